@@ -17,6 +17,7 @@ HONEST, EARLY = 16, 8
 SLOW_LINK = ["--emulate-link", "--rtt-ms", 100]
 LATE_SECONDS = 0.5  # from one latecomer to the next
 JOURNAL = 1 << 16
+DISK = JOURNAL + 4 * 4096  # of a session: its folder, its owner, and what is left of the last blocks
 LIMITS = ["--half-open", 16, "--first-frame-seconds", 2, "--idle-connection-seconds", 20, "--sessions", 64,
           "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20]
 ATTACKER = 90
@@ -152,10 +153,10 @@ class Attack:
             time.sleep(0.05)
 
     def no_tls(self, _):
-        rubbish = Connection(self.server.port)
-        rubbish.raw(self.random.randbytes(4096))
-        assert rubbish.closed_within(4), "garbage in place of a handshake keeps its connection"
-        Connection(self.server.port).raw(bytes([22, 3, 1, 64, 0]) + self.random.randbytes(4096))
+        for begin in (b"", bytes([22, 3, 1, 64, 0])):  # the second one begins as a handshake does
+            rubbish = Connection(self.server.port)
+            rubbish.raw(begin + self.random.randbytes(4096))
+            assert rubbish.closed_within(4), "garbage in place of a handshake keeps its connection"
 
 
 class Besieged:
@@ -232,7 +233,7 @@ def attacked(world, expected):
     print({name: count for name, count in report["refused"].items() if count})
     assert texts == expected, "a text changed"
     assert peak <= 64 * MIB + sessions * 256 * 1024, "memory grew"
-    assert disk <= sessions * JOURNAL and report["peak_disk"] <= sessions * JOURNAL, "the disk filled"
+    assert disk <= sessions * DISK and report["peak_disk"] <= sessions * DISK, "the disk filled"
     assert report["peak_unsent"] <= MIB, "too much waits for a connection"
     for name in ("frame_too_long", "useless_frames", "half_open", "half_open_of_address", "first_frame_late",
                  "sessions_of_device", "not_the_owner", "unsent_bytes"):

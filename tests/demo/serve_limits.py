@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """serve_limits.py EDGE_CLOUD EDGE_CLOUD_LIFTED: one attack a limit. The server holds; without this one limit it does not,
 and the same check fails."""
-import concurrent.futures
-import sys
 import time
 
-from serving import Connection, World, first_frame, framed, hello_for, is_refusal, parted
+from serving import Connection, first_frame, framed, hello_for, is_refusal, parted
+from without_limit import Attack, run_all
 
 
 def still_open(connections, seconds=0.5):
@@ -22,15 +21,29 @@ def half_open(server, hello):
     return still_open([Connection(server.port) for _ in range(12)]) <= 4
 
 
+def half_open_of_four(server, hello):
+    """Four addresses that say nothing fill every place. A device elsewhere that came first is still let in."""
+    honest = Connection(server.port)
+    time.sleep(0.1)
+    silent = [Connection(server.port, source=f"127.0.0.{2 + n % 4}") for n in range(40)]
+    time.sleep(0.3)
+    return lets_in(honest, hello) and still_open(silent) <= 8
+
+
+def lets_in(connection, hello, device=1):
+    connection.send(first_frame(device))
+    connection.send(hello_for(hello, 50))
+    heard = connection.frames(2, 1)
+    return len(heard) == 1 and not is_refusal(heard[0])
+
+
 def half_open_of_address(server, hello):
     """One address opens more connections than there are places. A device elsewhere that came first is still let in."""
     honest = Connection(server.port)
     time.sleep(0.1)
     silent = [Connection(server.port, source="127.0.0.2") for _ in range(20)]
     time.sleep(0.3)
-    honest.send(first_frame(1))
-    honest.send(hello_for(hello, 50))
-    return len(honest.frames(2, 1)) == 1 and still_open(silent) <= 4
+    return lets_in(honest, hello) and still_open(silent) <= 4
 
 
 def first_frame_late(server, hello):
@@ -128,7 +141,10 @@ def journal_full(server, hello):
 
 
 def disk_full(server, hello):
-    return ends_by(server, "disk_full")
+    """One session leaves no blocks for another."""
+    first = Connection(server.port, 2)
+    first.send(hello_for(hello, 50))
+    return len(first.frames(5, 1)) == 1 and ends_by(server, "disk_full") and server.disk() <= 1 << 14
 
 
 def descriptors(server, hello):
@@ -142,6 +158,13 @@ def descriptors(server, hello):
     return len(heard) == 1 and not is_refusal(heard[0]) and 0 < still_open(crowd) <= 15
 
 
+def descriptors_of_strangers(server, hello):
+    """Connections that say nothing hold all open files. A device that comes then is still let in."""
+    silent = [Connection(server.port, source=f"127.0.0.{2 + n % 8}") for n in range(100)]
+    time.sleep(0.3)
+    return lets_in(Connection(server.port, source="127.0.0.20"), hello) and 0 < still_open(silent) <= 15
+
+
 def not_the_owner(server, hello):
     Connection(server.port, 1).send(hello_for(hello, 50))
     time.sleep(0.3)
@@ -151,50 +174,24 @@ def not_the_owner(server, hello):
     return len(heard) == 1 and heard[0][0] & 15 == 8
 
 
-ATTACKS = {
-    half_open: ["--half-open", 4],
-    half_open_of_address: ["--half-open", 8, "--half-open-of-address", 4],
-    first_frame_late: ["--first-frame-seconds", 1],
-    frame_too_long: [],
-    useless_frames: [],
-    idle_connection: ["--idle-connection-seconds", 1],
-    idle_session: ["--idle-session-seconds", 1],
-    connections: ["--connections", 4],
-    connections_of_device: ["--connections-of-device", 2],
-    sessions: ["--sessions", 5, "--sessions-of-device", 3],
-    sessions_of_device: ["--sessions-of-device", 2],
-    unsent_bytes: ["--unsent-bytes", 1 << 15],
-    unsent_in_all: ["--unsent-in-all", 1 << 15],
-    journal_full: ["--journal-bytes", 1024],
-    disk_full: ["--disk-bytes", 1024],
-    not_the_owner: [],
-    descriptors: ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200],
-}
-ULIMITS = {descriptors: "-n 80"}
-
-
-def check(program, lifted, attack, arguments, without):
-    """What is wrong, or None."""
-    name = attack.__name__
-    with World(program) as world:
-        hello = world.recorded_hello()
-        server = world.serve("server", *arguments, lifted=name if without else None,
-                             program=lifted if without else program, ulimit=ULIMITS.get(attack))
-        held = attack(server, hello)
-        if held != without:
-            return None
-        return f"{name}: {'holds without the limit' if without else 'does not hold'}\n" + world.log("server")
-
-
-def main():
-    program, lifted = sys.argv[1:3]
-    wanted = sys.argv[3:] or [attack.__name__ for attack in ATTACKS]
-    with concurrent.futures.ThreadPoolExecutor(6) as workers:
-        done = [workers.submit(check, program, lifted, attack, arguments, without)
-                for attack, arguments in ATTACKS.items() if attack.__name__ in wanted for without in (False, True)]
-        failed = [found for found in (each.result() for each in done) if found]
-    print(f"serve_limits: {len(done) // 2} limits, each with a server that lets it go")
-    sys.exit("FAILED: " + "\n".join(failed) if failed else 0)
-
-
-main()
+MANY = ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200]
+run_all("serve_limits", [
+    Attack(half_open, "--half-open", 4),
+    Attack(half_open_of_four, "--half-open", 8, "--half-open-of-address", 4, limit="half_open"),
+    Attack(half_open_of_address, "--half-open", 8, "--half-open-of-address", 4),
+    Attack(first_frame_late, "--first-frame-seconds", 1),
+    Attack(frame_too_long),
+    Attack(useless_frames),
+    Attack(idle_connection, "--idle-connection-seconds", 1),
+    Attack(idle_session, "--idle-session-seconds", 1),
+    Attack(connections, "--connections", 4),
+    Attack(connections_of_device, "--connections-of-device", 2),
+    Attack(sessions, "--sessions", 5, "--sessions-of-device", 3),
+    Attack(sessions_of_device, "--sessions-of-device", 2),
+    Attack(unsent_bytes, "--unsent-bytes", 1 << 15),
+    Attack(unsent_in_all, "--unsent-in-all", 1 << 15),
+    Attack(journal_full, "--journal-bytes", 1024),
+    Attack(disk_full, "--disk-bytes", 1 << 14),
+    Attack(not_the_owner),
+    Attack(descriptors, *MANY, ulimit="-n 80"),
+    Attack(descriptors_of_strangers, *MANY, limit="descriptors", ulimit="-n 80")])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """serve_tls.py EDGE_CLOUD EDGE_CLOUD_LIFTED: TLS 1.3 with certificates that openssl makes, and what is refused without them."""
+import os
 import shutil
 import socket
 import ssl
@@ -123,6 +124,29 @@ def without_tls(world, keyed, device):
     assert refused["tls_client"] == 1 and refused["frame_too_long"] == 0, refused
 
 
+def forgets_keys(server):
+    """The key of a first frame is nowhere in the server's memory once it was looked at."""
+    key = os.urandom(32)
+    stranger = Connection(server.port, 1, key.hex())
+    assert len(stranger.frames(2, 1)) == 1
+    with open(f"/proc/{server.process.pid}/maps") as maps, open(f"/proc/{server.process.pid}/mem", "rb", 0) as memory:
+        for area in maps:
+            bounds, rights = area.split()[:2]
+            begin, end = (int(bound, 16) for bound in bounds.split("-"))
+            if rights.startswith("rw"):
+                memory.seek(begin)
+                assert key[16:] not in memory.read(end - begin), "a key is left in memory"
+
+
+def turned_away_once(world):
+    """Strangers with wrong keys are refused as that, and make room for each other without another refusal."""
+    server = world.serve("brief", "--half-open", 4, "--half-open-of-address", 4)
+    crowd = [Connection(server.port, 1, key_of(2)) for _ in range(12)]
+    assert all(c.closed_within(1) for c in crowd)
+    refused = server.stop()["refused"]
+    assert (refused["key_unknown"], refused["half_open"], refused["half_open_of_address"]) == (12, 0, 0), refused
+
+
 def with_keys(world):
     server = world.serve("plain")
     wrong = Connection(server.port, 1, key_of(2))
@@ -130,6 +154,7 @@ def with_keys(world):
     assert len(heard) == 1 and is_refusal(heard[0]), heard
     unknown = Connection(server.port, 12345)
     assert unknown.frames(2) == heard, "an unknown id and a wrong key look different"
+    forgets_keys(server)
     (world.folder / "keys").mkdir(exist_ok=True)
     child = world.device("thief", server.port, 200, 10)  # its id stands in no list
     assert child.wait(timeout=60) != 0 and "refuses (key_unknown)" in world.log("thief"), world.log("thief")
@@ -150,6 +175,7 @@ def refused_to_start(world):
 def main():
     with World(sys.argv[1]) as world:
         with_keys(world)
+        turned_away_once(world)
         refused_to_start(world)
         if shutil.which("openssl") is None:
             print("SKIPPED: no openssl to make certificates with")

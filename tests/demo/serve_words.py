@@ -219,8 +219,7 @@ def limits_of_the_page(world, server):
 
 CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
-          another_text, full_disk,
-          private_state]
+          another_text, full_disk, private_state]
 
 
 def main():

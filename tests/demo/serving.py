@@ -289,10 +289,11 @@ class Server:
         raise AssertionError(field)
 
     def disk(self):
+        """Bytes of the blocks of all sessions, folders included."""
         total = 0
-        for file in (self.state / "sessions").rglob("*"):
+        for path in (self.state / "sessions").rglob("*"):
             try:
-                total += file.stat().st_size if file.is_file() else 0
+                total += path.stat().st_blocks * 512
             except FileNotFoundError:
                 pass
         return total

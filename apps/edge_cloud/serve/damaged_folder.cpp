@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "damaged_folder.hpp"
 
+#include "disk_blocks.hpp"
+
 #include <charconv>
 #include <cstdio>
 #include <map>
@@ -12,8 +14,6 @@ namespace edge_cloud {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::uint64_t block_bytes = 4096;
 
 struct kept_file {
   fs::path path;
@@ -28,8 +28,7 @@ std::map<std::uint64_t, kept_file> kept_in(const fs::path& folder) {
     std::uint64_t number = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), number).ptr;
     if (end == name.data() || *end != '-' || !file.is_regular_file()) continue;
-    const std::uint64_t blocks = (file.file_size() + block_bytes - 1) / block_bytes;
-    found[number] = {file.path(), blocks * block_bytes};
+    found[number] = {file.path(), in_blocks(file.file_size())};
   }
   return found;
 }

@@ -45,7 +45,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--useless-frames", limits.useless_frames, 0u, many, "of a connection");
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "drafts of a message");
   limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "of a session, on disk");
-  limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 10, std::uint64_t{1} << 50, "of all, on disk");
+  limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 14, std::uint64_t{1} << 50, "of all, on disk");
   limit(app, "--damaged-bytes", limits.damaged_bytes, std::uint64_t{0}, std::uint64_t{1} << 50, "of damaged journals");
   limit(app, "--engines", limits.engines, 1u, many, "caches of the model");
 }

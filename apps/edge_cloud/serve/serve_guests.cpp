@@ -46,15 +46,41 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-//! A stranger that says nothing must not keep others out: the oldest one makes room, of the same origin before any.
-void serve_guests::make_room_for(const std::string& origin) {
+//! Of the guests that are as wanted: one that has heard its refusal, or the oldest one of the origin that has most of
+//! them, the newcomer included. So whoever floods pushes out its own. False: there is none.
+template <class Wanted>
+bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why) {
+  guest_map::iterator found;
+  if (count([&](const guest& g) { return wanted(g) && g.leaving; }, found) > 0) {
+    drop(found->first, refusal::none);
+    return true;
+  }
+  std::map<std::string, std::size_t> of_origin{{newcomer, 1}};
+  for (const auto& [number, g] : guests_) of_origin[g.origin] += wanted(g) ? 1u : 0u;
+  std::size_t most = 0;
+  for (auto at = guests_.begin(); at != guests_.end(); ++at) {
+    const std::size_t same = of_origin.at(at->second.origin);
+    if (!wanted(at->second) || same <= most) continue;
+    most = same;
+    found = at;
+  }
+  if (found == guests_.end()) return false;
+  drop(found->first, why);
+  return true;
+}
+
+//! A stranger that says nothing must not keep others out: one makes room, of the same origin before any. False: all
+//! are known.
+bool serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
   const auto same = [&](const guest& g) { return unknown(g) && g.origin == origin; };
   if (exceeds(refusal::half_open_of_address, count(same, oldest) + 1, limits_.half_open_of_address))
-    drop(oldest->first, refusal::half_open_of_address);
+    push_out_one(same, origin, refusal::half_open_of_address);
   if (exceeds(refusal::half_open, count(unknown, oldest) + 1, limits_.half_open))
-    drop(oldest->first, refusal::half_open);
+    push_out_one(unknown, origin, refusal::half_open);
+  return !exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files) ||
+         push_out_one(unknown, origin, refusal::descriptors);
 }
 
 void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
@@ -64,9 +90,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
   made.origin = origin_of(from.address());
-  if (exceeds(refusal::descriptors, guests_.size() + 1, limits_.open_files))
-    return log_.refused(refusal::descriptors, made.name, now);
-  make_room_for(made.origin);
+  if (!make_room_for(made.origin)) return log_.refused(refusal::descriptors, made.name, now);
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
                                                            : peer_stream(std::move(socket)));
@@ -97,8 +121,7 @@ void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
-  const bool bounded = exceeds("first_frame_bytes", max_frame_bytes, first_frame_bytes);
-  line.accept_up_to(bounded ? first_frame_bytes : max_frame_bytes);
+  line.accept_up_to(bounded_by("first_frame_bytes", max_frame_bytes, first_frame_bytes));
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
               [this, number] { refuse_length(number); }});
   if (!known_.keys) admit(number, certified_device(line.stream()));
@@ -124,7 +147,7 @@ void serve_guests::refuse_length(std::uint64_t number) {
   log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());
 }
 
-void serve_guests::take(std::uint64_t number, const frame& message) {
+void serve_guests::take(std::uint64_t number, frame& message) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
   if (!at->second.known) return authenticate(number, message);
@@ -133,8 +156,8 @@ void serve_guests::take(std::uint64_t number, const frame& message) {
   if (const refusal why = on_frame_(known, message); why != refusal::none) turn_away(number, why);
 }
 
-void serve_guests::authenticate(std::uint64_t number, const frame& message) {
-  frame first = message;
+//! No key is left behind in memory.
+void serve_guests::authenticate(std::uint64_t number, frame& first) {
   const auto device = known_.keys->device_of(first);
   OPENSSL_cleanse(first.data(), first.size());
   if (!device) return turn_away(number, refusal::key_unknown);
@@ -156,8 +179,7 @@ void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   found.known->device = device;
   found.known->send = [this, number](std::span<const std::byte> message) { send(number, message); };
   found.name += ", device " + std::to_string(device);
-  const bool bounded = exceeds(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes);
-  found.line->accept_up_to(bounded ? limits_.frame_bytes : max_frame_bytes);
+  found.line->accept_up_to(bounded_by(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes));
 }
 
 void serve_guests::send(std::uint64_t number, std::span<const std::byte> message) {

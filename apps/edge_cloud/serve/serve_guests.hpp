@@ -55,12 +55,14 @@ class serve_guests {
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
-  void make_room_for(const std::string& origin);
+  [[nodiscard]] bool make_room_for(const std::string& origin);
+  template <class Wanted>
+  bool push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why);
   void begin(std::uint64_t number);
   void fail(std::uint64_t number, const std::string& handshake);
-  void take(std::uint64_t number, const frame& message);
+  void take(std::uint64_t number, frame& message);
   void refuse_length(std::uint64_t number);
-  void authenticate(std::uint64_t number, const frame& message);
+  void authenticate(std::uint64_t number, frame& first);
   void admit(std::uint64_t number, std::optional<std::uint64_t> certified);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);

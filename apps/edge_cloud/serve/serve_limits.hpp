@@ -18,7 +18,7 @@ struct serve_limits {
   std::uint32_t sessions_of_device = 4;          //!< of them, opened by one device
   std::uint32_t connections = 256;               //!< authenticated ones
   std::uint32_t connections_of_device = 4;       //!< of them, of one device
-  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes the oldest out
+  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes one out
   std::uint32_t half_open_of_address = 8;        //!< of them, of one address (of IPv6: its first 64 bits)
   std::uint32_t first_frame_seconds = 5;         //!< until a connection has to be authenticated
   std::uint32_t idle_connection_seconds = 120;   //!< without a whole frame; single bytes do not count
@@ -28,8 +28,8 @@ struct serve_limits {
   std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
   std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
   std::uint32_t draft_length = 12;               //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;        //!< on disk, for one session
-  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them
+  std::uint32_t journal_bytes = 1u << 16;        //!< for one session: of its journal, and of its owner's file
+  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them, in blocks of 4 KiB
   std::uint64_t damaged_bytes = 1u << 22;        //!< on disk, of journals that no session takes
   std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; the system says it
   std::uint32_t engines = 16;                    //!< caches of the model; sessions beyond wait or are fed again
@@ -114,6 +114,12 @@ inline constexpr std::array<refusal_words, 25> refusal_table{{
 [[nodiscard]] bool exceeds(refusal limit, std::uint64_t value, std::uint64_t most);
 //! Of one that has no refusal of its own, by the name that it has here.
 [[nodiscard]] bool exceeds(std::string_view limit, std::uint64_t value, std::uint64_t most);
+
+//! `most`, or less where the limit of this name says so.
+template <class Name>
+[[nodiscard]] std::uint32_t bounded_by(Name limit, std::uint32_t most, std::uint32_t held) {
+  return exceeds(limit, most, held) ? held : most;
+}
 
 }  // namespace edge_cloud
 

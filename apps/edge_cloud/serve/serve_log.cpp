@@ -20,8 +20,8 @@ void serve_log::refused(refusal why, const std::string& who, std::uint64_t now) 
   logger_->warn("{}: refused ({}): {}", who, words.name, words.text);
 }
 
-void serve_log::event(const std::string& what, std::uint64_t now) {
-  if (may_write(0, now)) logger_->info("{}", what);
+void serve_log::write(std::size_t kind, const std::string& what, std::uint64_t now) {
+  if (may_write(kind, now)) logger_->log(kind == failures ? spdlog::level::err : spdlog::level::info, "{}", what);
 }
 
 void serve_log::summarize(std::uint64_t now) {
@@ -39,9 +39,11 @@ bool serve_log::may_write(std::size_t kind, std::uint64_t now) {
 void serve_log::begin_second(std::size_t kind, std::uint64_t second) {
   bucket& found = buckets_[kind];
   if (found.second == second) return;
-  const std::string name(words_of(static_cast<refusal>(kind)).name);
-  if (found.left_out > 0)
-    logger_->warn("{}: {} more in a second", kind == 0 ? "events" : "refused (" + name + ")", found.left_out);
+  std::string name = "refused (" + std::string(words_of(static_cast<refusal>(kind)).name) + ")";
+  if (kind == own_events) name = "events";
+  if (kind == device_events) name = "events of devices";
+  if (kind == failures) name = "failures";
+  if (found.left_out > 0) logger_->warn("{}: {} more in a second", name, found.left_out);
   found = {second, 0, 0};
 }
 

@@ -26,8 +26,11 @@ class serve_log {
 
   //! Something was refused; `who` is a device, a session, or an address. `now` in microseconds.
   void refused(refusal why, const std::string& who, std::uint64_t now);
-  //! Something began or ended as it should.
-  void event(const std::string& what, std::uint64_t now);
+  //! Something began or ended as it should. A flood that devices cause hides nothing else.
+  void event(const std::string& what, std::uint64_t now) { write(own_events, what, now); }
+  void device_event(const std::string& what, std::uint64_t now) { write(device_events, what, now); }
+  //! Something went wrong on the server's side.
+  void failure(const std::string& what, std::uint64_t now) { write(failures, what, now); }
   //! Says how many lines of each kind were left out in the seconds before this one. Call it every second or so.
   void summarize(std::uint64_t now);
 
@@ -40,11 +43,16 @@ class serve_log {
     std::uint32_t lines = 0;
     std::uint64_t left_out = 0;
   };
+  // A refusal is a kind of its own, and `none` stands for the server's own events.
+  static constexpr std::size_t own_events = 0, device_events = refusal_table.size(), failures = device_events + 1;
+  static constexpr std::size_t kinds = failures + 1;
+
+  void write(std::size_t kind, const std::string& what, std::uint64_t now);
   [[nodiscard]] bool may_write(std::size_t kind, std::uint64_t now);
   void begin_second(std::size_t kind, std::uint64_t second);
 
   std::shared_ptr<spdlog::logger> logger_;
-  std::array<bucket, refusal_table.size()> buckets_{};  // none: events
+  std::array<bucket, kinds> buckets_{};
   std::array<std::uint64_t, refusal_table.size()> counts_{};
 };
 

@@ -84,7 +84,7 @@ class serve_process {
       try {
         guests_.adopt(std::move(socket), microseconds_now());
       } catch (const std::exception& failure) {  // of this connection alone
-        log_.event(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
+        log_.failure(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
       }
       accept();
     });

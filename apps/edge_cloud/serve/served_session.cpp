@@ -16,8 +16,7 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   specverify::draft_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
   dense.resolution = 720;  // of the finest lattice (systems.hpp)
-  const bool bounded = exceeds("draft_length", most_drafts, parts.limits.draft_length);
-  dense.max_draft_length = bounded ? parts.limits.draft_length : most_drafts;
+  dense.max_draft_length = bounded_by("draft_length", most_drafts, parts.limits.draft_length);
   whole_row.format = specverify::law_format::fp16_row;
   whole_row.resolution = 0;
   whole_row.max_draft_length = 1;
@@ -29,6 +28,11 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   constexpr std::uint32_t with_padding = 1u << 14;  // a device may pad its messages
   made.max_message_bytes = std::max({made.max_message_bytes, other.max_message_bytes, with_padding});
   return made;
+}
+
+bool is_refusal(std::span<const std::byte> message) {
+  const auto header = specverify::peek_header(message);
+  return header && header->kind == specverify::message_kind::refuse;
 }
 
 }  // namespace
@@ -81,7 +85,10 @@ refusal served_session::take(const message_sender& send) {
   refusal ended = refusal::none;
   const specverify::session_work work =
       specverify::take_outputs(session_, [&](const specverify::session_output& out) -> specverify::status {
-        if (out.action == session_action::send) send(out.bytes);
+        if (out.action == session_action::send) {
+          if (!is_refusal(out.bytes)) folder_.create();
+          send(out.bytes);
+        }
         if (out.action == session_action::rollback) text_.truncate(out.position);
         if (out.action != session_action::journal) return {};
         ended = folder_.write(out);

@@ -2,6 +2,7 @@
 #include "served_sessions.hpp"
 
 #include "../other_options.hpp"
+#include "durable.hpp"
 #include "refusal_text.hpp"
 
 #include <algorithm>
@@ -41,6 +42,17 @@ std::runtime_error other_options(const std::filesystem::path& folder, std::uint6
                             (draft ? "the --draft-length" : "those") + " of before, or another --state-dir");
 }
 
+//! None of what the folder has beyond this limit is over.
+std::runtime_error more_than(refusal limit, const serve_limits& limits, const std::filesystem::path& folder) {
+  std::string option = "ulimit -n lets it have " + std::to_string(limits.open_files) + " sessions";
+  if (limit == refusal::sessions) option = "--sessions " + std::to_string(limits.sessions);
+  if (limit == refusal::sessions_of_device)
+    option = "--sessions-of-device " + std::to_string(limits.sessions_of_device);
+  if (limit == refusal::disk_full) option = "--disk-bytes " + std::to_string(limits.disk_bytes);
+  return std::runtime_error(option + ": --state-dir " + folder.string() +
+                            " has more that is not over; give as much as before, or another --state-dir");
+}
+
 //! This side does not know what the message is about: the device says hello.
 void answer_unknown(const visitor& from, std::span<const std::byte> message) {
   const auto header = specverify::peek_header(message);
@@ -62,7 +74,18 @@ std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::sta
 served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now)
     : parts_(parts), log_(log), damaged_(parts.run.state / "damaged", parts.limits) {
   std::filesystem::create_directories(parts_.run.state / "sessions");
+  sync_to_disk(parts_.run.state);
   restore(now);
+}
+
+//! What `from_disk` gives. A file that cannot be read may be well the next time: nothing begins without it.
+template <class Read>
+auto served_sessions::read(std::uint64_t id, Read&& from_disk) const {
+  try {
+    return from_disk();
+  } catch (const std::exception& error) {
+    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(id) + ": " + error.what());
+  }
 }
 
 //! A folder that is none of a session is left alone. One without an owner was never told of, or was being forgotten
@@ -75,13 +98,15 @@ void served_sessions::restore(std::uint64_t now) {
   std::sort(ids.begin(), ids.end());
   for (const std::uint64_t id : ids) {
     const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
-    const auto owner = at->second.folder.owner();
+    const auto owner = read(id, [&] { return at->second.folder.owner(); });
     if (owner) {
       at->second.owner = *owner;
       restore(at, now);
+      const refusal beyond = hold_limits(*owner, 0, 0);
+      if (beyond != refusal::none) throw more_than(beyond, parts_.limits, parts_.run.state);
       continue;
     }
-    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged", now);
+    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged; any device may open it", now);
     forget(at);
   }
   peak_ = entries_.size();
@@ -91,20 +116,16 @@ void served_sessions::restore(std::uint64_t now) {
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
-  specverify::status why;
-  try {
+  const specverify::status why = read(of->first, [&] {
     e.session = std::make_unique<served_session>(parts_, e.folder);
-    why = e.session->restore([](std::span<const std::byte>) {});
-  } catch (const std::exception& error) {  // it may be well the next time
-    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(of->first) + ": " +
-                             error.what());
-  }
+    return e.session->restore([](std::span<const std::byte>) {});
+  });
   step(of, now, [](entry&, const message_sender&) { return refusal::none; });
   if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
   if (why.code == specverify::errc::truncated) {
     e.folder.cut(0);  // killed in its first record: nothing was sent yet
   } else if (!why.ok()) {
-    return set_aside(of, told_in_log(why), now);
+    return set_aside(of, told_in_log(why) + "; the device begins it again", now);
   }
   log_.event(
       name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
@@ -113,9 +134,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
   const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
-  log_.event(name_of(of->first) + ": damaged: " + why + "; the device begins it again" +
-                 (kept.empty() ? "" : "; kept as " + kept.string()),
-             now);
+  log_.failure(name_of(of->first) + ": damaged: " + why + (kept.empty() ? "" : "; kept as " + kept.string()), now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
@@ -162,7 +181,7 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
       answer_unknown(*from, message);
       return {refusal::none, false};
     }
-    if (const refusal why = open(*from, id, now); why != refusal::none) {
+    if (const refusal why = open(*from, id); why != refusal::none) {
       from->send(refusal_message(id, named(why)));
       return {why};
     }
@@ -177,43 +196,57 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   found.heard = now;
   found.link = from;
   from->session = id;
+  if (opened) return begin(*from, at, message, now);
   if (!found.session) {
     from->send(refusal_message(id, named(found.ended)));
     return {found.ended};
   }
   pass_on(at, message, now);
-  if (opened && at->second.session && at->second.session->is_blank()) {  // its hello was refused, by the library's name
-    log_.event(
-        name_of(*from) + ": " + name_of(id) + " was not opened: " + told_in_log(at->second.session->why_refused()),
-        now);
-    forget(at);
+  return {};
+}
+
+//! The first hello of a session.
+served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::iterator of,
+                                                std::span<const std::byte> hello, std::uint64_t now) {
+  step(of, now, [&](entry& e, const message_sender& send) {
+    e.session = std::make_unique<served_session>(parts_, e.folder);
+    return e.session->receive(hello, now, send);
+  });
+  const served_session* const made = of->second.session.get();
+  if (made == nullptr) return {refusal::none, false};  // the server failed at it, and has said so
+  const std::string who = name_of(from), what = name_of(of->first);
+  if (made->is_blank()) {  // refused by the library's name
+    log_.device_event(who + ": " + what + " was not opened: " + told_in_log(made->why_refused()), now);
+    forget(of);
     return {refusal::none, false};
   }
+  log_.device_event(who + " opens " + what, now);
   return {};
 }
 
 //! Holds a place for a session, where the limits allow it.
-refusal served_sessions::open(const visitor& from, std::uint64_t id, std::uint64_t now) {
+refusal served_sessions::open(const visitor& from, std::uint64_t id) {
+  if (const refusal why = hold_limits(from.device, 1, session_folder::least_bytes); why != refusal::none) return why;
+  entries_.try_emplace(id, parts_, id, from.device, disk_).first->second.folder.own(from.device);
+  peak_ = std::max(peak_, entries_.size());
+  return refusal::none;
+}
+
+//! Whether so much more may be held for this owner: what is over makes room. none, or the limit that is in the way.
+refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_sessions, std::uint64_t more_bytes) {
   const serve_limits& limits = parts_.limits;
-  while (exceeds(refusal::sessions_of_device, count_of(from.device) + 1, limits.sessions_of_device)) {
-    if (!make_room(from.device)) return refusal::sessions_of_device;
+  while (exceeds(refusal::sessions_of_device, count_of(owner) + more_sessions, limits.sessions_of_device)) {
+    if (!make_room(owner)) return refusal::sessions_of_device;
   }
-  while (exceeds(refusal::sessions, entries_.size() + 1, limits.sessions)) {
+  while (exceeds(refusal::sessions, entries_.size() + more_sessions, limits.sessions)) {
     if (!make_room(std::nullopt)) return refusal::sessions;
   }
-  while (exceeds(refusal::descriptors, entries_.size() + 1, limits.open_files)) {
+  while (exceeds(refusal::descriptors, entries_.size() + more_sessions, limits.open_files)) {
     if (!make_room(std::nullopt)) return refusal::descriptors;
   }
-  if (exceeds(refusal::disk_full, disk_.used + 64, limits.disk_bytes)) return refusal::disk_full;
-  const auto at = entries_.try_emplace(id, parts_, id, from.device, disk_).first;
-  at->second.heard = now;
-  step(at, now, [&](entry& e, const message_sender&) {
-    e.folder.create(from.device);
-    e.session = std::make_unique<served_session>(parts_, e.folder);
-    return refusal::none;
-  });
-  peak_ = std::max(peak_, entries_.size());
-  log_.event(name_of(from) + " opens " + name_of(id), now);
+  while (exceeds(refusal::disk_full, disk_.used + more_bytes, limits.disk_bytes)) {
+    if (!make_room(std::nullopt)) return refusal::disk_full;
+  }
   return refusal::none;
 }
 
@@ -259,10 +292,10 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   try {
     why = step(e, send);
   } catch (const std::system_error& error) {
-    log_.event(name_of(of->first) + ": " + error.what(), now);
+    log_.failure(name_of(of->first) + ": " + error.what(), now);
     why = refused_by_system(error.code());
   } catch (const std::exception& error) {
-    log_.event(name_of(of->first) + ": " + error.what(), now);
+    log_.failure(name_of(of->first) + ": " + error.what(), now);
     why = refusal::host_failed;
   }
   if (why != refusal::none) return end(of, why, now);
@@ -272,7 +305,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   }
   if (e.session->is_over() && !e.told) {
     const specverify::status reason = e.session->why_refused();
-    log_.event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
+    log_.device_event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
   }
   e.told = e.session->is_over();
 }

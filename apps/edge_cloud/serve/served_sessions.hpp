@@ -24,8 +24,8 @@ struct visitor {
 
 class served_sessions {
  public:
-  //! Restores what stands in the run's state folder. Throws where the folder cannot be read, or a session in it began
-  //! with other options.
+  //! Restores what stands in the run's state folder. What is over makes room. Throws where the folder cannot be read, a
+  //! session in it began with other options, or there are more of them than a limit allows.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
   //! A whole frame. useless_frames: the connection is to be closed. Times are in microseconds.
@@ -64,13 +64,18 @@ class served_sessions {
 
   void restore(std::uint64_t now);
   void restore(entry_map::iterator of, std::uint64_t now);
+  template <class Read>
+  [[nodiscard]] auto read(std::uint64_t id, Read&& from_disk) const;
   void set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now);
   [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                              std::uint64_t now);
   [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                               std::span<const std::byte> message, std::uint64_t now);
-  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id, std::uint64_t now);
+  [[nodiscard]] outcome begin(const visitor& from, entry_map::iterator of, std::span<const std::byte> hello,
+                              std::uint64_t now);
+  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id);
   [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
+  [[nodiscard]] refusal hold_limits(std::uint64_t owner, std::uint64_t more_sessions, std::uint64_t more_bytes);
   [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
   void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);
   template <class Step>

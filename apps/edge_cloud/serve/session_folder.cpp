@@ -8,6 +8,7 @@
 #include <charconv>
 #include <fstream>
 #include <system_error>
+#include <utility>
 
 namespace edge_cloud {
 
@@ -40,7 +41,9 @@ std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
   return id;
 }
 
-void session_folder::create(std::uint64_t owner) {
+void session_folder::create() {
+  if (!awaited_owner_) return;
+  const std::uint64_t owner = *std::exchange(awaited_owner_, std::nullopt);
   fs::remove_all(path_);  // of a session whose owner was never written
   fs::create_directories(path_);
   {
@@ -53,16 +56,19 @@ void session_folder::create(std::uint64_t owner) {
   sync_to_disk(path_);
   sync_to_disk(path_.parent_path());
   owner_bytes_ = size_of(path_ / "owner");
-  count(owner_bytes_);
+  count_files();
 }
 
-bool session_folder::has_owner() const { return fs::exists(path_ / "owner"); }
+bool session_folder::has_owner() const { return fs::exists(fs::symlink_status(path_ / "owner")); }
 
 std::optional<std::uint64_t> session_folder::owner() const {
+  if (!has_owner()) return std::nullopt;
+  errno = 0;
   std::ifstream in(path_ / "owner");
   std::string line;
-  if (!std::getline(in, line) || in.eof()) return std::nullopt;
-  return whole_number_from(line);
+  const bool whole = std::getline(in, line) && !in.eof();
+  if (!in.is_open() || in.bad()) throw std::system_error(errno, std::generic_category(), "its owner cannot be read");
+  return whole ? whole_number_from(line) : std::nullopt;
 }
 
 std::vector<std::byte> session_folder::load() {
@@ -72,14 +78,14 @@ std::vector<std::byte> session_folder::load() {
   owner_bytes_ = size_of(path_ / "owner");
   journal_bytes_ = kept.size();
   if (journal_bytes_ != size_of(path_ / "journal")) throw std::runtime_error("its journal cannot be read");
-  count(owner_bytes_ + journal_bytes_);
+  count_files();
   return kept;
 }
 
 void session_folder::cut(std::size_t bytes) {
   journal_->cut(bytes);
   journal_bytes_ = size_of(path_ / "journal");
-  count(owner_bytes_ + journal_bytes_);
+  count_files();
 }
 
 fs::path session_folder::set_aside(const damaged_folder& to) {
@@ -88,25 +94,28 @@ fs::path session_folder::set_aside(const damaged_folder& to) {
   const fs::path kept = size_of(journal) > 0 ? to.keep(journal, id_) : fs::path{};
   fs::remove(journal);
   journal_bytes_ = 0;
-  count(owner_bytes_);
+  count_files();
   return kept;
 }
 
 refusal session_folder::write(const specverify::session_output& record) {
+  create();
   // While one journal takes the place of another, both stand on the disk.
   const std::uint64_t both = journal_bytes_ + record.bytes.size();
-  if (exceeds(refusal::journal_full, counted_ + record.bytes.size(), limits_.journal_bytes))
-    return refusal::journal_full;
-  if (exceeds(refusal::disk_full, share_.used + record.bytes.size(), limits_.disk_bytes)) return refusal::disk_full;
+  const std::uint64_t grown =
+      record.replaces ? in_blocks(record.bytes.size()) : in_blocks(both) - in_blocks(journal_bytes_);
+  if (exceeds(refusal::journal_full, owner_bytes_ + both, limits_.journal_bytes)) return refusal::journal_full;
+  if (exceeds(refusal::disk_full, share_.used + grown, limits_.disk_bytes)) return refusal::disk_full;
   if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal");
   journal_->write(record);
-  count(counted_ + record.bytes.size());
+  count(counted_ + grown);
   journal_bytes_ = record.replaces ? record.bytes.size() : both;
-  count(counted_ - (both - journal_bytes_));
+  count_files();
   return refusal::none;
 }
 
 void session_folder::remove() {
+  if (awaited_owner_) return;
   journal_.reset();
   std::error_code kept;
   fs::remove(path_ / "owner", kept);
@@ -114,6 +123,8 @@ void session_folder::remove() {
   owner_bytes_ = journal_bytes_ = 0;
   count(0);
 }
+
+void session_folder::count_files() { count(block_bytes + in_blocks(owner_bytes_) + in_blocks(journal_bytes_)); }
 
 void session_folder::count(std::uint64_t bytes) {
   share_.used = share_.used - counted_ + bytes;

@@ -5,6 +5,7 @@
 
 #include "../whole_number.hpp"
 #include "device_keys.hpp"
+#include "durable.hpp"
 
 #include <cerrno>
 #include <fstream>
@@ -32,7 +33,10 @@ namespace {
 //! Prompts, texts and secrets stand in it. One that others could read until now may have been read: its owner is asked.
 void make_private(const fs::path& folder) {
   try {
-    if (fs::create_directories(folder)) fs::permissions(folder, fs::perms::owner_all);
+    if (fs::create_directories(folder)) {
+      fs::permissions(folder, fs::perms::owner_all);
+      sync_to_disk(fs::canonical(folder).parent_path());
+    }
     struct stat found {};
     if (::stat(folder.c_str(), &found) != 0) fail(folder, std::generic_category().message(errno));
     if (found.st_uid != ::geteuid()) fail(folder, "it belongs to another user; give another --state-dir");

@@ -9,6 +9,7 @@
 #include "edge_cloud/serve/refusal_text.hpp"
 #include "edge_cloud/serve/serve_settings.hpp"
 #include "edge_cloud/serve/served_sessions.hpp"
+#include "edge_cloud/serve/state_folder.hpp"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
@@ -17,18 +18,22 @@
 
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace edge_cloud;
 
-//! What the program waits for to be on the disk.
+//! What the program waits for to be on the disk, and what a test looks at then.
 static std::vector<std::string> synced_paths;
+static std::function<void()> look_at_sync;
 extern "C" int fsync(int file) {
   std::array<char, 4096> path{};
   const auto size = ::readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path.data(), path.size());
   if (size > 0) synced_paths.emplace_back(path.data(), static_cast<std::size_t>(size));
+  if (look_at_sync) look_at_sync();
   return 0;
 }
 
@@ -415,7 +420,9 @@ TEST_CASE("serve: drafts beyond the limit are refused with the hello") {
   server with(limits);
   device asked(1, settings_of(100));  // four drafts a round
   asked.host.begin();
+  synced_paths.clear();
   CHECK_THROWS_WITH(asked.finish(with), doctest::Contains("the session needs more than a limit"));
+  CHECK(synced_paths.empty());  // a refusal costs no disk
   CHECK(with.sessions->size() == 0);
   CHECK(fs::is_empty(with.folder.path / "sessions"));
 }
@@ -432,13 +439,13 @@ TEST_CASE("serve: a journal and the disk have their limits") {
   CHECK(with.log.count(refusal::journal_full) == 1);
   CHECK(!fs::exists(with.folder_of(100)));
   CHECK(with.sessions->disk().used == 0);
-  CHECK(with.sessions->disk().peak <= 1024 + 16);
+  CHECK(with.sessions->disk().peak <= 4 * 4096);
   guest again(1);
   CHECK(with.receive(again.line, long_one.said.front()) == refusal::none);
   CHECK(refused(again, 100) == refusal::journal_full);
 
   serve_limits small;
-  small.disk_bytes = 1500;
+  small.disk_bytes = 5 * 4096;  // of three blocks each
   server second(small);
   device one(1, settings_of(100)), two(2, settings_of(101));
   one.host.begin();
@@ -449,7 +456,25 @@ TEST_CASE("serve: a journal and the disk have their limits") {
   };
   CHECK_THROWS_AS(both(), std::runtime_error);
   CHECK(second.log.count(refusal::disk_full) >= 1);
-  CHECK(second.sessions->disk().peak <= 1500);
+  CHECK(second.sessions->disk().peak <= 5 * 4096);
+}
+
+TEST_CASE("serve: what the disk takes is counted in blocks, the folder included") {
+  server with;
+  device writer(1, settings_of(100));
+  writer.host.begin();
+  while (!writer.host.finished()) {
+    REQUIRE(writer.step(with));
+    std::uint64_t taken = 0;
+    if (!fs::exists(with.folder_of(100))) continue;
+    for (const auto& path : {with.folder_of(100), with.folder_of(100) / "owner", with.folder_of(100) / "journal"}) {
+      struct stat found {};
+      REQUIRE(::stat(path.c_str(), &found) == 0);
+      taken += static_cast<std::uint64_t>(found.st_blocks) * 512;
+    }
+    CHECK(with.sessions->disk().used >= taken);
+  }
+  CHECK(with.sessions->disk().used == 3 * 4096);
 }
 
 TEST_CASE("serve: a session that nobody uses is forgotten") {
@@ -497,6 +522,35 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
     each->finish(with);
   }
   CHECK(a.text() == text_alone(a.run));
+}
+
+TEST_CASE("serve: a restart holds the limits, or names the one that the folder is beyond") {
+  server with;
+  device over(1, settings_of(100)), first(1, settings_of(101)), second(1, settings_of(102)), other(2, settings_of(103));
+  for (device* each : {&over, &first, &second, &other}) {
+    each->host.begin();
+    each->steps(with, 4);
+  }
+  over.finish(with);
+  const serve_limits roomy;
+  with.limits.sessions = 3;
+  with.restart();
+  CHECK(with.sessions->size() == 3);
+  CHECK(!fs::exists(with.folder_of(100)));  // what is over makes room
+  const auto said = [&](const auto& lower) {
+    with.limits = roomy;
+    lower(with.limits);
+    const std::string words = thrown([&] { with.restart(); });
+    for (const std::uint64_t kept : {101u, 102u, 103u}) CHECK(fs::exists(with.folder_of(kept) / "journal"));
+    return words;
+  };
+  CHECK(said([](serve_limits& l) { l.sessions = 2; }).find("--sessions 2: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.sessions_of_device = 1; }).find("--sessions-of-device 1: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.disk_bytes = 8 * 4096; }).find("--disk-bytes 32768: ") != std::string::npos);
+  CHECK(said([](serve_limits& l) { l.open_files = 2; }).find("ulimit -n") != std::string::npos);
+  with.limits = roomy;
+  with.restart();
+  CHECK(with.sessions->size() == 3);
 }
 
 TEST_CASE("serve: a session keeps its salt over a restart") {
@@ -583,7 +637,8 @@ TEST_CASE("serve: a kill between any two writes leaves a session with its owner,
   for (const std::uint64_t gone : {100u, 104u, 105u}) CHECK(!fs::exists(with.folder_of(gone)));
   CHECK(!fs::exists(file(103, "journal.new")));
   CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000069"});
-  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged") != std::string::npos);
+  CHECK(with.log_text.str().find("session 105: damaged: the file of its owner is damaged; any device may open it") !=
+        std::string::npos);
   for (const std::uint64_t id : {101u, 102u, 103u}) {
     guest thief(7), owner(id);
     CHECK(with.receive(thief.line, resume_of(id)) == refusal::none);
@@ -621,6 +676,19 @@ TEST_CASE("serve: a disk that fails refuses its session, by name") {
   }
 }
 
+TEST_CASE("serve: a session whose folder cannot be made is refused once, and was never opened") {
+  server with;
+  fs::remove_all(with.folder.path / "sessions");
+  std::ofstream(with.folder.path / "sessions") << "no folder";
+  device asks(1, settings_of(100));
+  asks.host.begin();
+  CHECK(with.receive(asks.over.line, asks.said.front()) == refusal::none);
+  CHECK(asks.over.heard.size() == 1);
+  CHECK(refused(asks.over, 100) == refusal::host_failed);
+  CHECK(with.log.count(refusal::host_failed) == 1);
+  CHECK(with.log_text.str().find("opens") == std::string::npos);
+}
+
 TEST_CASE("serve: a journal that cannot be read stays, and the server does not begin without it") {
   server with;
   device begun(1, settings_of(100));
@@ -632,6 +700,32 @@ TEST_CASE("serve: a journal that cannot be read stays, and the server does not b
   fs::create_symlink("/proc/self/mem", journal);  // opens, and cannot be read
   CHECK(thrown([&] { with.start(); }).find("session 100: ") != std::string::npos);
   fs::rename(aside, journal);
+  with.start();
+  begun.host.reconnect();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
+TEST_CASE("serve: an owner that cannot be read keeps the session, and the server does not begin without it") {
+  server with;
+  device begun(1, settings_of(100));
+  begun.host.begin();
+  begun.steps(with, 9);
+  const fs::path owner = with.folder_of(100) / "owner", aside = with.folder.path / "aside";
+  with.sessions.reset();
+  fs::rename(owner, aside);
+  for (const char* unreadable : {"/proc/self/mem", "/nowhere/at/all"}) {  // opens and fails; does not open
+    fs::create_symlink(unreadable, owner);
+    const std::string said = thrown([&] { with.start(); });
+    CHECK(said.find("session 100: ") != std::string::npos);
+    CHECK(said.find("owner") != std::string::npos);
+    CHECK(fs::exists(with.folder_of(100) / "journal"));
+    CHECK(with.damaged().empty());
+    with.sessions.reset();
+    fs::remove(owner);
+  }
+  REQUIRE(fs::exists(with.folder_of(100)));
+  fs::rename(aside, owner);
   with.start();
   begun.host.reconnect();
   begun.finish(with);
@@ -659,13 +753,33 @@ TEST_CASE("serve: open files are parted before they run out") {
 }
 
 TEST_CASE("serve: who owns a session outlives a power cut") {
+  synced_paths.clear();
   server with;
+  CHECK(synced_paths == std::vector<std::string>{with.folder.path});  // the name of `sessions`
   synced_paths.clear();
   device owner(1, settings_of(100));
   owner.host.begin();
-  owner.steps(with, 4);
   const fs::path folder = with.folder_of(100);
+  std::vector<bool> owned, told;
+  look_at_sync = [&] {
+    owned.push_back(fs::exists(folder / "owner"));
+    told.push_back(!owner.over.heard.empty());
+  };
+  owner.steps(with, 4);
+  look_at_sync = nullptr;
   CHECK(synced_paths == std::vector<std::string>{folder / "owner.new", folder, folder.parent_path()});
+  CHECK(owned == std::vector<bool>{false, true, true});
+  CHECK(told == std::vector<bool>(3, false));
+}
+
+TEST_CASE("serve: a state folder that is made outlives a power cut") {
+  const scratch_folder above;
+  const mode_t rights = ::umask(0);
+  synced_paths.clear();
+  { const state_folder made(above.path / "state/"); }
+  { const state_folder found(above.path / "state"); }
+  ::umask(rights);
+  CHECK(synced_paths == std::vector<std::string>{above.path});
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
@@ -799,16 +913,37 @@ TEST_CASE("serve: a flood is summed up every second, also where nothing follows"
   };
   constexpr std::uint64_t second = 1'000'000;
   for (int i = 0; i < 1000; ++i) log.refused(refusal::half_open, "10.0.0.1", 5 * second + 100);
-  for (int i = 0; i < 20; ++i) log.event("device 1 opens session 2", 5 * second);
+  for (int i = 0; i < 20; ++i) log.event("session 2: restored", 5 * second);
   CHECK(lines() == 2 * serve_log::lines_a_second);
+  log.device_event("device 1 opens session 3", 5 * second);
+  log.failure("session 3: Input/output error", 5 * second);
+  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  text.str("");
   log.summarize(5 * second + 999'999);
-  CHECK(lines() == 2 * serve_log::lines_a_second);
+  CHECK(lines() == 0);
   log.summarize(6 * second);
   log.summarize(7 * second);
-  CHECK(lines() == 2 * serve_log::lines_a_second + 2);
+  CHECK(lines() == 2);
   CHECK(text.str().find("refused (half_open): 992 more in a second") != std::string::npos);
   CHECK(text.str().find("events: 12 more in a second") != std::string::npos);
   CHECK(log.count(refusal::half_open) == 1000);
+}
+
+TEST_CASE("serve: devices that flood the log do not hide what goes wrong with the server") {
+  serve_limits limits;
+  limits.draft_length = 2;
+  server with(limits);
+  device refused_one(1, settings_of(100));  // four drafts a round
+  refused_one.host.begin();
+  for (int i = 0; i < 20; ++i) (void)with.receive(refused_one.over.line, refused_one.said.front());
+  fs::remove_all(with.folder.path / "sessions");
+  std::ofstream(with.folder.path / "sessions") << "no folder";
+  with.limits.draft_length = 12;
+  device asks(2, settings_of(101));
+  asks.host.begin();
+  (void)with.receive(asks.over.line, asks.said.front());
+  CHECK(with.log_text.str().find("session 101: ") != std::string::npos);
+  CHECK(with.log_text.str().find("Not a directory") != std::string::npos);
 }
 
 TEST_CASE("serve: the page says what each refusal says") {
