@@ -52,7 +52,7 @@ SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
   refuse(place_.end_context(), why);
   state_ = cloud_state::failed;
   gone_ = false;
-  rows_wanted_ = false;
+  rows_wanted_ = rows_stale_ = false;
   emit_failure(why);
   return why;
 }
@@ -141,7 +141,7 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   contexts_.remember(context());
   place_.begin_epoch(next_epoch(place_.epoch()));
   heard_ = {};
-  rows_wanted_ = false;
+  rows_stale_ = rows_wanted_;
   owed_ = message_kind::stop;
   refusal_ = read->reason;
   const status why{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
@@ -178,7 +178,7 @@ SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
     target_ = text_target(peer.base_length, peer.round, peer.prefix_hash);
     state_ = cloud_state::filling;
-    rows_wanted_ = false;  // of a stream, whose next token the edge has
+    rows_stale_ = rows_wanted_;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
     settle();
   }

@@ -99,6 +99,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] result<bool> repeats(std::span<const std::byte> message) noexcept;
   void want_rows() noexcept;
+  [[nodiscard]] status drop_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
   [[nodiscard]] uniforms<> round_uniforms() const noexcept;
   [[nodiscard]] status commit(const result<verdict>& made) noexcept;
@@ -126,9 +127,10 @@ class cloud_protocol : public endpoint {
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
   std::uint8_t unrecorded_ = 0;             // refusals of damage since the last journal record
-  bool rows_wanted_ = false;
-  bool stopped_ = false;   // the edge said stop, and the host heard of it
-  bool gone_ = false;      // failed: the edge said so of itself
+  bool rows_wanted_ = false;                // the engine has an `evaluate`
+  bool rows_stale_ = false;                 // whose rows are of no use
+  bool stopped_ = false;                    // the edge said stop, and the host heard of it
+  bool gone_ = false;                       // failed: the edge said so of itself
   bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
 };
 

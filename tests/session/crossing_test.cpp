@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages and rows that cross: what arrives while the engine works, and what was meant for an earlier life.
+#include <specverify/session/drive.hpp>
+
+#include <unit/session/pair.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+using namespace specverify;
+using namespace specverify_test;
+
+namespace {
+
+pair_options without_timers() {
+  pair_options o;
+  o.timeout = 0;
+  return o;
+}
+
+bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
+
+//! Hands over what is under way, after what the edge has asked, until nothing is. Returns how many questions that took.
+int go_on(pair& p, std::deque<bytes> asked = {}) {
+  int questions = 0;
+  for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+  for (; questions < 400 && !asked.empty(); ++questions) {
+    (void)p.cloud->receive(asked.front(), p.now);
+    asked.pop_front();
+    for (const bytes& answer : p.run_cloud()) {
+      (void)p.edge->receive(answer, p.now);
+      for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+    }
+  }
+  return questions;
+}
+
+std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
+  pair p(o);
+  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
+  (void)go_on(p);
+  REQUIRE(p.edge->state() == edge_state::finished);
+  return p.text();
+}
+
+//! The rows that the engine has made; what the cloud sends then.
+std::vector<bytes> finish_rows(pair& p, const hash_engine& engine) {
+  p.hold_rows = false;
+  CHECK(p.cloud->wants_rows());
+  CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(engine.rows(), p.transforms), p.now).ok());
+  return p.run_cloud();
+}
+std::vector<bytes> finish_rows(pair& p) { return finish_rows(p, p.cloud_engine); }
+
+void finish(pair& p, const std::vector<bytes>& answers) {
+  std::deque<bytes> asked;
+  for (const bytes& answer : answers) {
+    (void)p.edge->receive(answer, p.now);
+    for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
+  }
+  (void)go_on(p, std::move(asked));
+  CHECK(p.edge->state() == edge_state::finished);
+}
+
+}  // namespace
+
+TEST_CASE("NET-5 stream: rows of an earlier evaluate are not taken for those of the next one") {
+  for (std::uint64_t salt = 1; salt <= 6; ++salt) {
+    CAPTURE(salt);
+    pair_options o = without_timers();
+    o.mode = session_mode::stream;
+    o.salt = salt;
+    pair p(o);
+    const bytes question = p.exchange(p.start());
+    const bytes journal = p.cloud_journal;
+    REQUIRE(p.cloud->receive(question, p.now).ok());
+    for (const bytes& answer : p.run_cloud()) {
+      if (p.edge->length() < 9) CHECK(p.edge->receive(answer, p.now).ok());
+      (void)p.run_edge();
+    }
+    p.new_cloud();
+    REQUIRE(p.cloud->restore(journal).ok());
+    p.hold_rows = true;
+    REQUIRE(p.cloud->receive(question, p.now).ok());
+    (void)p.run_cloud();
+    hash_engine first(pair::model(false));  // works on the first token behind the prompt
+    CHECK(first.feed(0, std::vector<token_id>{4, 5, 6}, 1));
+    REQUIRE(p.edge->reconnect(p.now).ok());
+    REQUIRE(p.cloud->receive(pair::only(p.run_edge()), p.now).ok());
+    REQUIRE(p.edge->receive(pair::only(p.run_cloud()), p.now).ok());
+    REQUIRE(p.cloud->receive(pair::only(p.run_edge()), p.now).ok());  // what the edge has more
+    REQUIRE(p.cloud->state() == cloud_state::streaming);
+    std::vector<bytes> sent = p.run_cloud();
+    for (bytes& more : finish_rows(p, first)) sent.push_back(std::move(more));
+    finish(p, sent);
+    CHECK(p.text() == whole_text(o));
+  }
+}
+
+TEST_CASE("NET-5 cloud: rows for an edge that gave up are not taken for its next life's draft") {
+  const status why{errc::engine_failed, part::host, 3};
+  for (const bool late : {false, true}) {  // the rows come before the next draft, or after it
+    CAPTURE(late);
+    pair p(without_timers());
+    bytes question = to_first_draft(p);
+    const bytes journal = p.edge_journal;
+    p.hold_rows = true;
+    REQUIRE(p.cloud->receive(question, p.now).ok());
+    (void)p.run_cloud();
+    CHECK(p.edge->engine_failed(why) == why);
+    CHECK(p.cloud->receive(pair::only(p.run_edge()), p.now).code == errc::refused_by_peer);
+    (void)p.run_cloud();
+    p.new_edge();
+    REQUIRE(p.edge->restore(journal, p.now).ok());
+    question = pair::only(p.run_edge());
+    std::vector<bytes> sent;
+    if (!late) sent = finish_rows(p);
+    CHECK(sent.empty());
+    p.hold_rows = true;
+    question = p.exchange(question);
+    REQUIRE(kind_of(question) == message_kind::draft);
+    CHECK(p.cloud->receive(question, p.now).ok());
+    const bool asked = p.cloud->has_outputs();
+    CHECK(asked != late);  // one evaluate at a time
+    (void)p.run_cloud();
+    sent = finish_rows(p);
+    finish(p, sent);
+    CHECK(p.text() == whole_text());
+  }
+}
