@@ -129,3 +129,60 @@ TEST_CASE("NET-5 cloud: rows for an edge that gave up are not taken for its next
     CHECK(p.text() == whole_text());
   }
 }
+
+TEST_CASE("NET-5 session: a copy of a greeting while the engine works does not cost the verdict") {
+  for (const bool connects : {false, true}) {  // a copy of a hello, of a resume
+    CAPTURE(connects);
+    pair p(without_timers());
+    bytes copy = p.start();
+    bytes question = p.exchange(p.exchange(copy));
+    if (connects) {
+      REQUIRE(p.edge->reconnect(p.now).ok());
+      copy = pair::only(p.run_edge());
+      question = p.exchange(copy);
+    }
+    REQUIRE(kind_of(question) == message_kind::draft);
+    p.hold_rows = true;
+    REQUIRE(p.cloud->receive(question, p.now).ok());
+    (void)p.run_cloud();
+    CHECK_FALSE(p.cloud->receive(copy, p.now).ok());
+    CHECK(p.run_cloud().empty());
+    finish(p, finish_rows(p));
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 session: a life that starts from nothing in the same epoch is greeted when the engine is done") {
+  pair p(without_timers());
+  const bytes draft = to_first_draft(p);
+  p.hold_rows = true;
+  REQUIRE(p.cloud->receive(draft, p.now).ok());
+  (void)p.run_cloud();
+  p.new_edge();
+  (void)p.cloud->receive(p.start(), p.now);
+  CHECK(p.run_cloud().empty());
+  finish(p, finish_rows(p));
+  CHECK(p.text() == whole_text());
+}
+
+TEST_CASE("NET-5 session: the greetings of two connections cross while the engine works") {
+  pair p(without_timers());
+  const bytes question = to_first_draft(p);
+  p.hold_rows = true;
+  REQUIRE(p.cloud->receive(question, p.now).ok());
+  (void)p.run_cloud();
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  const bytes first = pair::only(p.run_edge());
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  const bytes second = pair::only(p.run_edge());
+  REQUIRE(p.cloud->receive(second, p.now).ok());
+  CHECK(p.run_cloud().empty());  // owed
+  CHECK(p.cloud->receive(first, p.now).code == errc::stale_epoch);
+  REQUIRE(p.edge->receive(pair::only(p.run_cloud()), p.now).ok());
+  const bytes draft = pair::only(p.run_edge());
+  CHECK(kind_of(draft) == message_kind::draft);
+  (void)p.cloud->receive(draft, p.now);
+  CHECK(p.run_cloud().empty());
+  finish(p, finish_rows(p));
+  CHECK(p.text() == whole_text());
+}

@@ -205,7 +205,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   heard_.note(header.flags);
   if (state_ == cloud_state::failed) return closed(peer.epoch);
   if (engine_works()) {
-    owed_ = header.kind;
+    if (owed_ != message_kind::resume) owed_ = header.kind;
     return late;
   }
   if (state_ == cloud_state::requesting) abandon();
