@@ -186,3 +186,18 @@ TEST_CASE("NET-5 session: the greetings of two connections cross while the engin
   finish(p, finish_rows(p));
   CHECK(p.text() == whole_text());
 }
+
+TEST_CASE("NET-5 edge: a cloud that went back, over a transport that does not break, is heard in a new epoch") {
+  for (int lost = 1; lost <= 7; ++lost) {
+    CAPTURE(lost);
+    pair p(without_timers());
+    bytes question = to_first_draft(p);
+    const bytes journal = p.cloud_journal;
+    for (int i = 0; i < lost; ++i) question = p.exchange(question);
+    p.new_cloud();
+    REQUIRE(p.cloud->restore(journal).ok());
+    CHECK(go_on(p, {question}) < 60);
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}

@@ -139,12 +139,13 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 }
 
 //! Damage, most likely of the answer to the open question: asks again at once, but not more often than deadlines would.
-//! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come.
+//! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come. A cloud refuses
+//! so many times and no more, until it hears a question that it can use.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::hurry(session_time now) noexcept {
   question_.hurry();
   statistics_.retransmissions += 1;
   if (state_ == edge_state::streaming) question_.rephrase(question::resume);
-  if (options_.retry_timeout == 0 && question_.hurries() % 8 == 0) begin_anew();
+  if (options_.retry_timeout == 0 && question_.hurries() % refusals_per_record == 0) begin_anew();
   return transmit(now);
 }
 
