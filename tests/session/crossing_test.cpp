@@ -201,3 +201,37 @@ TEST_CASE("NET-5 edge: a cloud that went back, over a transport that does not br
     CHECK(p.text() == whole_text());
   }
 }
+
+namespace {
+
+//! A life of the edge that nobody hears of again.
+bytes of_another_life(std::uint32_t epoch, std::uint32_t length = 0) {
+  bytes message(36);
+  REQUIRE(encode_resume({{7, epoch, length == 0 ? 0u : 1u, length, length == 0 ? 0u : 1u, 0}}, message).ok());
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("NET-5 cloud: a piece of text of an old epoch is known where a resume had it filled") {
+  pair_options o = without_timers();
+  o.edge_chunk = o.cloud_chunk = 2;
+  pair p(o);
+  bytes question = p.start();
+  while (kind_of(question) != message_kind::draft) question = p.exchange(question);
+  const bytes journal = p.cloud_journal;
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  p.new_cloud();
+  REQUIRE(p.cloud->restore(journal).ok());
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  question = p.exchange(pair::only(p.run_edge()));
+  REQUIRE(kind_of(question) == message_kind::text);
+  REQUIRE(p.cloud->receive(of_another_life(9), p.now).ok());
+  (void)p.run_cloud();
+  CHECK(p.cloud->receive(question, p.now).code == errc::stale_epoch);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), p.now).ok());
+  CHECK(p.edge->epoch() == 10);
+  (void)go_on(p);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text() == whole_text(o));
+}

@@ -131,7 +131,7 @@ SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept 
   if (nonce == nonce_) return true;
   nonce_ = nonce;
   recovers_ = true;
-  contexts_.remember(context());
+  contexts_.remember(awaited());
   // ahead of every epoch that its forgotten lives can have begun; the edge begins the next one
   place_.begin_epoch(next_epoch(place_.epoch(), 1024));
   heard_ = {};

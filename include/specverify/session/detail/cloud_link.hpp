@@ -135,10 +135,10 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   const result<refuse_message> read = decode_refuse(named, message);
   const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
   if (!read || over || !ends_session(read->reason.code)) return drop(errc::unexpected_message);
+  contexts_.remember(awaited());
   abandon();
   state_ = cloud_state::failed;
   gone_ = true;
-  contexts_.remember(context());
   place_.begin_epoch(next_epoch(place_.epoch()));
   heard_ = {};
   rows_stale_ = rows_wanted_;
@@ -160,11 +160,17 @@ SPECVERIFY_BODY status cloud_protocol::on_unknown(const message_header& header) 
   return {errc::unknown_session, part::session, 0};
 }
 
+//! The context of the question that this side waits for.
+SPECVERIFY_BODY wire_context cloud_protocol::awaited() const noexcept {
+  const std::uint32_t round = state_ == cloud_state::filling ? target_.round() : place_.round();
+  return place_.context_at(round, place_.length(), place_.hash());
+}
+
 //! Errors: stale_epoch.
 SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
   if (peer.epoch < place_.epoch()) return errc::stale_epoch;
   if (peer.epoch > place_.epoch()) {
-    contexts_.remember(context());
+    contexts_.remember(awaited());
     place_.begin_epoch(peer.epoch);
     heard_ = {};
     recovers_ = false;

@@ -65,6 +65,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status closed(std::uint32_t epoch) noexcept;
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] wire_context awaited() const noexcept;
   [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
