@@ -235,3 +235,17 @@ TEST_CASE("NET-5 cloud: a piece of text of an old epoch is known where a resume 
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text(o));
 }
+
+TEST_CASE("NET-5 cloud: a stop of an old epoch hears that the cloud has failed") {
+  const status why{errc::engine_failed, part::host, 1};
+  pair p(without_timers());
+  bytes question = p.start();
+  while (kind_of(question) != message_kind::stop) question = p.exchange(question);
+  REQUIRE(p.cloud->receive(of_another_life(9), p.now).ok());
+  (void)p.run_cloud();
+  CHECK(p.cloud->engine_failed(why) == why);
+  (void)p.run_cloud();
+  CHECK(p.cloud->receive(question, p.now).code == errc::session_closed);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), p.now).code == errc::refused_by_peer);
+  CHECK(p.edge->refusal() == why);
+}

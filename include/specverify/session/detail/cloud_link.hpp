@@ -118,7 +118,8 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
 //! A question other than a greeting to a session that has failed.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::after_failure(std::span<const std::byte> message,
                                                                    const message_header& header) noexcept {
-  const wire_context* const then = contexts_.find(message, header);
+  const bool is_stop = header.kind == message_kind::stop;
+  const wire_context* const then = is_stop ? contexts_.find_end(message, header) : contexts_.find(message, header);
   if (then != nullptr) return closed(then->epoch);
   const bool ours = belongs_to(context(), message, header) || belongs_to(place_.end_context(), message, header) ||
                     (kept_.any() && belongs_to(kept_.context(place_), message, header));
