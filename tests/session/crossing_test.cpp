@@ -249,3 +249,36 @@ TEST_CASE("NET-5 cloud: a stop of an old epoch hears that the cloud has failed")
   CHECK(p.edge->receive(pair::only(p.run_cloud()), p.now).code == errc::refused_by_peer);
   CHECK(p.edge->refusal() == why);
 }
+
+TEST_CASE("NET-5 edge: a refusal to a life without an epoch ends no later one") {
+  const status why{errc::engine_failed, part::host, 12};
+  for (const bool later : {false, true}) {  // in an epoch of its own by then
+    CAPTURE(later);
+    pair p(without_timers());
+    REQUIRE(p.cloud->receive(to_first_draft(p), p.now).ok());
+    p.hold_rows = true;
+    (void)p.run_cloud();
+    p.hold_rows = false;
+    REQUIRE(p.cloud->engine_failed(why) == why);
+    (void)p.run_cloud();
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, 5).ok());
+    (void)p.cloud->receive(pair::only(p.run_edge()), 5);
+    const bytes told = pair::only(p.run_cloud());
+    CHECK(p.edge->receive(told, 5).code == errc::refused_by_peer);  // it is for this one
+    CHECK(p.edge->refusal() == why);
+    (void)p.run_edge();
+    const bytes journal = p.cloud_journal;
+    p.new_cloud();
+    REQUIRE(p.cloud->restore(journal).ok());
+    p.new_edge();
+    REQUIRE(p.edge->recover(3, 6).ok());
+    bytes asked = pair::only(p.run_edge());
+    for (int i = 0; later && i < 3; ++i) asked = p.exchange(asked);
+    CHECK_FALSE(p.edge->receive(told, 6).ok());
+    CHECK(p.edge->state() != edge_state::failed);
+    (void)go_on(p, {asked});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}

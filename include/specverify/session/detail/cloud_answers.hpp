@@ -114,7 +114,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   const std::uint32_t epoch = place_.epoch();
   if (accept_epoch(peer) != errc::ok) return answer_stale();
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
-  if (!reopens(epoch)) return closed(peer.epoch);
+  if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::hello;
     return {};
@@ -178,7 +178,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   }
   if (has_journal ? accept_epoch(peer) != errc::ok : !accept_nonce(peer.prefix_hash)) return answer_stale();
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
-  if (!reopens(epoch)) return closed(peer.epoch);
+  if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::resume;
     return {};
@@ -203,7 +203,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
                                                                  status late) noexcept {
   heard_.note(header.flags);
-  if (state_ == cloud_state::failed) return closed(peer.epoch);
+  if (state_ == cloud_state::failed) return closed(peer);
   if (engine_works()) {
     if (owed_ != message_kind::resume) owed_ = header.kind;
     return late;

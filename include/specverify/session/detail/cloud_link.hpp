@@ -108,10 +108,10 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return drop(errc::unexpected_message);
 }
 
-//! The session is over here, and whoever asks is told why, in the epoch of the question: it ends no other life.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed(std::uint32_t epoch) noexcept {
-  tell({place_.session_id(), epoch, 0, 0, 0, 0},
-       refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
+//! The session is over here, and whoever asks is told why, in the epoch of the question `asked`: it ends no other
+//! life.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed(const wire_context& asked) noexcept {
+  tell(end_of(asked), refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
   return drop(errc::session_closed);
 }
 
@@ -120,10 +120,10 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
                                                                    const message_header& header) noexcept {
   const bool is_stop = header.kind == message_kind::stop;
   const wire_context* const then = is_stop ? contexts_.find_end(message, header) : contexts_.find(message, header);
-  if (then != nullptr) return closed(then->epoch);
+  if (then != nullptr) return closed(*then);
   const bool ours = belongs_to(context(), message, header) || belongs_to(place_.end_context(), message, header) ||
                     (kept_.any() && belongs_to(kept_.context(place_), message, header));
-  return ours ? closed(place_.epoch()) : on_damage(errc::checksum_mismatch, header.checksum);
+  return ours ? closed(place_.end_context()) : on_damage(errc::checksum_mismatch, header.checksum);
 }
 
 //! The edge has failed, and says why: the session ends here too, unless its next life comes, which may know no epoch

@@ -49,10 +49,6 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool engine_works() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
   }
-  //! Of what ends the session for a life of the edge that asked.
-  [[nodiscard]] static wire_context end_of(const wire_context& asked) noexcept {
-    return {asked.session_id, asked.epoch, 0, 0, 0, 0};
-  }
   [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
@@ -62,7 +58,7 @@ class cloud_protocol : public endpoint {
                                      const message_header& header) noexcept;
   [[nodiscard]] status answer_stale() noexcept;
   [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
-  [[nodiscard]] status closed(std::uint32_t epoch) noexcept;
+  [[nodiscard]] status closed(const wire_context& asked) noexcept;
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] wire_context awaited() const noexcept;

@@ -32,7 +32,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
   if (!belongs_to(open, message, header) || !takes) return on_other_round(message, header);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ == cloud_state::finished) return closed(place_.epoch());
+  if (state_ == cloud_state::finished) return closed(open);
   if (state_ == cloud_state::requesting) {  // the request was lost
     statistics_.repeated_answers += 1;
     return send_request();

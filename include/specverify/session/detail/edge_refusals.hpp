@@ -19,7 +19,7 @@ namespace detail {
                                                                session_time now) noexcept {
   wire_context session{};
   session.session_id = options_.session_id;
-  const wire_context contexts[] = {place_.end_context(), session, {}};  // of the epoch, of the session, of nobody
+  const wire_context contexts[] = {own_end(), session, {}};  // of this life, of the session, of nobody
   const wire_context* const named = std::find_if(std::begin(contexts), std::end(contexts), [&](const wire_context& of) {
     return belongs_to(of, message, header);
   });
