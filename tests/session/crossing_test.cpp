@@ -282,3 +282,32 @@ TEST_CASE("NET-5 edge: a refusal to a life without an epoch ends no later one") 
     CHECK(p.text() == whole_text());
   }
 }
+
+TEST_CASE("NET-5 cloud: a greeting that is refused changes nothing") {
+  for (const bool finished : {false, true}) {
+    CAPTURE(finished);
+    pair p(without_timers());
+    bytes question = to_first_draft(p);
+    while (finished && !question.empty()) question = p.exchange(question);
+    const std::uint32_t epoch = p.cloud->epoch();
+    const cloud_state state = p.cloud->state();
+    CHECK(p.cloud->receive(of_another_life(900, 5000), p.now).code == errc::base_length_mismatch);
+    CHECK(kind_of(pair::only(p.run_cloud())) == message_kind::refuse);
+    CHECK(p.cloud->epoch() == epoch);
+    CHECK(p.cloud->state() == state);
+    CHECK(p.cloud->refusal().ok());
+    if (!finished) (void)go_on(p, {question});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.edge->epoch() == epoch);
+  }
+  const status why{errc::engine_failed, part::host, 1};
+  pair p(without_timers());
+  (void)to_first_draft(p);
+  CHECK(p.edge->engine_failed(why) == why);
+  CHECK(p.cloud->receive(pair::only(p.run_edge()), p.now).code == errc::refused_by_peer);
+  (void)p.run_cloud();
+  CHECK(p.cloud->receive(of_another_life(900, 5000), p.now).code == errc::base_length_mismatch);
+  (void)p.run_cloud();
+  CHECK(p.cloud->state() == cloud_state::failed);
+  CHECK(p.cloud->refusal() == why);
+}

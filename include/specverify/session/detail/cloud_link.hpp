@@ -167,9 +167,10 @@ SPECVERIFY_BODY wire_context cloud_protocol::awaited() const noexcept {
   return place_.context_at(round, place_.length(), place_.hash());
 }
 
-//! Errors: stale_epoch.
-SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
-  if (peer.epoch < place_.epoch()) return errc::stale_epoch;
+//! The epoch of a greeting, which is answered where it is not taken. Errors: stale_epoch; those of `check_length`.
+SPECVERIFY_BODY status cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
+  if (peer.epoch < place_.epoch()) return answer_stale();
+  if (const status why = check_length(peer); !why.ok()) return why;
   if (peer.epoch > place_.epoch()) {
     contexts_.remember(awaited());
     place_.begin_epoch(peer.epoch);
@@ -177,7 +178,7 @@ SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noex
     recovers_ = false;
     statistics_.restarts += 1;
   }
-  return errc::ok;
+  return {};
 }
 
 //! Compares the edge's text with ours: the missing part must come first.

@@ -62,7 +62,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] wire_context awaited() const noexcept;
-  [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
+  [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
   void post(std::size_t written, std::uint32_t first_position) noexcept;
@@ -78,7 +78,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
-  [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] status greet(message_kind kind) noexcept;
   [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
