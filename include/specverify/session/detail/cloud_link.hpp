@@ -127,7 +127,8 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
 }
 
 //! The edge has failed, and says why: the session ends here too, unless its next life comes, which may know no epoch
-//! but that of this one. Refusals are never answered, rubbish under their name neither.
+//! but that of this one: so the epoch ends here, unless it is the last one. Refusals are never answered, rubbish under
+//! their name neither.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_refusal(std::span<const std::byte> message,
                                                                 const message_header& header) noexcept {
   wire_context named = place_.end_context();
