@@ -52,7 +52,8 @@ class cloud_session : private detail::cloud_protocol {
   //! A message arrived. ok, or why it was not used.
   using cloud_protocol::receive;
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
-  //! what makes it final.
+  //! what makes it final. Where a message has made them useless meanwhile, they are dropped (ok), and what waited for
+  //! the engine is asked for.
   //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
   //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than
   //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
@@ -74,7 +75,8 @@ class cloud_session : private detail::cloud_protocol {
   //! bool has_outputs(): `next` has more: every input is `busy`.
   using cloud_protocol::has_outputs;
   //! bool wants_rows()
-  //! `evaluate` is unanswered. Ask before the rows are supplied where the engine works while messages arrive.
+  //! `evaluate` is unanswered; another one does not come before. Ask before the rows are supplied where the engine
+  //! works while messages arrive.
   using cloud_protocol::wants_rows;
   //! bool wants_scores(): `score` is unanswered.
   using cloud_protocol::wants_scores;

@@ -25,11 +25,14 @@ struct no_drafts {
 errc refusal_of(pair& p, const bytes& message) {
   (void)p.cloud->receive(message, 1);
   const bytes answer = pair::only(p.run_cloud());
-  wire_context session{}, first{}, present{};
-  session.session_id = first.session_id = present.session_id = 7;
+  wire_context session{}, first{}, present{}, asked{};  // the last of a greeting
+  session.session_id = first.session_id = present.session_id = asked.session_id = 7;
   first.epoch = 1;
   present.epoch = p.cloud->epoch();
-  for (const wire_context& context : {first, present, session, wire_context{}}) {
+  if (const auto hello = decode_hello(message)) asked = hello->context;
+  if (const auto resume = decode_resume(message)) asked = resume->context;
+  asked = {asked.session_id, asked.epoch, 0, 0, asked.epoch == 0 ? asked.prefix_hash : 0, 0};
+  for (const wire_context& context : {first, present, session, asked, wire_context{}}) {
     if (const auto refusal = decode_refuse(context, answer)) return refusal->reason.code;
   }
   return errc::ok;

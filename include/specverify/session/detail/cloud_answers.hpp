@@ -69,15 +69,15 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
 }
 
 //! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose round no
-//! session has.
+//! session has. The session goes on as it was.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
-  if (peer.base_length <= place_.length()) return {};
+  if (peer.base_length <= place_.length() || (state_ == cloud_state::failed && !gone_)) return {};
   const bool fits = peer.base_length - place_.length() <= remaining();
   if (fits && is_round(peer.round)) return {};
   const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
                           : status{errc::base_length_mismatch, part::session, peer.base_length};
   count_fault(statistics_, why.code);
-  refuse(end_of(peer), why);
+  tell(end_of(peer), why);
   return why;
 }
 
@@ -112,30 +112,29 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
     return on_stranger(peer);
   }
   const std::uint32_t epoch = place_.epoch();
-  if (accept_epoch(peer) != errc::ok) return answer_stale();
+  if (const status why = accept_epoch(peer); !why.ok()) return why;
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
-  if (!reopens(epoch)) return closed(peer.epoch);
+  if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::hello;
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (const status why = check_length(peer); !why.ok()) return why;
   aim_at(peer);
   return greet(message_kind::hello);
 }
 
-//! An edge without a journal; the nonce is its clock.
-SPECVERIFY_BODY bool cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept {
-  if (nonce < nonce_) return false;
-  if (nonce == nonce_) return true;
+//! An edge without a journal; the nonce is its clock. An older one is answered.
+SPECVERIFY_BODY status cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept {
+  if (nonce < nonce_) return answer_stale();
+  if (nonce == nonce_) return {};
   nonce_ = nonce;
   recovers_ = true;
-  contexts_.remember(context());
+  contexts_.remember(awaited());
   // ahead of every epoch that its forgotten lives can have begun; the edge begins the next one
   place_.begin_epoch(next_epoch(place_.epoch(), 1024));
   heard_ = {};
-  return true;
+  return {};
 }
 
 //! Whether a greeting finds the session open, or opens it again: for a new life of an edge that said stop and has
@@ -176,17 +175,14 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
     tell({}, {errc::unknown_session, part::session, header.checksum});
     return {errc::unknown_session, part::session, place_.length()};
   }
-  if (has_journal ? accept_epoch(peer) != errc::ok : !accept_nonce(peer.prefix_hash)) return answer_stale();
+  if (const status why = has_journal ? accept_epoch(peer) : accept_nonce(peer.prefix_hash); !why.ok()) return why;
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
-  if (!reopens(epoch)) return closed(peer.epoch);
+  if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::resume;
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (has_journal) {
-    if (const status why = check_length(peer); !why.ok()) return why;
-  }
   if (has_journal) aim_at(peer);
   // In a stream each token is a round: any but the 0 of an edge that has not heard how much text there is.
   const bool wants_text = has_journal && peer.base_length < place_.length() &&
@@ -203,9 +199,9 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
                                                                  status late) noexcept {
   heard_.note(header.flags);
-  if (state_ == cloud_state::failed) return closed(peer.epoch);
+  if (state_ == cloud_state::failed) return closed(peer);
   if (engine_works()) {
-    owed_ = header.kind;
+    if (owed_ != message_kind::resume) owed_ = header.kind;
     return late;
   }
   if (state_ == cloud_state::requesting) abandon();

@@ -66,6 +66,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   rows_wanted_ = false;
+  if (rows_stale_) return drop_rows();
   if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!terms_.compares()) {

@@ -52,7 +52,7 @@ SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
   refuse(place_.end_context(), why);
   state_ = cloud_state::failed;
   gone_ = false;
-  rows_wanted_ = false;
+  rows_wanted_ = rows_stale_ = false;
   emit_failure(why);
   return why;
 }
@@ -108,25 +108,27 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   return drop(errc::unexpected_message);
 }
 
-//! The session is over here, and whoever asks is told why, in the epoch of the question: it ends no other life.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed(std::uint32_t epoch) noexcept {
-  tell({place_.session_id(), epoch, 0, 0, 0, 0},
-       refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
+//! The session is over here, and whoever asks is told why, in the epoch of the question `asked`: it ends no other
+//! life.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::closed(const wire_context& asked) noexcept {
+  tell(end_of(asked), refusal_.ok() ? status{errc::session_closed, part::session, 0} : refusal_);
   return drop(errc::session_closed);
 }
 
 //! A question other than a greeting to a session that has failed.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::after_failure(std::span<const std::byte> message,
                                                                    const message_header& header) noexcept {
-  const wire_context* const then = contexts_.find(message, header);
-  if (then != nullptr) return closed(then->epoch);
+  const bool is_stop = header.kind == message_kind::stop;
+  const wire_context* const then = is_stop ? contexts_.find_end(message, header) : contexts_.find(message, header);
+  if (then != nullptr) return closed(*then);
   const bool ours = belongs_to(context(), message, header) || belongs_to(place_.end_context(), message, header) ||
                     (kept_.any() && belongs_to(kept_.context(place_), message, header));
-  return ours ? closed(place_.epoch()) : on_damage(errc::checksum_mismatch, header.checksum);
+  return ours ? closed(place_.end_context()) : on_damage(errc::checksum_mismatch, header.checksum);
 }
 
 //! The edge has failed, and says why: the session ends here too, unless its next life comes, which may know no epoch
-//! but that of this one. Refusals are never answered, rubbish under their name neither.
+//! but that of this one: so the epoch ends here, unless it is the last one. Refusals are never answered, rubbish under
+//! their name neither.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::on_refusal(std::span<const std::byte> message,
                                                                 const message_header& header) noexcept {
   wire_context named = place_.end_context();
@@ -135,13 +137,13 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   const result<refuse_message> read = decode_refuse(named, message);
   const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
   if (!read || over || !ends_session(read->reason.code)) return drop(errc::unexpected_message);
+  contexts_.remember(awaited());
   abandon();
   state_ = cloud_state::failed;
   gone_ = true;
-  contexts_.remember(context());
   place_.begin_epoch(next_epoch(place_.epoch()));
   heard_ = {};
-  rows_wanted_ = false;
+  rows_stale_ = rows_wanted_;
   owed_ = message_kind::stop;
   refusal_ = read->reason;
   const status why{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
@@ -160,17 +162,24 @@ SPECVERIFY_BODY status cloud_protocol::on_unknown(const message_header& header) 
   return {errc::unknown_session, part::session, 0};
 }
 
-//! Errors: stale_epoch.
-SPECVERIFY_BODY errc cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
-  if (peer.epoch < place_.epoch()) return errc::stale_epoch;
+//! The context of the question that this side waits for.
+SPECVERIFY_BODY wire_context cloud_protocol::awaited() const noexcept {
+  const std::uint32_t round = state_ == cloud_state::filling ? target_.round() : place_.round();
+  return place_.context_at(round, place_.length(), place_.hash());
+}
+
+//! The epoch of a greeting, which is answered where it is not taken. Errors: stale_epoch; those of `check_length`.
+SPECVERIFY_BODY status cloud_protocol::accept_epoch(const wire_context& peer) noexcept {
+  if (peer.epoch < place_.epoch()) return answer_stale();
+  if (const status why = check_length(peer); !why.ok()) return why;
   if (peer.epoch > place_.epoch()) {
-    contexts_.remember(context());
+    contexts_.remember(awaited());
     place_.begin_epoch(peer.epoch);
     heard_ = {};
     recovers_ = false;
     statistics_.restarts += 1;
   }
-  return errc::ok;
+  return {};
 }
 
 //! Compares the edge's text with ours: the missing part must come first.
@@ -178,7 +187,7 @@ SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
     target_ = text_target(peer.base_length, peer.round, peer.prefix_hash);
     state_ = cloud_state::filling;
-    rows_wanted_ = false;  // of a stream, whose next token the edge has
+    rows_stale_ = rows_wanted_;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
     settle();
   }

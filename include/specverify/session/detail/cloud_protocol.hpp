@@ -49,10 +49,6 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool engine_works() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
   }
-  //! Of what ends the session for a life of the edge that asked.
-  [[nodiscard]] static wire_context end_of(const wire_context& asked) noexcept {
-    return {asked.session_id, asked.epoch, 0, 0, 0, 0};
-  }
   [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
@@ -62,10 +58,11 @@ class cloud_protocol : public endpoint {
                                      const message_header& header) noexcept;
   [[nodiscard]] status answer_stale() noexcept;
   [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
-  [[nodiscard]] status closed(std::uint32_t epoch) noexcept;
+  [[nodiscard]] status closed(const wire_context& asked) noexcept;
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] errc accept_epoch(const wire_context& peer) noexcept;
+  [[nodiscard]] wire_context awaited() const noexcept;
+  [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
   void post(std::size_t written, std::uint32_t first_position) noexcept;
@@ -81,7 +78,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
-  [[nodiscard]] bool accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] status greet(message_kind kind) noexcept;
   [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
@@ -99,6 +96,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] result<bool> repeats(std::span<const std::byte> message) noexcept;
   void want_rows() noexcept;
+  [[nodiscard]] status drop_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
   [[nodiscard]] uniforms<> round_uniforms() const noexcept;
   [[nodiscard]] status commit(const result<verdict>& made) noexcept;
@@ -126,9 +124,10 @@ class cloud_protocol : public endpoint {
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
   std::uint8_t unrecorded_ = 0;             // refusals of damage since the last journal record
-  bool rows_wanted_ = false;
-  bool stopped_ = false;   // the edge said stop, and the host heard of it
-  bool gone_ = false;      // failed: the edge said so of itself
+  bool rows_wanted_ = false;                // the engine has an `evaluate`
+  bool rows_stale_ = false;                 // whose rows are of no use
+  bool stopped_ = false;                    // the edge said stop, and the host heard of it
+  bool gone_ = false;                       // failed: the edge said so of itself
   bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
 };
 

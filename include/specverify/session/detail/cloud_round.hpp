@@ -32,7 +32,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
   if (!belongs_to(open, message, header) || !takes) return on_other_round(message, header);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ == cloud_state::finished) return closed(place_.epoch());
+  if (state_ == cloud_state::finished) return closed(open);
   if (state_ == cloud_state::requesting) {  // the request was lost
     statistics_.repeated_answers += 1;
     return send_request();
@@ -75,7 +75,9 @@ SPECVERIFY_BODY result<bool> cloud_protocol::repeats(std::span<const std::byte> 
 //! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind
 //! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
 //! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
+//! An engine that is still at work on rows of no use comes first: rows have no number.
 SPECVERIFY_BODY void cloud_protocol::want_rows() noexcept {
+  if (rows_wanted_) return;
   const std::uint32_t drafted = drafts_.size();
   const std::uint32_t room = std::max(remaining() - drafts_.skipped(), std::uint32_t{1});
   const std::uint32_t fed = terms_.bonus() || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
@@ -174,6 +176,14 @@ SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
   const auto bytes = encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length());
+  return {};
+}
+
+//! Rows of no use have come: the engine is free for what waited.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::drop_rows() noexcept {
+  rows_stale_ = false;
+  if (state_ == cloud_state::evaluating) want_rows();
+  stream_on();
   return {};
 }
 

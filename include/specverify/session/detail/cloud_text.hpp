@@ -32,7 +32,7 @@ SPECVERIFY_BODY void cloud_protocol::stream_on() noexcept {
 
 SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> message,
                                                const message_header& header) noexcept {
-  const wire_context expected = place_.context_at(target_.round(), place_.length(), place_.hash());
+  const wire_context expected = awaited();
   if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
     return on_repeated_text(message, header);
   if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);

@@ -41,7 +41,7 @@ namespace detail {
 SPECVERIFY_BODY const wire_context* context_memory::find_end(std::span<const std::byte> message,
                                                              const message_header& header) const noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (belongs_to({contexts_[i].session_id, contexts_[i].epoch, 0, 0, 0, 0}, message, header)) return &contexts_[i];
+    if (belongs_to(end_of(contexts_[i]), message, header)) return &contexts_[i];
   }
   return nullptr;
 }

@@ -13,6 +13,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+//! Of what ends the session for the life of the edge that asked: one without an epoch is known by its nonce.
+[[nodiscard]] constexpr wire_context end_of(const wire_context& asked) noexcept {
+  return {asked.session_id, asked.epoch, 0, 0, asked.epoch == 0 ? asked.prefix_hash : 0, 0};
+}
+
 //! The contexts of the messages of late: tells a message that is late from one that is damaged.
 class context_memory {
  public:

@@ -89,6 +89,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 //! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
   const question asked = question_.what();
+  // The verdict is there, and was not sent: the cloud heard another greeting of this epoch while it worked. A timer
+  // would ask for it.
+  if (asked == question::draft && peer.epoch == place_.epoch())
+    return options_.retry_timeout == 0 && peer.base_length > place_.length();
   if (is_hello) return asked == question::hello;
   if (is_overtaken(peer)) return question_.is_open();
   const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();

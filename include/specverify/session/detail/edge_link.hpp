@@ -139,12 +139,13 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 }
 
 //! Damage, most likely of the answer to the open question: asks again at once, but not more often than deadlines would.
-//! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come.
+//! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come. A cloud refuses
+//! so many times and no more, until it hears a question that it can use.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::hurry(session_time now) noexcept {
   question_.hurry();
   statistics_.retransmissions += 1;
   if (state_ == edge_state::streaming) question_.rephrase(question::resume);
-  if (options_.retry_timeout == 0 && question_.hurries() % 8 == 0) begin_anew();
+  if (options_.retry_timeout == 0 && question_.hurries() % refusals_per_record == 0) begin_anew();
   return transmit(now);
 }
 
@@ -211,12 +212,17 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   return why;
 }
 
+//! The context of a refusal that ends this life, of either side: in epoch 0 its nonce tells it from others.
+[[gnu::cold]] SPECVERIFY_BODY wire_context edge_protocol::own_end() const noexcept {
+  wire_context end = place_.end_context(next_number_);
+  if (end.epoch == 0) end.prefix_hash = peer_.nonce();
+  return end;
+}
+
 //! Names the failure to the cloud, unless that knows it, or the transport is gone. No answer follows.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_failure() noexcept {
   if (!refusal_.ok() || failure_.code == errc::link_lost) return;
-  wire_context named = place_.end_context(next_number_);
-  if (named.epoch == 0) named.prefix_hash = peer_.nonce();
-  if (const auto bytes = encode_refusal(named, failure_, message_)) send(bytes->size());
+  if (const auto bytes = encode_refusal(own_end(), failure_, message_)) send(bytes->size());
 }
 
 SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {

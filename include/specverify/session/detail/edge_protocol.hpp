@@ -74,6 +74,8 @@ class edge_protocol : public endpoint {
   void begin_epoch(std::uint32_t epoch) noexcept;
   void forget_fetch() noexcept;
   status fail(status why) noexcept;
+  [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
+  [[nodiscard]] wire_context own_end() const noexcept;
   void tell_failure() noexcept;
   [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
   void send(std::size_t written) noexcept;

@@ -19,7 +19,7 @@ namespace detail {
                                                                session_time now) noexcept {
   wire_context session{};
   session.session_id = options_.session_id;
-  const wire_context contexts[] = {place_.end_context(), session, {}};  // of the epoch, of the session, of nobody
+  const wire_context contexts[] = {own_end(), session, {}};  // of this life, of the session, of nobody
   const wire_context* const named = std::find_if(std::begin(contexts), std::end(contexts), [&](const wire_context& of) {
     return belongs_to(of, message, header);
   });
@@ -32,19 +32,7 @@ namespace detail {
   if (state_ == edge_state::finished) return drop(errc::session_closed);
   const bool is_host = named == contexts + 1 && reason.reporter == part::host;
   if (ends_session(reason.code) && named != std::begin(contexts) && !is_host) return drop(errc::stale_epoch);
-  if (reason.code == errc::unknown_session) {
-    if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
-    if (place_.is_over()) return finish(false);  // nobody has another text
-    heard_ = {};
-    forget_fetch();
-    peer_.greet();
-    if (place_.length() == 0 || peer_.greetings() > 64) {
-      refusal_ = reason;
-      return fail({errc::unknown_session, part::session, 0});
-    }
-    state_ = edge_state::greeting;
-    return ask(question::hello, now);
-  }
+  if (reason.code == errc::unknown_session) return on_unknown(reason, now);
   if (!ends_session(reason.code)) {
     const bool open = question_.is_open() && reason.where == question_.checksum();
     if (open) heard_.pass(header.flags);
@@ -54,6 +42,21 @@ namespace detail {
   }
   refusal_ = reason;
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
+}
+
+//! The cloud does not know the session, or has not all of its text and this side forgot the rest.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_unknown(status reason, session_time now) noexcept {
+  if (!question_.is_open() || reason.where != question_.checksum()) return drop(errc::unknown_session);
+  if (place_.is_over()) return finish(false);  // nobody has another text
+  heard_ = {};
+  forget_fetch();
+  peer_.greet();
+  if (place_.length() == 0 || peer_.greetings() > 64) {
+    refusal_ = reason;
+    return fail({errc::unknown_session, part::session, 0});
+  }
+  state_ = edge_state::greeting;
+  return ask(question::hello, now);
 }
 
 //! A cloud that goes on with a session that has failed here is told why. Refusals are never answered.
