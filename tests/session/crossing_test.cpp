@@ -311,3 +311,21 @@ TEST_CASE("NET-5 cloud: a greeting that is refused changes nothing") {
   CHECK(p.cloud->state() == cloud_state::failed);
   CHECK(p.cloud->refusal() == why);
 }
+
+TEST_CASE("NET-5 cloud: a copy of a greeting, however old, makes no draft a late one") {
+  for (int rounds = 1; rounds <= 16; ++rounds) {
+    CAPTURE(rounds);
+    pair_options o = without_timers();
+    o.budget = 120;
+    pair p(o);
+    const bytes hello = p.start();
+    bytes question = p.exchange(p.exchange(hello));
+    for (int i = 1; i < rounds; ++i) question = p.exchange(question);
+    REQUIRE(kind_of(question) == message_kind::draft);
+    (void)p.cloud->receive(hello, p.now);
+    for (const bytes& answer : p.run_cloud()) (void)p.edge->receive(answer, p.now);
+    (void)go_on(p, {question});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text(o));
+  }
+}
