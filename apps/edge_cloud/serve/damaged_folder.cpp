@@ -43,7 +43,7 @@ fs::path damaged_folder::keep(const fs::path& file, std::uint64_t session_id) co
   std::snprintf(name, sizeof name, "%08llu-%016llx", static_cast<unsigned long long>(number),
                 static_cast<unsigned long long>(session_id));
   fs::rename(file, path_ / name);
-  kept = kept_in(path_);
+  kept[number] = {path_ / name, in_blocks(fs::file_size(path_ / name))};
   std::uint64_t used = 0;
   for (const auto& [of, each] : kept) used += each.bytes;
   for (auto oldest = kept.begin(); oldest != kept.end(); ++oldest) {

@@ -11,11 +11,13 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace edge_cloud {
 
@@ -68,12 +70,15 @@ void write_private(const std::filesystem::path& file, const std::string& text) {
   namespace fs = std::filesystem;
   fs::path fresh = file;
   fresh += ".new";
-  { const std::ofstream made(fresh, std::ios::trunc); }
+  const auto check = [&](const std::ofstream& out) {
+    if (!out) throw std::system_error(errno, std::generic_category(), fresh.string() + ": cannot be written");
+  };
+  check(std::ofstream(fresh, std::ios::trunc));
   fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);
   {
     std::ofstream out(fresh);
     out << text << '\n' << std::flush;
-    if (!out) throw std::runtime_error(fresh.string() + ": cannot be written");
+    check(out);
   }
   sync_to_disk(fresh);
   fs::rename(fresh, file);

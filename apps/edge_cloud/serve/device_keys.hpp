@@ -60,7 +60,7 @@ class device_list {
 //! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
 [[nodiscard]] std::string private_text(const std::filesystem::path& file);
 //! Writes or replaces a file with one line. The rights are set before the first byte is written, and it stands through
-//! a power cut. Throws std::runtime_error: it cannot be written.
+//! a power cut. Throws std::system_error: it cannot be written.
 void write_private(const std::filesystem::path& file, const std::string& text);
 //! What `load` gives; what it throws names the option that has the file.
 template <class Load>

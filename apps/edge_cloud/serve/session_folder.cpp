@@ -2,11 +2,13 @@
 #include "session_folder.hpp"
 
 #include "../whole_number.hpp"
+#include "device_keys.hpp"
 #include "durable.hpp"
 
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -46,14 +48,7 @@ void session_folder::create() {
   const std::uint64_t owner = *std::exchange(awaited_owner_, std::nullopt);
   fs::remove_all(path_);  // of a session whose owner was never written
   fs::create_directories(path_);
-  {
-    std::ofstream out(path_ / "owner.new");
-    out << owner << '\n' << std::flush;
-    if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the owner of a session");
-  }
-  sync_to_disk(path_ / "owner.new");
-  fs::rename(path_ / "owner.new", path_ / "owner");
-  sync_to_disk(path_);
+  write_private(path_ / "owner", std::to_string(owner));
   sync_to_disk(path_.parent_path());
   owner_bytes_ = size_of(path_ / "owner");
   count_files();
