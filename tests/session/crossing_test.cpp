@@ -2,7 +2,7 @@
 // Messages and rows that cross: what arrives while the engine works, and what was meant for an earlier life.
 #include <specverify/session/drive.hpp>
 
-#include <unit/session/pair.hpp>
+#include <session/without_timers.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -12,37 +12,6 @@ using namespace specverify;
 using namespace specverify_test;
 
 namespace {
-
-pair_options without_timers() {
-  pair_options o;
-  o.timeout = 0;
-  return o;
-}
-
-bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
-
-//! Hands over what is under way, after what the edge has asked, until nothing is. Returns how many questions that took.
-int go_on(pair& p, std::deque<bytes> asked = {}) {
-  int questions = 0;
-  for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
-  for (; questions < 400 && !asked.empty(); ++questions) {
-    (void)p.cloud->receive(asked.front(), p.now);
-    asked.pop_front();
-    for (const bytes& answer : p.run_cloud()) {
-      (void)p.edge->receive(answer, p.now);
-      for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
-    }
-  }
-  return questions;
-}
-
-std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
-  pair p(o);
-  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
-  (void)go_on(p);
-  REQUIRE(p.edge->state() == edge_state::finished);
-  return p.text();
-}
 
 //! The rows that the engine has made; what the cloud sends then.
 std::vector<bytes> finish_rows(pair& p, const hash_engine& engine) {

@@ -53,8 +53,8 @@ class life_after_life {
         timed_(timed),
         seen_(seen),
         dice_(options.seed),
-        edge_{{}, hash_engine(model(true), options.edge_jitter)},
-        cloud_{{}, hash_engine(model(false), options.cloud_jitter)} {
+        edge_{{}, hash_engine(model_of(options, true), options.edge_jitter)},
+        cloud_{{}, hash_engine(model_of(options, false), options.cloud_jitter)} {
     for (std::uint32_t i = 0; i < o_.prompt_length; ++i)
       prompt_.push_back(static_cast<token_id>(mix(o_.session_id * 77 + i) % o_.vocab_size));
   }
@@ -86,13 +86,6 @@ class life_after_life {
   std::string trouble{};
 
  private:
-  [[nodiscard]] hash_model model(bool drafter) const {
-    hash_model m;
-    m.vocab_size = o_.vocab_size;
-    m.seed = 1000 + o_.session_id;
-    if (drafter) m.agreement = 0.8F, m.own = 5 + o_.session_id;
-    return m;
-  }
   bool fail(const std::string& what) {
     if (trouble.empty()) trouble = what;
     return false;

@@ -3,7 +3,7 @@
 // answered, whatever the sides remember of the one before.
 #include <specverify/session/drive.hpp>
 
-#include <unit/session/pair.hpp>
+#include <session/without_timers.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -11,39 +11,6 @@
 
 using namespace specverify;
 using namespace specverify_test;
-
-namespace {
-
-pair_options without_timers() {
-  pair_options o;
-  o.timeout = 0;
-  return o;
-}
-
-bytes to_first_draft(pair& p) { return p.exchange(p.exchange(p.start())); }
-
-//! Hands over what is under way, after what the edge has asked, until nothing is.
-void go_on(pair& p, std::deque<bytes> asked = {}) {
-  for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
-  for (int i = 0; i < 400 && !asked.empty(); ++i) {
-    (void)p.cloud->receive(asked.front(), p.now);
-    asked.pop_front();
-    for (const bytes& answer : p.run_cloud()) {
-      (void)p.edge->receive(answer, p.now);
-      for (bytes& question : p.run_edge()) asked.push_back(std::move(question));
-    }
-  }
-}
-
-std::vector<token_id> whole_text(const pair_options& o = without_timers()) {
-  pair p(o);
-  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
-  go_on(p);
-  REQUIRE(p.edge->state() == edge_state::finished);
-  return p.text();
-}
-
-}  // namespace
 
 TEST_CASE("NET-5 edge: a new connection begins a new epoch, so that a cloud with older numbers is heard") {
   for (int lost = 1; lost <= 8; ++lost) {
@@ -57,7 +24,7 @@ TEST_CASE("NET-5 edge: a new connection begins a new epoch, so that a cloud with
     REQUIRE(p.cloud->restore(journal).ok());
     REQUIRE(p.edge->reconnect(p.now).ok());
     CHECK(p.edge->epoch() == epoch + 1);
-    go_on(p);
+    (void)go_on(p);
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
   }
@@ -80,7 +47,7 @@ TEST_CASE("NET-5 edge: a connection that is lost while a block is drafted begins
   REQUIRE(p.edge->reconnect(p.now).ok());
   CHECK(p.edge_engine.feed(work.asked.position, work.asked.tokens, work.asked.rows));
   REQUIRE(p.edge->supply_row(exec::seq, p.edge_engine.rows()[0], {}, p.now).ok());
-  go_on(p);
+  (void)go_on(p);
   CHECK(p.edge->epoch() == epoch + 1);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text());
@@ -103,7 +70,7 @@ TEST_CASE("NET-5 cloud: another life of the edge in the same epoch is answered, 
       question = pair::only(p.run_edge());
       for (int i = 0; i < rounds; ++i) question = p.exchange(question);
       REQUIRE(begin().ok());  // from the same journal, or at the same time
-      go_on(p);
+      (void)go_on(p);
       CHECK(p.edge->state() == edge_state::finished);
       CHECK(p.text() == whole_text());
     }
@@ -127,7 +94,7 @@ TEST_CASE("NET-5 edge: lives without a journal have no nonce in common, however 
     }
     CHECK(p.cloud->epoch() == epoch + 3 * 1024);
   }
-  go_on(p);
+  (void)go_on(p);
 }
 
 TEST_CASE("NET-5 edge: what earlier lives were told does not end one that recovers") {
@@ -146,7 +113,7 @@ TEST_CASE("NET-5 edge: what earlier lives were told does not end one that recove
     REQUIRE(p.edge->recover(3, 5 + i).ok());
     const bytes asked = pair::only(p.run_edge());
     (void)p.edge->receive(told[i], p.now);  // late
-    go_on(p, {asked});
+    (void)go_on(p, {asked});
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
   }
@@ -175,7 +142,7 @@ TEST_CASE("NET-5 edge: a refusal ends the life that it was meant for, and no oth
     const bytes asked = pair::only(p.run_edge());
     CHECK_FALSE(p.edge->receive(late, 5).ok());
     CHECK(p.edge->state() == edge_state::resuming);
-    go_on(p, {asked});
+    (void)go_on(p, {asked});
     CHECK_FALSE(p.edge->receive(late, 5).ok());
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
@@ -193,7 +160,7 @@ TEST_CASE("NET-5 edge: a refusal that names no epoch, and ends a session, is of 
     CHECK(p.edge->receive(refusal, 5).code == errc::stale_epoch);
     CHECK(p.edge->state() == edge_state::waiting);
   }
-  go_on(p, {draft});
+  (void)go_on(p, {draft});
   CHECK(p.edge->state() == edge_state::finished);
 }
 
@@ -221,7 +188,7 @@ TEST_CASE("NET-5 session: an edge that fails before it knows an epoch tells the 
   CHECK_FALSE(p.cloud->receive(told, 6).ok());
   CHECK(p.cloud->state() == cloud_state::ready);
   REQUIRE(p.edge->receive(pair::only(p.run_cloud()), 6).ok());
-  go_on(p);
+  (void)go_on(p);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text());
 }
@@ -248,7 +215,7 @@ TEST_CASE("NET-5 session: a living edge in an epoch that is over hears where the
     if (kind_of(question) != message_kind::hello) CHECK(more == 3);  // a flood is not answered
     CHECK(p.edge->receive(place, p.now).ok());
     CHECK(p.edge->epoch() == 10);
-    go_on(p);
+    (void)go_on(p);
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
   }
@@ -271,7 +238,7 @@ TEST_CASE("NET-5 session: a draft of a round that the cloud knows as text alone 
   p.new_edge();
   REQUIRE(p.edge->restore(journal, p.now).ok());
   REQUIRE(p.edge->round() + 1 == p.cloud->round());
-  go_on(p);
+  (void)go_on(p);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(std::equal(text.begin(), text.end(), p.text().begin()));
 }
@@ -297,7 +264,7 @@ TEST_CASE("NET-5 stream: after a resume the edge asks until it has all pieces of
         }
       }
       REQUIRE(p.edge->reconnect(p.now).ok());
-      go_on(p);
+      (void)go_on(p);
       CHECK(p.edge->state() == edge_state::finished);
       CHECK(p.text() == whole_text(o));
       CHECK(p.edge->round() == p.cloud->round());
@@ -335,7 +302,7 @@ TEST_CASE("NET-5 stream: a cloud that is being filled commits nothing of its own
   CHECK_FALSE(p.cloud->has_outputs());
   p.hold_rows = false;
   REQUIRE(p.edge->receive(place, p.now).ok());
-  go_on(p);
+  (void)go_on(p);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text(o));
 }

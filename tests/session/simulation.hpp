@@ -129,6 +129,15 @@ struct simulation_options {
   bool trace = false;  // tells the story of the run on stderr
 };
 
+//! The drafter of a schedule, or its target.
+[[nodiscard]] inline hash_model model_of(const simulation_options& options, bool drafter) {
+  hash_model m;
+  m.vocab_size = options.vocab_size;
+  m.seed = 1000 + options.session_id;
+  if (drafter) m.agreement = 0.8F, m.own = 5 + options.session_id;
+  return m;
+}
+
 template <class Skip, class Sparsifier = sv::top_k>
 class basic_simulation {
  public:
@@ -179,13 +188,7 @@ class basic_simulation {
   [[nodiscard]] const edge_type& edge() const { return *edge_; }
   [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
   [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
-  [[nodiscard]] hash_model model(bool drafter) const {
-    hash_model m;
-    m.vocab_size = options_.vocab_size;
-    m.seed = 1000 + options_.session_id;
-    if (drafter) m.agreement = 0.8F, m.own = 5 + options_.session_id;
-    return m;
-  }
+  [[nodiscard]] hash_model model(bool drafter) const { return model_of(options_, drafter); }
 
  private:
   struct packet {

@@ -3,6 +3,7 @@
 // that are refused each by a name of its own, and drafts that are as long as a record may be.
 #include <doctest/doctest.h>
 
+#include "forged.hpp"
 #include "pair.hpp"
 
 #include <specverify/session/drive.hpp>
@@ -141,20 +142,6 @@ tokens whole_text() {
   s.start();
   s.finish();
   return long_session::text_of(*s.edge);
-}
-
-//! A journal of one record: what a journal says in the end, after `change`.
-template <class Snapshot, class Change>
-bytes forged(const bytes& journal, Change change) {
-  tokens text(200);
-  const auto read = sv::read_journal<Snapshot>(journal, text);
-  REQUIRE(read.ok());
-  text.resize(read->text.size());
-  Snapshot last = *read->last;
-  change(last, text);
-  bytes record(sv::journal_record_bytes<Snapshot>(text.size()));
-  REQUIRE(sv::write_journal_record(0, text, last, record).ok());
-  return record;
 }
 
 template <class Snapshot>

@@ -2,6 +2,7 @@
 // Restored sessions: what a journal may say, drafts that are sent again, journals that stay short.
 #include <doctest/doctest.h>
 
+#include "forged.hpp"
 #include "pair.hpp"
 
 #include <specverify/session/drive.hpp>
@@ -23,20 +24,6 @@ using sv::errc;
 namespace {
 
 using edge_record = sv::edge_session::snapshot;
-
-//! A journal of one record: what a journal says in the end, after `change`.
-template <class Snapshot, class Change>
-bytes forged(const bytes& journal, Change change) {
-  std::vector<token_id> text(200);
-  const auto read = sv::read_journal<Snapshot>(journal, text);
-  REQUIRE(read.ok());
-  text.resize(read->text.size());
-  Snapshot last = *read->last;
-  change(last, text);
-  bytes record(sv::journal_record_bytes<Snapshot>(text.size()));
-  REQUIRE(sv::write_journal_record(0, text, last, record).ok());
-  return record;
-}
 
 template <class Snapshot>
 using forgery = std::pair<const char*, std::function<void(Snapshot&, std::vector<token_id>&)>>;

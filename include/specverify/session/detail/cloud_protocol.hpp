@@ -123,7 +123,7 @@ class cloud_protocol : public endpoint {
   channel_report channel_{};
   cloud_state state_ = cloud_state::blank;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
-  std::uint8_t unrecorded_ = 0;             // refusals of damage since the last journal record
+  std::uint8_t unrecorded_ = 0;             // as refusals_per_record counts, since the last journal record
   bool rows_wanted_ = false;                // the engine has an `evaluate`
   bool rows_stale_ = false;                 // whose rows are of no use
   bool stopped_ = false;                    // the edge said stop, and the host heard of it
