@@ -3,7 +3,7 @@
 //!
 //! Use it when a number must be tested under -ffast-math, where the compiler removes `x != x` and `std::isnan`, or
 //! when bytes must read the same on every machine.
-//! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` are O(1).
+//! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp, examples/docs/numeric.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP
 #define SPECVERIFY_CORE_NUMERIC_HPP
@@ -96,6 +96,21 @@ template <class To, class From>
 //! 0 < value <= limit; a NaN fails.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_positive_within(double value, double limit) noexcept {
   return bits_as<std::uint64_t>(value) - 1 < bits_as<std::uint64_t>(limit);
+}
+
+//! How many of `size` ascending numbers lie below `value`. As many steps for every value, so that the threads of a GPU
+//! stay together; O(log size).
+template <class Number>
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t count_below(const Number* numbers,
+                                                                                  std::uint32_t size,
+                                                                                  Number value) noexcept {
+  std::uint32_t low = 0;
+  for (std::uint32_t left = size; left != 0;) {
+    const std::uint32_t half = (left + 1) / 2;
+    low += numbers[low + half - 1] < value ? half : 0;
+    left -= half;
+  }
+  return low;
 }
 
 // ---- IEEE binary16, as bits

@@ -10,6 +10,7 @@
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 
 SPECVERIFY_TYPES_BEGIN
@@ -25,16 +26,8 @@ struct law {
 
   //! Index of an id among the listed ones, or `size`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t find(token_id id) const noexcept {
-    std::uint32_t low = 0, high = size;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (ids[middle] < id) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low < size && ids[low] == id ? low : size;
+    const std::uint32_t at = numeric::count_below(ids, size, id);
+    return at < size && ids[at] == id ? at : size;
   }
 
   //! The count of an id; 0 outside the vocabulary.

@@ -8,6 +8,7 @@
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/kernel/row_access.hpp>
 #include <specverify/kernel/scalar/exponential.hpp>
 
@@ -99,16 +100,7 @@ struct row_source {
 
   //! Index of the first bias whose id is not below `id`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
-    std::uint32_t low = 0, high = bias_count;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (static_cast<std::uint32_t>(bias_ids[middle]) < id) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return numeric::count_below(bias_ids, bias_count, static_cast<token_id>(id));
   }
 
   //! The stored value of a token, without bias and mask.

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -103,6 +104,17 @@ TEST_CASE("bytes are little-endian on every machine") {
   CHECK(bytes[0] == std::byte{0xEF});
   CHECK(bytes[1] == std::byte{0xCD});
   CHECK(bytes[2] == std::byte{6});
+}
+
+TEST_CASE("numbers below a value are counted as std::lower_bound finds it") {
+  for (std::uint32_t size = 0; size <= 40; ++size) {
+    std::vector<std::int32_t> numbers(size);
+    for (std::uint32_t i = 0; i < size; ++i) numbers[i] = static_cast<std::int32_t>(3 * i + i % 2);
+    for (std::int32_t value = -1; value <= 125; ++value) {
+      const auto expected = std::lower_bound(numbers.begin(), numbers.end(), value) - numbers.begin();
+      CHECK(numeric::count_below(numbers.data(), size, value) == static_cast<std::uint32_t>(expected));
+    }
+  }
 }
 
 TEST_CASE("FNV-1a gives the published values") {

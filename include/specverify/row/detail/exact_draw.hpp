@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 #define SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/row/detail/proposal.hpp>
 
 #include <span>
@@ -48,15 +49,7 @@ class remaining_weight {
   // Nothing is taken from ids that the law does not list.
   void replace_listed(std::uint32_t first, std::span<double> weights) const noexcept {
     for (double& weight : weights) weight *= scale_;
-    std::uint32_t at = 0;
-    for (std::uint32_t high = law_.size; at < high;) {
-      const std::uint32_t middle = at + (high - at) / 2;
-      if (static_cast<std::uint32_t>(law_.ids[middle]) < first) {
-        at = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
+    std::uint32_t at = numeric::count_below(law_.ids, law_.size, static_cast<token_id>(first));
     for (; at < law_.size; ++at) {
       const std::size_t place = static_cast<std::uint32_t>(law_.ids[at]) - first;
       if (place >= weights.size()) return;

@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/row/detail/open.hpp>
 #include <specverify/row/digest.hpp>
 
@@ -73,16 +74,8 @@ template <class Policy, class Scalar>
 
 //! Where an id stands among the kept ids of a truncated row, or their number.
 [[nodiscard]] inline std::size_t find_kept(std::span<const token_id> ids, token_id id) noexcept {
-  std::size_t low = 0, high = ids.size();
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (ids[middle] < id) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low < ids.size() && ids[low] == id ? low : ids.size();
+  const std::size_t at = numeric::count_below(ids.data(), static_cast<std::uint32_t>(ids.size()), id);
+  return at < ids.size() && ids[at] == id ? at : ids.size();
 }
 
 //! e_v of one id, 0 outside the law. The id is in range.
