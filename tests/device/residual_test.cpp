@@ -132,6 +132,14 @@ TEST_CASE_TEMPLATE("residuals of hard rows", Scalar, float, float16_bits, bfloat
   CHECK(seen.late > 0);
 }
 
+TEST_CASE("the exact rule of a row whose terms are not staged is the host's") {
+  tally seen;
+  batch<float> rows(1, cuda_detail::staged_terms * kernel::exact_size + 700);
+  rows.fill(0, 3);
+  compare(rows, laws_of_rows(rows, 4), 4, {.trial_cap = 0}, seen);
+  CHECK(seen.exact == 1);
+}
+
 TEST_CASE_TEMPLATE("residuals of truncated hard rows", Scalar, float, float16_bits, bfloat16_bits) {
   tally seen;
   for (const std::uint32_t size : sizes) {

@@ -16,8 +16,6 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t argmax_threads = 256;  // at most
-
 inline constexpr std::uint32_t argmax_in_flight = 6;  // loads of a thread at once
 
 //! The largest of the logits that a thread has seen, with its least id, and the next one; ids came ascending.
@@ -64,7 +62,7 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(argmax_threads, 3)
+__global__ void __launch_bounds__(most_row_threads, 1)
     argmax_kernel(device_rows<Scalar> rows, device_transform transform, device_argmax* out) {
   __shared__ argmax_room room;
   const device_argmax found = argmax_of_row(open_row(rows, transform, blockIdx.x), room);
@@ -80,8 +78,7 @@ template <class Scalar>
                                               const device_transform& transform, device_argmax* tokens) noexcept {
   if (const status why = device_detail::check(rows, transform); !why.ok()) return why;
   if (tokens == nullptr) return device_detail::refusal(errc::null_span);
-  const std::uint32_t loads = (rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
-  return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for(loads, cuda_detail::argmax_threads)},
+  return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for_rows(how.tuning, rows.size, rows.count)},
                               &cuda_detail::argmax_kernel<Scalar>, rows, transform, tokens);
 }
 

@@ -56,6 +56,7 @@ struct claims_room {
 
 struct pick_room {
   sample_room draw;
+  proposal_room proposal;
   read_block_room block;
 };
 
@@ -245,7 +246,7 @@ template <class Scalar>
     const detail::read_block read{
         room.block.values, size, first, maximum, room.block.lanes, kernel::lane_tree(room.block.lanes)};
     const detail::proposal tried =
-        detail::propose_in_block(law, read, row.block_sums[block], position, room.draw.proposal.entries);
+        detail::propose_in_block(law, read, row.block_sums[block], position, room.proposal.entries);
     disagrees = tried.why.ok() ? 0 : 1;
     if (tried.token != no_token &&
         decision_uniform(random, 1) * tried.envelope <

@@ -29,7 +29,6 @@ struct device_sum_options {
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t sum_threads = 1024;   // at most, of a sum in float
 inline constexpr std::uint32_t quick_in_flight = 4;  // loads of a thread at once
 inline constexpr float sum_headroom = 4;             // octaves that a term may stand above the reference
 
@@ -122,7 +121,7 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(sum_threads, 1)
+__global__ void __launch_bounds__(most_row_threads, 1)
     quick_kernel(device_rows<Scalar> rows, device_transform transform, device_value* out) {
   __shared__ quick_room room;
   const device_value found = quick_log_sum_exp_of(rows, transform, room);
@@ -169,8 +168,7 @@ template <class Scalar>
   if (options.exact)
     return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for_row(rows.size)},
                                 &cuda_detail::normaliser_kernel<Scalar>, rows, transform, values);
-  const std::uint32_t loads = (rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
-  return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for(loads, cuda_detail::sum_threads)},
+  return cuda_detail::enqueue(how, {rows.count, cuda_detail::threads_for_rows(how.tuning, rows.size, rows.count)},
                               &cuda_detail::quick_kernel<Scalar>, rows, transform, values);
 }
 

@@ -2,11 +2,11 @@
 //! One token from the law of each row of a batch, on a GPU: the canonical draw of row/sample.hpp, from digests.
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
-//! Symbols:    as in row/sample.hpp. A warp a row, one trial after the other: 96 draws in 100 need no second one, and
-//!             more warps would make trials for nothing.
+//! Symbols:    as in row/sample.hpp. A thread block of four warps a row, a trial each: the first that stands counts. 96
+//!             draws in 100 need no second one, but a batch takes as long as its slowest row.
 //! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share: the
-//!             tokens of a host that fuses no product and sum, whatever nvcc's flags but -ftz=true. A draw reads the
-//!             block sums, one lane of the row (at most 64 logits) and one logit; 1.04 proposals are expected. After
+//!             tokens of a host that fuses no product and sum, whatever nvcc's flags but -ftz=true. A trial reads
+//!             the block sums, one lane of the row (at most 64 logits) and one logit. After
 //!             `trial_cap` of them the exact rule reads the row twice, serially. Truncated rows are drawn by it alone,
 //!             from what they keep. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
@@ -32,7 +32,14 @@ struct proposal_room {
 struct sample_room {
   double sums[staged_blocks];
   double weights[lanes_per_warp];
-  proposal_room proposal;
+};
+
+inline constexpr std::uint32_t sample_trials = 4;  // at once, one a warp
+
+//! Trials that are made at once.
+struct trial_room {
+  proposal_room proposals[sample_trials];
+  token_id tokens[sample_trials];
 };
 
 //! A row that tokens are drawn from, as its warp sees it.
@@ -83,6 +90,7 @@ template <class Scalar>
   __syncwarp();
   if (leads) {
     double sum = 0;
+    SPECVERIFY_UNROLL(8)
     for (std::uint32_t i = 0; i < count; ++i) sum = __dadd_rn(sum, static_cast<double>(room.entries[i]));
     proposed.correction = sum / static_cast<double>(row.lane_sums[found]);
     position = numeric::product(position, proposed.correction);
@@ -95,17 +103,40 @@ template <class Scalar>
   return proposed;
 }
 
-//! One trial: no_token where the proposal is refused. Lane 0 tests, every lane gets the answer.
+//! One trial: no_token where the proposal is refused. Lane 0 tests, and has the answer.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
-                                                           sample_room& room) noexcept {
-  const row_proposal proposed = propose(row, random, room.proposal);
-  token_id token = no_token;
+                                                           proposal_room& room) noexcept {
+  const row_proposal proposed = propose(row, random, room);
   if (proposed.id != no_id && decision_uniform(random, 1) * proposed.envelope <
                                   kernel::envelope_slack * proposed.correction * row.weight(proposed.id))
-    token = static_cast<token_id>(proposed.id);
-  __syncwarp();  // the entries may be written again
-  return __shfl_sync(all_lanes, token, 0);
+    return static_cast<token_id>(proposed.id);
+  return no_token;
+}
+
+//! Trials from the counter `first` on, until one stands: the first of them counts, as if made one after the other. How
+//! many it took, all of `cap` without a token; every thread gets it and the token.
+template <class Scalar, class Key>
+[[nodiscard]] __device__ __forceinline__ std::uint32_t draw_in_trials(const drawn_row<Scalar>& row,
+                                                                      const device_stream<Key>& random,
+                                                                      random_counter first, std::uint32_t cap,
+                                                                      trial_room& room, token_id& token) noexcept {
+  const std::uint32_t warp = warp_of_thread();
+  for (std::uint32_t made = 0; made < cap; made += sample_trials) {
+    if (warp < cap - made) {
+      random_counter counter = first;
+      counter.lane += made + warp;
+      const token_id mine = try_once(row, random.at(blockIdx.x, counter), room.proposals[warp]);
+      if (lane_of_thread() == 0) room.tokens[warp] = mine;
+    }
+    __syncthreads();
+    for (std::uint32_t i = 0; i < sample_trials && i < cap - made; ++i) {  // the same for all threads
+      token = room.tokens[i];
+      if (token != no_token) return made + i + 1;
+    }
+    __syncthreads();  // the room may be written again
+  }
+  return cap;
 }
 
 //! The serial sum of a row's exact weights until it exceeds `target`; no_token beyond the last of them. `sum` is right
@@ -172,9 +203,10 @@ template <class Scalar>
 }
 
 template <class Scalar, class Key>
-__global__ void __launch_bounds__(lanes_per_warp)
+__global__ void __launch_bounds__(sample_trials* lanes_per_warp)
     sample_kernel(device_batch<Scalar> batch, device_stream<Key> random, device_draw options, device_token* out) {
   __shared__ sample_room room;
+  __shared__ trial_room trials;
   const device_digests& digests = batch.digests;
   const std::uint32_t number = blockIdx.x;
   const device_digest& digest = digests.rows[number];
@@ -184,14 +216,13 @@ __global__ void __launch_bounds__(lanes_per_warp)
   if (drawn.why.ok() && digest.truncated) {  // by the exact rule alone
     const double uniform = decision_uniform(random.at(number, random.first_of(number)));
     drawn.exact = true;
-    drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);
+    if (warp_of_thread() == 0) drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);
   }
   if (drawn.why.ok() && !digest.one_hot && !digest.truncated) {
     const double* const sums = digests.block_sums + std::size_t{number} * digests.blocks;
     const bool is_staged = digests.blocks <= staged_blocks;
-    for (std::uint32_t b = lane_of_thread(); is_staged && b < digests.blocks; b += lanes_per_warp)
-      room.sums[b] = sums[b];
-    __syncwarp();
+    for (std::uint32_t b = threadIdx.x; is_staged && b < digests.blocks; b += blockDim.x) room.sums[b] = sums[b];
+    __syncthreads();
     const drawn_row<Scalar> row{open_row(batch.rows, batch.transform, number),
                                 {digest.reference, kernel::coarse_scale(digest.temperature), false},
                                 {static_cast<double>(digest.reference), 1.0 / digest.temperature, false},
@@ -200,14 +231,13 @@ __global__ void __launch_bounds__(lanes_per_warp)
                                 digests.blocks,
                                 digest.coarse_total};
     random_counter counter = random.first_of(number);
-    for (; drawn.trials < options.trial_cap && drawn.token == no_token; ++drawn.trials, ++counter.lane)
-      drawn.token = try_once(row, random.at(number, counter), room);
-    if (drawn.token == no_token) {
-      drawn.exact = true;
+    drawn.trials = draw_in_trials(row, random, counter, options.trial_cap, trials, drawn.token);
+    drawn.exact = drawn.token == no_token;
+    counter.lane += options.trial_cap;
+    if (drawn.exact && warp_of_thread() == 0)
       drawn.token = exact_token(row, decision_uniform(random.at(number, counter)), room);
-    }
   }
-  if (lane_of_thread() == 0) out[number] = drawn;
+  if (threadIdx.x == 0) out[number] = drawn;
 }
 
 }  // namespace cuda_detail
@@ -220,7 +250,7 @@ template <class Scalar, class Key>
                                               const device_draw& options = {}) noexcept {
   if (const status why = device_detail::check(batch); !why.ok()) return why;
   if (tokens == nullptr || !random.has_all()) return device_detail::refusal(errc::null_span);
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::lanes_per_warp},
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::sample_trials * cuda_detail::lanes_per_warp},
                               &cuda_detail::sample_kernel<Scalar, Key>, batch, random, options, tokens);
 }
 

@@ -376,7 +376,8 @@ template <class Scalar>
 }
 
 template <class Scalar>
-__global__ void __launch_bounds__(argmax_threads, 2) greedy_kernel(device_rounds<Scalar> rounds, device_verdicts out) {
+__global__ void __launch_bounds__(most_row_threads, 1)
+    greedy_kernel(device_rounds<Scalar> rounds, device_verdicts out) {
   __shared__ greedy_room room;
   const round_at_work<Scalar> round = open_round(rounds, out, room.round);
   for (std::uint32_t index = 0; index < round.rows; ++index)
@@ -414,7 +415,7 @@ template <class Scalar, class Key>
   if (!places) return places.error();
   auto chosen = rounds.transform.may_truncate() ? &cuda_detail::verify_kernel<Scalar, Key, true>
                                                 : &cuda_detail::verify_kernel<Scalar, Key, false>;
-  std::uint32_t threads = cuda_detail::threads_of_digest(how.tuning, places->digests.blocks);
+  std::uint32_t threads = cuda_detail::test_threads_for(rounds.rows, cuda_detail::most_threads_of(how.tuning));
   if (reads_first) {
     if (const status why = read_rows(how, *places); !why.ok()) return why;
     chosen = rounds.transform.may_truncate() ? &cuda_detail::walk_kernel<Scalar, Key, true>
@@ -432,8 +433,8 @@ template <class Scalar>
                                                     const device_verdicts& out) noexcept {
   if (const status why = device_detail::check(rounds); !why.ok()) return why;
   if (out.rounds == nullptr) return {errc::null_span, part::verify, 0};
-  const std::uint32_t loads = (rounds.rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
-  return cuda_detail::enqueue(how, {rounds.count, cuda_detail::threads_for(loads, cuda_detail::argmax_threads)},
+  return cuda_detail::enqueue(how,
+                              {rounds.count, cuda_detail::threads_for_rows(how.tuning, rounds.rows.size, rounds.count)},
                               &cuda_detail::greedy_kernel<Scalar>, rounds, out);
 }
 

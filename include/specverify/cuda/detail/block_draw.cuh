@@ -108,10 +108,11 @@ template <class Scalar, bool Cuts>
   return tested;
 }
 
-//! Four threads for a block of 1024 ids, as its digest has.
+//! A thread for 16 ids, as a sum of exact weights takes them.
 template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows) noexcept {
-  return threads_for(device_detail::blocks_of(rows) * per_block, test_threads);
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows,
+                                                               std::uint32_t most = test_threads) noexcept {
+  return threads_for((rows.size + ids_per_thread - 1) / ids_per_thread, most);
 }
 //! Of a kernel that draws, too: at least four warps, so that short rows have as many trials at once.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t draw_threads_for(std::uint32_t wanted) noexcept {

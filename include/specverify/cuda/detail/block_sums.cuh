@@ -12,7 +12,9 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t test_threads = 512;  // at most; 16 take a term of 256 ids
 inline constexpr std::uint32_t ids_per_thread = kernel::exact_size / kernel::lane_count;
-inline constexpr std::uint32_t most_trials = 8;  // at once, one a warp: they read half a block of logits
+inline constexpr std::uint32_t staged_terms = 1024;  // of 256 ids
+inline constexpr std::uint32_t term_in_flight = 4;   // loads of a thread at once
+inline constexpr std::uint32_t most_trials = 8;      // at once, one a warp: they read half a block of logits
 
 enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
 
@@ -29,7 +31,7 @@ struct block_room {
     double entries[test_threads];
     proposal_room proposals[most_trials];  // one a warp, while trials are made
   };
-  double terms[test_threads / kernel::lane_count];
+  double terms[staged_terms];  // of a whole row, if it has no more; else those of a pass
   double told;
   made_trial trials[most_trials];
   std::uint32_t step;
@@ -67,7 +69,7 @@ struct left_weight {
   double scale = 1;
   double total = 0;
 
-  //! Of an id whose e_v is known.
+  //! Of an id whose e_v is known; 0 behind the row, where that is 0.
   [[nodiscard]] __device__ __forceinline__ double of(std::uint32_t id, double weight) const noexcept {
     if (!(weight > 0.0) || taken.is_nothing()) return weight;
     const double left = kernel::left_of(numeric::product(scale, weight), taken.share(id), total);
@@ -77,6 +79,26 @@ struct left_weight {
   [[nodiscard]] __device__ __forceinline__ double operator()(const drawn_row<Scalar>& row,
                                                              std::uint32_t id) const noexcept {
     return of(id, id < row.source.size ? row.weight(id) : 0.0);
+  }
+  //! The sum behind `sum` of the weights at id, id + 16, ...: ids_per_thread of them, in this order.
+  template <class Scalar>
+  [[nodiscard]] __device__ __forceinline__ double sum_behind(double sum, const drawn_row<Scalar>& row,
+                                                             std::uint32_t id) const noexcept {
+    SPECVERIFY_UNROLL(1)
+    for (std::uint32_t i = 0; i < ids_per_thread; i += term_in_flight) {
+      float values[term_in_flight];
+      SPECVERIFY_UNROLL(4)
+      for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads before what waits for them
+        const std::uint32_t at = id + (i + k) * kernel::lane_count;
+        values[k] = at < row.source.size ? row.source.value(at) : kernel::negative_infinity<float>();
+      }
+      SPECVERIFY_UNROLL(4)
+      for (std::uint32_t k = 0; k < term_in_flight; ++k) {
+        const std::uint32_t at = id + (i + k) * kernel::lane_count;
+        sum = __dadd_rn(sum, of(at, row.exact(static_cast<double>(values[k]))));
+      }
+    }
+    return sum;
   }
 };
 
@@ -88,31 +110,29 @@ struct kept_law {
 
   //! e_v of an id, 0 outside the law.
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
-    std::uint32_t low = 0, high = size;
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (ids[middle] < id) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low < size && ids[low] == id ? weights[low] : 0.0;
+    const std::uint32_t at = numeric::count_below(ids, size, id);
+    return at < size && ids[at] == id ? weights[at] : 0.0;
   }
 };
 
-//! The terms of the ids from `first` on, 16 ids a thread, in room.terms.
+//! Whether the terms of a whole row are staged.
+[[nodiscard]] __device__ __forceinline__ bool are_staged(std::uint32_t size) noexcept {
+  return size <= staged_terms * kernel::exact_size;
+}
+
+//! The terms of the ids from `first` on, 16 ids a thread: at the place that is returned.
 template <class Scalar>
-__device__ __forceinline__ void load_terms(const drawn_row<Scalar>& row, const left_weight& weight, std::uint32_t first,
-                                           block_room& room) noexcept {
+[[nodiscard]] __device__ __forceinline__ const double* load_terms(const drawn_row<Scalar>& row,
+                                                                  const left_weight& weight, std::uint32_t first,
+                                                                  block_room& room) noexcept {
   const std::uint32_t lane = threadIdx.x % kernel::lane_count, term = threadIdx.x / kernel::lane_count;
-  std::uint32_t id = first + term * kernel::exact_size + lane;
-  double sum = 0;
-  for (std::uint32_t i = 0; i < ids_per_thread; ++i, id += kernel::lane_count) sum = __dadd_rn(sum, weight(row, id));
-  room.entries[threadIdx.x] = sum;
+  double* const place = room.terms + (are_staged(row.source.size) ? first / kernel::exact_size : 0);
+  room.entries[threadIdx.x] = weight.sum_behind(0.0, row, first + term * kernel::exact_size + lane);
   __syncwarp();
-  if (lane == 0) room.terms[term] = kernel::lane_tree(room.entries + threadIdx.x);
+  const bool exists = first + term * kernel::exact_size < row.source.size;
+  if (lane == 0 && exists) place[term] = kernel::lane_tree(room.entries + threadIdx.x);
   __syncthreads();
+  return place;
 }
 
 //! How many terms of a pass from `first` on the row has.
@@ -128,9 +148,12 @@ template <class Scalar>
                                                            block_room& room) noexcept {
   double sum = 0;
   for (std::uint32_t first = 0; first < row.source.size; first += blockDim.x * ids_per_thread) {
-    load_terms(row, weight, first, room);
+    const double* const placed = load_terms(row, weight, first, room);
     const std::uint32_t terms = terms_from(first, row.source.size);
-    for (std::uint32_t t = 0; threadIdx.x == 0 && t < terms; ++t) sum = __dadd_rn(sum, room.terms[t]);
+    if (threadIdx.x == 0) {
+      SPECVERIFY_UNROLL(8)
+      for (std::uint32_t t = 0; t < terms; ++t) sum = __dadd_rn(sum, placed[t]);
+    }
     __syncthreads();
   }
   return tell(sum, &room.told);
@@ -152,18 +175,18 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
 }
 
 //! The id at which the running sum passes `target`, no_token unless it does so by more than the slack: then it is that
-//! of `walk_row`. Every thread gets it.
+//! of `walk_row`. Staged terms are those that `sum_of_row` has left. Every thread gets it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                               double target, double slack, block_room& room) noexcept {
   const std::uint32_t size = row.source.size;
   double sum = 0;  // the first thread's
   for (std::uint32_t first = 0; first < size; first += blockDim.x * ids_per_thread) {
-    load_terms(row, weight, first, room);
+    const double* const placed =
+        are_staged(size) ? room.terms + first / kernel::exact_size : load_terms(row, weight, first, room);
     const std::uint32_t terms = terms_from(first, size);
     for (std::uint32_t t = 0;; ++t) {
-      while (threadIdx.x == 0 && t < terms && sum + room.terms[t] < target - slack)
-        sum = __dadd_rn(sum, room.terms[t++]);
+      while (threadIdx.x == 0 && t < terms && sum + placed[t] < target - slack) sum = __dadd_rn(sum, placed[t++]);
       t = tell(t, &room.step);
       if (t >= terms) break;
       const std::uint32_t begin = first + t * kernel::exact_size;

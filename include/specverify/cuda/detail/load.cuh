@@ -4,6 +4,7 @@
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 
 #include <specverify/cuda/detail/threads.cuh>
+#include <specverify/cuda/policy.cuh>
 #include <specverify/device/batch.hpp>
 #include <specverify/kernel/block_source.hpp>
 
@@ -12,6 +13,16 @@ namespace cuda_detail {
 
 //! Ids that one load of a thread takes: 16 bytes of floats, 8 of 16-bit logits.
 inline constexpr std::uint32_t per_load = 4;
+
+inline constexpr std::uint32_t most_row_threads = 1024;  // of a kernel that reads a row in runs of four ids
+
+//! Threads of such a kernel, a thread block a row: all that a multiprocessor takes where it has one row to read, and a
+//! quarter of them where it has several, which then wait at different times.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
+                                                               std::uint32_t rows) noexcept {
+  return threads_for((size + per_load - 1) / per_load,
+                     rows <= tuning.multiprocessors ? most_row_threads : most_row_threads / 4);
+}
 
 struct four_logits {
   float at[per_load];

@@ -13,14 +13,40 @@ namespace kernel {
 //! A proposal is accepted below this share of its exact weight, so that the rounding of envelopes never matters.
 inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
 
+//! Entries that are summed before one is asked whether it passes the position.
+inline constexpr std::size_t located_run = 8;
+
+//! The sum of a run of entries behind `sum`, in their order; `is_positive`: whether one of them is.
+template <class Entry>
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double sum_run(const Entry* entries, double sum,
+                                                             bool& is_positive) noexcept {
+  is_positive = false;
+  for (std::size_t k = 0; k < located_run; ++k) {
+    const double entry = static_cast<double>(entries[k]);
+    sum += entry > 0.0 ? entry : 0.0;
+    is_positive = is_positive || entry > 0.0;
+  }
+  return sum;
+}
+
 //! The index of the entry at `position`, from which the sum of those before is taken; `count` where none is positive.
 //! The last index with a positive entry is taken when rounding carries the position past the end.
 template <class Entry>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count,
                                                                  double& position) noexcept {
-  std::size_t last = count;
-  double before = 0, start = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::size_t from = 0, last = count;
+  double before = 0, start = 0, sum = 0;
+  for (std::size_t i = 0; i + located_run <= count; i += located_run) {  // the run that passes it, or the last one
+    bool is_positive = false;
+    const double next = sum_run(entries + i, sum, is_positive);
+    if (is_positive) {
+      from = i;
+      before = sum;
+    }
+    sum = next;
+    if (sum > position) break;
+  }
+  for (std::size_t i = from; i < count; ++i) {
     const double entry = static_cast<double>(entries[i]);
     if (!(entry > 0.0)) continue;
     last = i;
