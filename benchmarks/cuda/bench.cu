@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times kernels of cuda/ on a GPU, in turn with a plain read of memory: a table on stdout, and lines of CSV in a file.
-// usage: bench CSV [--quick]     --quick: V = 128 256 and 64 rows alone
+// usage: bench CSV [--quick] [--only TASK] [--tuning BLOCKS,PART,THREADS,ROUNDS]
+//   --quick   V = 128 256 and 64 rows alone
+//   --only    tasks whose name begins so
+//   --tuning  digest_blocks, least_part, digest_threads and split_rounds of cuda_tuning in place of the card's
 // Each call takes other rows than the one before, until three times the L2 cache is passed or there are 256 copies;
 // "L2" says that the copies fit there all the same. Ratios: see measure.cuh.
 //
@@ -48,8 +51,19 @@ void measure_all(const machine& on, bool quick) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  const bool quick = count > 2 && std::strcmp(arguments[2], "--quick") == 0;
-  return run_on_card(count > 1 ? arguments[1] : nullptr, "w", [quick](const machine& on) { measure_all(on, quick); });
+  bool quick = false;
+  const char *only = "", *tuning = "";
+  for (int i = 2; i < count; ++i) {
+    if (std::strcmp(arguments[i], "--quick") == 0) quick = true;
+    if (std::strcmp(arguments[i], "--only") == 0 && i + 1 < count) only = arguments[++i];
+    if (std::strcmp(arguments[i], "--tuning") == 0 && i + 1 < count) tuning = arguments[++i];
+  }
+  return run_on_card(count > 1 ? arguments[1] : nullptr, "w", [&](machine& on) {
+    on.only = only;
+    (void)std::sscanf(tuning, "%u,%u,%u,%u", &on.tuning.digest_blocks, &on.tuning.least_part, &on.tuning.digest_threads,
+                      &on.tuning.split_rounds);
+    measure_all(on, quick);
+  });
 }
 
 #endif

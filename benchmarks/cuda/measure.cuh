@@ -41,6 +41,7 @@ struct line {
 //! `enqueue(copy, stream)` takes the rows of a copy. Timed: graph, or plain_calls.
 template <class Timed, class Scalar, class Enqueue>
 void measure(const machine& on, const inputs<Scalar>& in, const char* who, const char* task, const Enqueue& enqueue) {
+  if (!on.takes(task)) return;
   const int calls = static_cast<int>(std::max(in.copies, 8u));
   const std::size_t bytes = in.row_bytes(in.count, in.size);
   const auto copy_of = [&in](int i) { return static_cast<std::uint32_t>(i) % in.copies; };
@@ -101,7 +102,7 @@ int run_on_card(const char* csv_path, const char* mode, const MeasureAll& measur
     return 2;
   }
   {
-    const machine on(csv);
+    machine on(csv);
     measure_all(on);
   }
   return std::fclose(csv) == 0 ? 0 : 1;

@@ -27,10 +27,10 @@ template <class Scalar>
 void measure_ours(const machine& on, const inputs<Scalar>& in) {
   const char* who = "specverify";
   const auto digest = [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(read_rows(exec::cuda{stream}, in.batch(copy)), "read_rows");
+    must_take(read_rows(exec::cuda{stream, on.tuning}, in.batch(copy)), "read_rows");
   };
   const auto draw = [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(sample(exec::cuda{stream}, in.batch(copy), in.draws(), in.out.tokens.data()), "sample");
+    must_take(sample(exec::cuda{stream, on.tuning}, in.batch(copy), in.draws(), in.out.tokens.data()), "sample");
   };
   measure<graph>(on, in, who, "digest", digest);
   measure<graph>(on, in, who, "sample", draw);
@@ -39,12 +39,13 @@ void measure_ours(const machine& on, const inputs<Scalar>& in) {
     draw(copy, stream);
   });
   measure<graph>(on, in, who, "argmax", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(specverify::argmax(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.out.best.data()), "argmax");
+    must_take(specverify::argmax(exec::cuda{stream, on.tuning}, in.rows_of(copy), in.transform(), in.out.best.data()),
+              "argmax");
   });
   for (const std::uint32_t k : {16u, 256u, 2048u}) {
     const std::string task = "select_" + std::to_string(k);
     measure<graph>(on, in, who, task.c_str(), [&](std::uint32_t copy, cudaStream_t stream) {
-      must_take(select(exec::cuda{stream}, in.batch(copy), k, in.selected()), "select");
+      must_take(select(exec::cuda{stream, on.tuning}, in.batch(copy), k, in.selected()), "select");
     });
   }
 }
@@ -54,18 +55,19 @@ template <class Scalar>
 void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
   const char* who = "specverify";
   measure<graph>(on, in, who, "log_sum_exp", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(log_sum_exp(exec::cuda{stream}, in.rows_of(copy), in.transform(), in.out.sums.data()), "log_sum_exp");
+    must_take(log_sum_exp(exec::cuda{stream, on.tuning}, in.rows_of(copy), in.transform(), in.out.sums.data()),
+              "log_sum_exp");
   });
   measure<graph>(on, in, who, "lattice_100", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(quantize(exec::cuda{stream}, in.batch(copy), 100, in.laws()), "quantize");
+    must_take(quantize(exec::cuda{stream, on.tuning}, in.batch(copy), 100, in.laws()), "quantize");
   });
   measure<graph>(on, in, who, "perturbation", [&](std::uint32_t copy, cudaStream_t stream) {
-    must_take(temperature_perturbation(exec::cuda{stream}, in.batch(copy), in.perturbed.data(), {}, in.uniforms(),
-                                       in.out.disagreements.data()),
+    must_take(temperature_perturbation(exec::cuda{stream, on.tuning}, in.batch(copy), in.perturbed.data(), {},
+                                       in.uniforms(), in.out.disagreements.data()),
               "temperature_perturbation");
   });
   if (in.drafts.requests == 0) return;
-  cuda_tuning a_block_a_round;
+  cuda_tuning a_block_a_round = on.tuning;
   a_block_a_round.split_rounds = 0;
   const auto verify = [&](const char* task, const cuda_tuning& tuning) {
     measure<graph>(on, in, who, task, [&](std::uint32_t copy, cudaStream_t stream) {
@@ -74,7 +76,7 @@ void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
                 "verify_batch");
     });
   };
-  verify("verify_3", {});  // few rounds: all rows are read first
+  verify("verify_3", on.tuning);  // few rounds: all rows are read first
   verify("verify_3_alone", a_block_a_round);
 }
 
@@ -120,7 +122,7 @@ void measure_peer_rounds(const machine& on, const inputs<Scalar>& in) {
 //! How much verification had to do, since a ratio means little without it.
 template <class Scalar>
 void print_work(const machine& on, const inputs<Scalar>& in) {
-  if (in.drafts.requests == 0) return;
+  if (in.drafts.requests == 0 || !on.takes("verify_3")) return;
   must(cudaStreamSynchronize(on.stream), "verify_batch");
   double accepted = 0, tested = 0, read = 0, again = 0;
   const std::vector<device_verdict> all = in.out.verdicts.copied();

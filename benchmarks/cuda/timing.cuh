@@ -3,6 +3,8 @@
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 
+#include <specverify/cuda/tuning.cuh>
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -11,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -65,18 +68,29 @@ __global__ void __launch_bounds__(Threads) read_kernel(const uint4* data, std::s
   if (all == 0x9E3779B9u) *out = all;  // so that the loads are made
 }
 
+//! The tuning of a card as docs/gpu.md advises: that of its compute capability, with the multiprocessors that it has.
+inline specverify::cuda_tuning tuning_of(const cudaDeviceProp& card) {
+  specverify::cuda_tuning made = specverify::tuning_for(static_cast<std::uint32_t>(10 * card.major + card.minor));
+  made.multiprocessors = static_cast<std::uint32_t>(card.multiProcessorCount);
+  return made;
+}
+
 //! The card, and what is read as a floor.
 struct machine {
   explicit machine(std::FILE* lines) : csv(lines), memory(std::size_t{1} << 28), sink(1) {
     must(cudaGetDeviceProperties(&card, 0), "cudaGetDeviceProperties");
     must(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     must(cudaMemset(memory.data(), 1, memory.size()), "cudaMemset");
+    tuning = tuning_of(card);
   }
   cudaDeviceProp card{};
   cudaStream_t stream = nullptr;
   std::FILE* csv;
   array<unsigned char> memory;
   array<unsigned> sink;
+  specverify::cuda_tuning tuning;
+  std::string only;  //!< tasks whose name begins so; empty: all
+  [[nodiscard]] bool takes(const std::string& task) const { return task.rfind(only, 0) == 0; }
 
   void read(cudaStream_t on) const { read(on, memory.data(), memory.size()); }
   void read(cudaStream_t on, const void* data, std::size_t bytes) const {
