@@ -80,6 +80,18 @@ class transmission_window {
     last_ = number;
     any_ = true;
   }
+  //! Of what says something new: whose numbers count is known from now on.
+  void note_new(std::uint8_t number) noexcept {
+    note(number);
+    known_ = true;
+  }
+  //! Of what may have been said before: a copy, or another life that counts from elsewhere.
+  void note_again(std::uint8_t number) noexcept {
+    note(number);
+    known_ = false;
+  }
+  void doubt() noexcept { known_ = false; }
+  [[nodiscard]] bool is_known() const noexcept { return known_; }
   //! What was sent before the message of this number, which is not sent yet, is late from now on.
   void pass(std::uint8_t next) noexcept {
     const auto before = static_cast<std::uint8_t>((next + 15) & 15);
@@ -96,6 +108,7 @@ class transmission_window {
  private:
   std::uint8_t last_ = 0;
   bool any_ = false;
+  bool known_ = false;
 };
 
 //! A refusal. A code that no peer knows travels as engine_failed.

@@ -21,6 +21,14 @@ namespace detail {
   return {code, part::session, 0};
 }
 
+//! The number of an answer to the open question. Without timers it counts whatever that is: nobody would ask again.
+SPECVERIFY_BODY errc edge_protocol::take_answer(std::uint8_t number) noexcept {
+  const errc why = heard_.take(number);
+  if (why == errc::ok || options_.retry_timeout != 0) return why;
+  heard_.note(number);
+  return errc::ok;
+}
+
 SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte> message, session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
@@ -40,7 +48,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     case message_kind::feedback:
     case message_kind::request:
       if ((asked == question::draft || asked == question::supply) && belongs_to(question_.context(), message, header)) {
-        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+        if (const errc why = take_answer(header.flags); why != errc::ok) return drop(why);
         return header.kind == message_kind::feedback ? on_feedback(message) : on_request(message, now);
       }
       break;
@@ -54,7 +62,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
         // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
         if (options_.mode == session_mode::stream) {
           heard_.note(header.flags);
-        } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
+        } else if (const errc why = take_answer(header.flags); why != errc::ok) {
           return drop(why);
         }
         return on_text(message, header, now);
@@ -62,7 +70,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
       break;
     case message_kind::stop:
       if (asked == question::stop && belongs_to(question_.context(), message, header)) {
-        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+        if (const errc why = take_answer(header.flags); why != errc::ok) return drop(why);
         return on_stop(message);
       }
       break;
@@ -125,7 +133,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (!awaits(is_hello, peer))
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   // a new epoch forgets the numbers of this one
-  if (const errc why = overtaken ? errc::ok : heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (const errc why = overtaken ? errc::ok : take_answer(header.flags); why != errc::ok) return drop(why);
   if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
   link_is_back();
   peer_.greet();

@@ -82,6 +82,7 @@ class edge_protocol : public endpoint {
 
   // edge_answers.hpp: answers
   [[nodiscard]] status receive_message(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] errc take_answer(std::uint8_t number) noexcept;
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
                                    session_time now) noexcept;

@@ -31,7 +31,7 @@ namespace detail {
 //! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(const message_header& header,
                                                                     session_time now) noexcept {
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (const errc why = take_answer(header.flags); why != errc::ok) return drop(why);
   link_is_back();
   discard_draft();
   state_ = edge_state::resuming;
