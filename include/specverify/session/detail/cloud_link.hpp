@@ -237,7 +237,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
   }
   const result<stop_message> read = decode_stop(asked, message);
   if (!read) return fail(read.error());
-  const errc number = stopped_ ? take_again(header.flags) : heard_.take(header.flags);
+  const errc number = stopped_ ? take_again(header.flags) : heard_.classify(header.flags);
   if (stopped_ && number != errc::ok) return drop(number);
   const bool is_late = number != errc::ok;
   if (is_late) count_fault(statistics_, number);
@@ -261,7 +261,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
 //! The number of what does not change where this side stands. A copy is not answered, but for a life that has said
 //! hello or resume and nothing new since: whose numbers count is not known then.
 SPECVERIFY_BODY errc cloud_protocol::take_again(std::uint8_t number) noexcept {
-  const errc why = heard_.take(number);
+  const errc why = heard_.classify(number);
   if (why != errc::ok && heard_.is_known()) return why;
   if (why != errc::ok) count_fault(statistics_, why);
   heard_.note_again(number);

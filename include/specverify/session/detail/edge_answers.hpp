@@ -101,8 +101,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   // would ask for it.
   if (asked == question::draft && peer.epoch == place_.epoch())
     return options_.retry_timeout == 0 && peer.base_length > place_.length();
-  if (is_hello) return asked == question::hello;
   if (is_overtaken(peer)) return question_.is_open();
+  if (is_hello) return asked == question::hello;
   const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();
   switch (asked) {
     case question::resume:
