@@ -29,13 +29,38 @@ namespace detail {
 }
 
 //! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(const message_header& header,
-                                                                    session_time now) noexcept {
-  if (const errc why = take_answer(header.flags); why != errc::ok) return drop(why);
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(session_time now) noexcept {
   link_is_back();
   discard_draft();
   state_ = edge_state::resuming;
   return ask(question::resume, now);
+}
+
+//! Puts text behind what both sides have. What the edge has there itself is the same.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::append_text(std::span<const token_id> tokens) noexcept {
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) {
+    const std::uint32_t at = place_.length() + i;
+    if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
+    text_[at] = tokens[i];
+  }
+  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
+  question_.progress();
+  peer_.progress();
+  return {};
+}
+
+//! What was fetched is whole: to the journal, and to the host.
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_text() noexcept {
+  link_.begin_round(place_.round());
+  link_.stand_at(place_.length());
+  note_end();
+  write_journal(peer_.fetch_start());
+  const std::uint32_t shown = std::max(peer_.fetch_start(), place_.prompt_length());
+  session_output out = of_text(session_action::committed, shown, std::max(shown, place_.length()));
+  out.source = token_source::bonus;
+  out.stop = place_.stop();
+  statistics_.emitted += out.tokens.size();
+  if (!out.tokens.empty()) outputs_.push(out);
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
@@ -49,14 +74,7 @@ namespace detail {
     discard_draft();
     peer_.fetch_from(place_.length(), place_.length());
   }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t at = place_.length() + i;
-    if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
-    text_[at] = tokens[i];
-  }
-  place_.agree(count, text_);
-  question_.progress();
-  peer_.progress();
+  if (const status why = append_text(tokens); !why.ok()) return why;
   if (fetches) {
     if (place_.length() < peer_.target_length()) return ask(question::resume, now);
     const std::uint32_t target = peer_.target_length();
@@ -67,16 +85,7 @@ namespace detail {
     place_.begin_round(place_.round() + count);
     statistics_.rounds += count;
   }
-  link_.begin_round(place_.round());
-  link_.stand_at(place_.length());
-  note_end();
-  write_journal(peer_.fetch_start());
-  const std::uint32_t shown = std::max(peer_.fetch_start(), place_.prompt_length());
-  session_output out = of_text(session_action::committed, shown, std::max(shown, place_.length()));
-  out.source = token_source::bonus;
-  out.stop = place_.stop();
-  statistics_.emitted += out.tokens.size();
-  if (!out.tokens.empty()) outputs_.push(out);
+  tell_text();
   if (!goes_on || place_.is_over()) return in_step(now);
   state_ = edge_state::resuming;
   return ask(question::resume, now);
