@@ -36,8 +36,6 @@ SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) c
 SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
                                                    std::uint32_t prompt_length) const noexcept {
   if (const status why = check_format(terms.format()); !why.ok()) return why;
-  if (strength_of(terms.format().drafts(), terms.rule()) < options_.required)
-    return {errc::guarantee_too_weak, part::session, 0};
   if (terms.text_chunk() > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
   const auto space = [&](const row_transform& transform) {
     return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
