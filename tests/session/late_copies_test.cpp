@@ -3,6 +3,7 @@
 // messages come late, so that a number mod 16 says nothing. Nobody waits for ever, and no copy ends a session.
 #include <session/without_timers.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <vector>
@@ -259,4 +260,30 @@ TEST_CASE("NET-5 edge: the hello of a newer epoch, which another life said, is h
   CHECK(p.edge->epoch() == hello->context.epoch + 1);
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.text() == whole_text());
+}
+
+TEST_CASE("NET-5 edge: a hello in place of the verdict is heard while hidden states were supplied") {
+  pair_options o = without_timers();
+  o.rule = wire_rule::semantic;
+  o.format = law_format::token_only;
+  o.draft_length = 6;
+  o.attachments.hidden = hidden_format::int8;
+  o.attachments.hidden_size = 6;
+  pair p(o);
+  const bytes hello = p.start();
+  bytes question = hello;
+  while (kind_of(question) != message_kind::supply) question = p.exchange(question);
+  p.hold_scores = true;
+  CHECK(p.cloud->receive(question, p.now).ok());
+  CHECK(p.run_cloud().empty());
+  REQUIRE(p.cloud->wants_scores());
+  CHECK(p.cloud->receive(hello, p.now).code == errc::stale_round);  // a copy, while the scorer works
+  std::vector<double> scores(1, 0.9);
+  while (p.cloud->supply_scores(scores, p.now).code == errc::size_mismatch) scores.push_back(0.9);
+  p.hold_scores = false;
+  const bytes answer = pair::only(p.run_cloud());
+  CHECK(kind_of(answer) == message_kind::hello);
+  (void)go_on(p, {p.hear(answer)});
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(std::ranges::equal(p.edge->text(), p.cloud->text()));
 }

@@ -21,7 +21,7 @@ SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
       terms_.laws_travel() ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)
                            : scoring_.decide(drafts_.alone(), terms_.threshold(), request, format.vocab_size);
   if (!decided || decided->outcome == verdict_outcome::decided) return commit(decided);
-  if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it drafts the round again
+  if (owed_ != message_kind::stop) {  // a life of the edge said hello or resume meanwhile: it drafts the round again
     abandon();
     return greet(std::exchange(owed_, message_kind::stop));
   }

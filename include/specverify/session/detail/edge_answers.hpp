@@ -108,18 +108,21 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 //! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
   const question asked = question_.what();
-  // The verdict is there, and was not sent: the cloud heard another greeting of this epoch while it worked. A timer
-  // would ask for it.
+  // The cloud heard another greeting of this epoch while it worked: the verdict, or the token of a stream, is there and
+  // was not sent, or the round was given up. A timer would ask for it.
+  const bool unasked = options_.retry_timeout == 0, is_further = peer.base_length > place_.length();
   if (asked == question::draft && peer.epoch == place_.epoch())
-    return options_.retry_timeout == 0 && peer.base_length > place_.length();
+    return unasked && (is_further || (peer.base_length == place_.agreed() && peer.round == place_.round()));
   if (is_overtaken(peer)) return question_.is_open();
-  if (is_hello) return asked == question::hello;
+  if (asked == question::none) return unasked && is_further && state_ == edge_state::streaming;
+  const bool is_here = peer.base_length >= place_.agreed();
+  if (is_hello) return asked == question::hello || (unasked && asked == question::supply && is_here);
   const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();
   switch (asked) {
     case question::resume:
-      return state_ != edge_state::fetching_text || is_news;
+      return state_ != edge_state::fetching_text || is_news || unasked;
     case question::supply:
-      return true;
+      return is_here;
     case question::text:  // the piece that was sent made it longer
       return is_news;
     case question::stop:
