@@ -212,6 +212,26 @@ TEST_CASE("NET-5 cloud: a late stop does not end a session whose draft is being 
   }
 }
 
+TEST_CASE("NET-5 cloud: a resume that asks for text has it, whatever its number is") {
+  for (std::uint8_t number = 0; number < 16; ++number) {
+    CAPTURE(number);
+    pair p(without_timers());
+    (void)p.exchange(p.exchange(to_first_draft(p)));
+    const wire_context asked{p.cloud->session_id(),
+                             p.cloud->epoch(),
+                             p.cloud->round(),
+                             p.cloud->prompt_length(),
+                             prefix_hash(p.cloud->text().first(p.cloud->prompt_length())),
+                             number};
+    bytes resume(64);
+    const auto made = encode_resume({asked}, std::span(resume));
+    REQUIRE(made);
+    resume.resize(made->size());
+    (void)p.cloud->receive(resume, p.now);
+    CHECK(kind_of(pair::only(p.run_cloud())) == message_kind::text);
+  }
+}
+
 TEST_CASE("NET-5 cloud: a late draft of an earlier life does not make the next life's question late") {
   for (int rounds = 0; rounds <= 6; ++rounds) {
     CAPTURE(rounds);
