@@ -446,6 +446,8 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"salt", [](record& s, auto&) { s.salt = 0; }, corrupt},
       {"temperature", [nan](record& s, auto&) { s.terms.temperature = nan; }, corrupt},
       {"threshold", [](record& s, auto&) { s.terms.threshold = 0.5; }, corrupt},  // of a rule without one
+      {"top_p", [](record& s, auto&) { s.terms.truncation.top_p = 0; }, corrupt},
+      {"min_p", [nan](record& s, auto&) { s.terms.truncation.min_p = nan; }, corrupt},
       {"epoch", [](record& s, auto&) { s.epoch = 0; }, corrupt},
       {"round", [](record& s, auto&) { s.round = 0; }, corrupt},
       {"kept round", [](record& s, auto&) { s.kept_round = s.round; }, corrupt},

@@ -36,8 +36,6 @@ SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) c
 SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
                                                    std::uint32_t prompt_length) const noexcept {
   if (const status why = check_format(terms.format()); !why.ok()) return why;
-  if (strength_of(terms.format().drafts(), terms.rule()) < options_.required)
-    return {errc::guarantee_too_weak, part::session, 0};
   if (terms.text_chunk() > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
   const auto space = [&](const row_transform& transform) {
     return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
@@ -127,6 +125,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
 //! An edge without a journal; the nonce is its clock. An older one is answered.
 SPECVERIFY_BODY status cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept {
   if (nonce < nonce_) return answer_stale();
+  heard_.doubt();
   if (nonce == nonce_) return {};
   nonce_ = nonce;
   recovers_ = true;
@@ -184,28 +183,32 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   }
   if (state_ == cloud_state::requesting) abandon();
   if (has_journal) aim_at(peer);
-  // In a stream each token is a round: any but the 0 of an edge that has not heard how much text there is.
-  const bool wants_text = has_journal && peer.base_length < place_.length() &&
-                          (peer.round == place_.round() || (terms_.streams() && peer.round != 0));
-  if (!wants_text) return greet(message_kind::resume);
-  if (prefix_hash(text().first(peer.base_length)) != peer.prefix_hash)
-    return fail({errc::prefix_mismatch, part::session, peer.base_length});
+  if (!wants_text(peer)) return greet(message_kind::resume);
+  if (!has_prefix(peer)) return fail({errc::prefix_mismatch, part::session, peer.base_length});
   return send_text(peer, peer.base_length);
 }
 
+//! Whether a resume asks for text. In a stream each token is a round: any but the 0 of an edge that has not heard how
+//! much text there is.
+SPECVERIFY_BODY bool cloud_protocol::wants_text(const wire_context& peer) const noexcept {
+  return peer.epoch != 0 && peer.base_length < place_.length() &&
+         (peer.round == place_.round() || (terms_.streams() && peer.round != 0));
+}
+
 //! A greeting of this epoch with a number that came before. It is a copy, or of another life of the edge, which has
-//! forgotten this epoch and counts from 0: whoever it is hears where this side stands. A verdict that the engine works
-//! on is not for another life.
+//! forgotten this epoch and counts from 0: whoever it is hears where this side stands, or has the text that it asks
+//! for. A verdict that the engine works on is not for another life.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
                                                                  status late) noexcept {
-  heard_.note(header.flags);
+  heard_.note_again(header.flags);
   if (state_ == cloud_state::failed) return closed(peer);
   if (engine_works()) {
     if (owed_ != message_kind::resume) owed_ = header.kind;
     return late;
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (const status why = greet(header.kind); !why.ok()) return why;
+  const bool fetches = header.kind == message_kind::resume && wants_text(peer) && has_prefix(peer);
+  if (const status why = fetches ? send_text(peer, peer.base_length) : greet(header.kind); !why.ok()) return why;
   return late;
 }
 

@@ -21,7 +21,7 @@ SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
       terms_.laws_travel() ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)
                            : scoring_.decide(drafts_.alone(), terms_.threshold(), request, format.vocab_size);
   if (!decided || decided->outcome == verdict_outcome::decided) return commit(decided);
-  if (owed_ != message_kind::stop) {  // the edge restarted meanwhile: it drafts the round again
+  if (owed_ != message_kind::stop) {  // a life of the edge said hello or resume meanwhile: it drafts the round again
     abandon();
     return greet(std::exchange(owed_, message_kind::stop));
   }
@@ -71,21 +71,28 @@ SPECVERIFY_BODY status cloud_protocol::on_supply(std::span<const std::byte> mess
   const wire_context open = context();
   if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
     return on_other_round(message, header);
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  if (state_ == cloud_state::ready) {  // the draft died with an earlier life of this cloud: once more from there
-    statistics_.repeated_answers += 1;
-    return greet(message_kind::resume);
-  }
-  if (state_ != cloud_state::requesting) return {};  // asked again while the host works: one answer will do
+  if (state_ == cloud_state::requesting) return take_supply(message, header);
+  if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
+  if (state_ != cloud_state::ready) return {};  // asked again while the host works: one answer will do
+  statistics_.repeated_answers += 1;  // the draft died with an earlier life of this cloud: once more from there
+  return greet(message_kind::resume);
+}
+
+//! What was asked for, whatever its number is.
+SPECVERIFY_BODY status cloud_protocol::take_supply(std::span<const std::byte> message,
+                                                   const message_header& header) noexcept {
+  const wire_context open = context();
   std::array<std::uint64_t, max_wire_draft_length / 64> words;
   const result<supply_message> read = decode_supply(open, terms_.format(), drafts_.size(), message, words);
   if (!read) return fail(read.error());
   const supply_message& supplied = *read;
   if (supplied.what != 1 ||
       !std::equal(supplied.positions.begin(), supplied.positions.end(), scoring_.asked().begin())) {
+    if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
     statistics_.repeated_answers += 1;  // what an earlier request asked for
     return send_request();
   }
+  heard_.note_new(header.flags);
   scoring_.keep_hidden(supplied.payload);
   want_scores();
   return {};

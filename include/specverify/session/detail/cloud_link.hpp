@@ -179,6 +179,7 @@ SPECVERIFY_BODY status cloud_protocol::accept_epoch(const wire_context& peer) no
     recovers_ = false;
     statistics_.restarts += 1;
   }
+  heard_.doubt();
   return {};
 }
 
@@ -225,7 +226,8 @@ SPECVERIFY_BODY status cloud_protocol::receive(std::span<const std::byte> messag
 }
 
 //! The edge has its text, and says which. The answer is the same text, or where this side stands. A stream may have
-//! gone on behind the edge's end.
+//! gone on behind the edge's end. Whatever its number is, it is answered: else its edge would wait. But a late one may
+//! be of a life that is forgotten, and ends no text that can go on.
 SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> message,
                                                const message_header& header) noexcept {
   const wire_context asked = place_.end_context(next_number_);
@@ -233,22 +235,37 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
     const wire_context* then = contexts_.find_end(message, header);
     return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
   }
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-  contexts_.remember(asked);
   const result<stop_message> read = decode_stop(asked, message);
   if (!read) return fail(read.error());
-  if (round_is_open()) return fail({errc::unexpected_message, part::session, place_.length()});
+  const errc number = stopped_ ? take_again(header.flags) : heard_.classify(header.flags);
+  if (stopped_ && number != errc::ok) return drop(number);
+  const bool is_late = number != errc::ok;
+  if (is_late) count_fault(statistics_, number);
+  if (!stopped_) heard_.note_new(header.flags);
+  if (round_is_open()) return drop(errc::unexpected_message);
+  contexts_.remember(asked);
   const std::uint32_t length = read->length;
   if (length > place_.length() || state_ == cloud_state::filling) return greet(message_kind::resume);
   if (read->prefix_hash != prefix_hash(text().first(length)))
-    return fail({errc::prefix_mismatch, part::session, length});
+    return is_late ? drop(errc::prefix_mismatch) : fail({errc::prefix_mismatch, part::session, length});
   if (length < place_.length() && !terms_.streams()) return greet(message_kind::resume);
-  state_ = cloud_state::finished;
+  const bool ends = !is_late || place_.is_over() || stopped_;
+  if (ends) state_ = cloud_state::finished;
   const auto bytes = encode_stop(asked, *read, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length());
-  if (!std::exchange(stopped_, true)) emit_end();
+  if (ends && !std::exchange(stopped_, true)) emit_end();
   return {};
+}
+
+//! The number of what does not change where this side stands. A copy is not answered, but for a life that has said
+//! hello or resume and nothing new since: whose numbers count is not known then.
+SPECVERIFY_BODY errc cloud_protocol::take_again(std::uint8_t number) noexcept {
+  const errc why = heard_.classify(number);
+  if (why != errc::ok && heard_.is_known()) return why;
+  if (why != errc::ok) count_fault(statistics_, why);
+  heard_.note_again(number);
+  return errc::ok;
 }
 
 //! A draft or supply that is not of the open round: of the kept one, which is answered once more, of an older one, or
@@ -256,7 +273,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
 SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte> message,
                                                       const message_header& header) noexcept {
   if (kept_.any() && belongs_to(kept_.context(place_), message, header)) {
-    if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+    if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
     statistics_.repeated_answers += 1;
     if (header.kind == message_kind::draft) {
       const result<bool> same = repeats(message);
@@ -265,12 +282,13 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
     }
     return send_feedback();
   }
-  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return on_late(*then, header);
-  // The round before the open one, which this cloud knows from an edge, and not the verdict: the text counts.
+  const wire_context* then = contexts_.find(message, header);
+  if (then != nullptr && (then->epoch != place_.epoch() || heard_.is_known())) return on_late(*then, header);
+  // An earlier round of an edge that has forgotten the rest, or that this cloud knows from an edge: the text counts.
   wire_context earlier;
-  if (!finds_text(place_.round() - 1, message, header, earlier))
-    return on_damage(errc::checksum_mismatch, header.checksum);
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (!finds_text(message, header, earlier))
+    return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
+  if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
   statistics_.repeated_answers += 1;
   return send_text(earlier, earlier.base_length);
 }

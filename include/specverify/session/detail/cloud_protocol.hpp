@@ -62,6 +62,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
   [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] wire_context awaited() const noexcept;
+  [[nodiscard]] errc take_again(std::uint8_t number) noexcept;
   [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
@@ -80,13 +81,17 @@ class cloud_protocol : public endpoint {
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
+  [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
+  [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
+    return prefix_hash(text().first(peer.base_length)) == peer.prefix_hash;
+  }
   [[nodiscard]] status greet(message_kind kind) noexcept;
   [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
 
   // cloud_text.hpp
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] bool finds_text(std::uint32_t round, std::span<const std::byte> message, const message_header& header,
+  [[nodiscard]] bool finds_text(std::span<const std::byte> message, const message_header& header,
                                 wire_context& found) const noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
@@ -111,6 +116,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status send_request() noexcept;
   void want_scores() noexcept;
   [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status take_supply(std::span<const std::byte> message, const message_header& header) noexcept;
 
   cloud_options options_;
   session_terms terms_{};

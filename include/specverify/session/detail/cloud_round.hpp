@@ -32,7 +32,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
   if (!belongs_to(open, message, header) || !takes) return on_other_round(message, header);
   if (state_ == cloud_state::ready) {
-    heard_.note(header.flags);  // whatever number a copy of a greeting had: nobody has read a draft of this round
+    heard_.note_new(header.flags);  // whatever number a copy of a greeting had: nobody has read a draft of this round
   } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
     return drop(why);
   }

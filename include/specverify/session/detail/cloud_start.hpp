@@ -95,9 +95,9 @@ SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last
   hello.context.epoch = last.epoch;
   hello.context.round = 1;
   hello.context.base_length = std::max(last.length, last.target_length);
-  if (const status why = check_hello(hello); !why.ok()) return why;
-  if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
   if (!is_round(last.round)) return corrupt_snapshot();
+  if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
+  if (const status why = check_hello(hello); !why.ok()) return why;
   return check_kept(last, text) ? status{} : corrupt_snapshot();
 }
 

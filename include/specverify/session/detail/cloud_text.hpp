@@ -35,7 +35,7 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
   const wire_context expected = awaited();
   if (state_ != cloud_state::filling || !belongs_to(expected, message, header))
     return on_repeated_text(message, header);
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  heard_.note_new(header.flags);  // this piece has not come before
   const result<text_message> read = decode_text(expected, terms_.format(), message, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
@@ -49,13 +49,15 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
   return take_text(value.tokens);
 }
 
-//! Whether a message belongs to a round and to some part of the text: its context then. The header says which part, and
-//! rubbish that fits it by chance, or on purpose, has the text hashed a few times between two records.
-[[gnu::cold]] SPECVERIFY_BODY bool cloud_protocol::finds_text(std::uint32_t round, std::span<const std::byte> message,
+//! Whether a message belongs to one of the last rounds and to some part of the text: its context then. The header says
+//! which, and rubbish that fits it by chance, or on purpose, has the text hashed a few times between two records.
+[[gnu::cold]] SPECVERIFY_BODY bool cloud_protocol::finds_text(std::span<const std::byte> message,
                                                               const message_header& header,
                                                               wire_context& found) const noexcept {
-  if ((round & 0xFFu) != header.round_low || header.base_length_low >= place_.length()) return false;
+  const std::uint32_t newest = std::max(place_.round(), target_.round()), back = (newest - header.round_low) & 0xFFu;
+  if (back > newest || header.base_length_low >= place_.length()) return false;
   if (unrecorded_ == refusals_per_record) return false;
+  const std::uint32_t round = newest - back;
   const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
   found = place_.context_at(round, length, prefix_hash(text().first(length)));
   return belongs_to(found, message, header);
@@ -66,10 +68,10 @@ SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byt
                                                         const message_header& header) noexcept {
   const wire_context* then = contexts_.find(message, header);
   wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece
-  if (then == nullptr && finds_text(target_.round(), message, header, earlier)) then = &earlier;
+  if (then == nullptr && finds_text(message, header, earlier)) then = &earlier;
   if (then == nullptr) return on_damage(errc::checksum_mismatch, header.checksum);
   if (then->epoch != place_.epoch()) return on_late(*then, header);
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
   if (round_is_open()) return drop(errc::unexpected_message);
   statistics_.repeated_answers += 1;
   return greet(message_kind::resume);

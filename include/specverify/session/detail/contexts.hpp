@@ -80,22 +80,40 @@ class transmission_window {
     last_ = number;
     any_ = true;
   }
+  //! Of what says something new. Where it follows the last one, it is known whose numbers count.
+  void note_new(std::uint8_t number) noexcept {
+    known_ = any_ && ((16u + number - last_) & 15u) == 1;
+    note(number);
+  }
+  //! Of what may have been said before: a copy, or another life that counts from elsewhere.
+  void note_again(std::uint8_t number) noexcept {
+    note(number);
+    known_ = false;
+  }
+  void doubt() noexcept { known_ = false; }
+  [[nodiscard]] bool is_known() const noexcept { return known_; }
   //! What was sent before the message of this number, which is not sent yet, is late from now on.
   void pass(std::uint8_t next) noexcept {
     const auto before = static_cast<std::uint8_t>((next + 15) & 15);
     if (look(before) == arrival::fresh) note(before);
   }
-  //! Accepts a fresh number. Errors: duplicate, stale_round.
-  [[nodiscard]] errc take(std::uint8_t number) noexcept {
+  //! ok: a fresh number. Else duplicate or stale_round.
+  [[nodiscard]] errc classify(std::uint8_t number) const noexcept {
     const arrival seen = look(number);
-    if (seen != arrival::fresh) return seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
-    note(number);
-    return errc::ok;
+    if (seen == arrival::fresh) return errc::ok;
+    return seen == arrival::duplicate ? errc::duplicate : errc::stale_round;
+  }
+  //! Accepts a fresh number. Errors: those of `classify`.
+  [[nodiscard]] errc take(std::uint8_t number) noexcept {
+    const errc why = classify(number);
+    if (why == errc::ok) note(number);
+    return why;
   }
 
  private:
   std::uint8_t last_ = 0;
   bool any_ = false;
+  bool known_ = false;
 };
 
 //! A refusal. A code that no peer knows travels as engine_failed.

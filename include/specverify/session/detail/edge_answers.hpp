@@ -21,6 +21,60 @@ namespace detail {
   return {code, part::session, 0};
 }
 
+//! The number of an answer to the open question. Without timers it counts whatever that is: nobody would ask again.
+SPECVERIFY_BODY errc edge_protocol::take_number(std::uint8_t number) noexcept {
+  const errc why = heard_.take(number);
+  if (why == errc::ok || options_.retry_timeout != 0) return why;
+  heard_.note(number);
+  return errc::ok;
+}
+
+//! Whether a message other than a greeting or a refusal is of the open question, or of the stream.
+SPECVERIFY_BODY bool edge_protocol::is_answer(std::span<const std::byte> message,
+                                              const message_header& header) const noexcept {
+  const question asked = question_.what();
+  bool fits = false;
+  switch (header.kind) {
+    case message_kind::feedback:
+    case message_kind::request:
+      fits = asked == question::draft || asked == question::supply;
+      break;
+    case message_kind::text:
+      fits = asked == question::draft || asked == question::resume;
+      break;
+    case message_kind::stop:
+      fits = asked == question::stop;
+      break;
+    default:
+      return false;
+  }
+  if (fits && belongs_to(question_.context(), message, header)) return true;
+  return header.kind == message_kind::text && options_.mode == session_mode::stream && state_ != edge_state::finished &&
+         belongs_to(context(), message, header);
+}
+
+SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> message, const message_header& header,
+                                                session_time now) noexcept {
+  const question asked = question_.what();
+  if (header.kind == message_kind::text && options_.mode == session_mode::stream) {
+    if (asked == question::stop) return drop(errc::unexpected_message);  // it has not heard of the end
+    // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
+    heard_.note(header.flags);
+  } else if (const errc why = take_number(header.flags); why != errc::ok) {
+    return drop(why);
+  }
+  switch (header.kind) {
+    case message_kind::feedback:
+      return on_feedback(message);
+    case message_kind::request:
+      return on_request(message, now);
+    case message_kind::stop:
+      return on_stop(message);
+    default:
+      return asked == question::draft ? on_other_drafts(now) : on_text(message, header, now);
+  }
+}
+
 SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte> message, session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
@@ -30,45 +84,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch, now);
   const message_header& header = *first;
   if (state_ == edge_state::failed) return after_failure(message, header);
-  const question asked = question_.what();
-  switch (header.kind) {
-    case message_kind::hello:
-    case message_kind::resume:
-      return on_greeting(message, header, now);
-    case message_kind::refuse:
-      return on_refusal(message, header, now);
-    case message_kind::feedback:
-    case message_kind::request:
-      if ((asked == question::draft || asked == question::supply) && belongs_to(question_.context(), message, header)) {
-        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-        return header.kind == message_kind::feedback ? on_feedback(message) : on_request(message, now);
-      }
-      break;
-    case message_kind::text:
-      if (asked == question::draft && belongs_to(question_.context(), message, header))
-        return on_other_drafts(header, now);
-      if ((asked == question::resume && belongs_to(question_.context(), message, header)) ||
-          (options_.mode == session_mode::stream && state_ != edge_state::finished &&
-           belongs_to(context(), message, header))) {
-        if (asked == question::stop) return drop(errc::unexpected_message);  // a stream that has not heard of the end
-        // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
-        if (options_.mode == session_mode::stream) {
-          heard_.note(header.flags);
-        } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
-          return drop(why);
-        }
-        return on_text(message, header, now);
-      }
-      break;
-    case message_kind::stop:
-      if (asked == question::stop && belongs_to(question_.context(), message, header)) {
-        if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
-        return on_stop(message);
-      }
-      break;
-    default:
-      break;
-  }
+  if (header.kind == message_kind::hello || header.kind == message_kind::resume)
+    return on_greeting(message, header, now);
+  if (header.kind == message_kind::refuse) return on_refusal(message, header, now);
+  if (is_answer(message, header)) return on_answer(message, header, now);
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
   return on_damage(errc::checksum_mismatch, now);
 }
@@ -89,18 +108,21 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 //! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
   const question asked = question_.what();
-  // The verdict is there, and was not sent: the cloud heard another greeting of this epoch while it worked. A timer
-  // would ask for it.
+  // The cloud heard another greeting of this epoch while it worked: the verdict, or the token of a stream, is there and
+  // was not sent, or the round was given up. A timer would ask for it.
+  const bool unasked = options_.retry_timeout == 0, is_further = peer.base_length > place_.length();
   if (asked == question::draft && peer.epoch == place_.epoch())
-    return options_.retry_timeout == 0 && peer.base_length > place_.length();
-  if (is_hello) return asked == question::hello;
+    return unasked && (is_further || (peer.base_length == place_.agreed() && peer.round == place_.round()));
   if (is_overtaken(peer)) return question_.is_open();
+  if (asked == question::none) return unasked && is_further && state_ == edge_state::streaming;
+  const bool is_here = peer.base_length >= place_.agreed();
+  if (is_hello) return asked == question::hello || (unasked && asked == question::supply && is_here);
   const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();
   switch (asked) {
     case question::resume:
-      return state_ != edge_state::fetching_text || is_news;
+      return state_ != edge_state::fetching_text || is_news || unasked;
     case question::supply:
-      return true;
+      return is_here;
     case question::text:  // the piece that was sent made it longer
       return is_news;
     case question::stop:
@@ -125,7 +147,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (!awaits(is_hello, peer))
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   // a new epoch forgets the numbers of this one
-  if (const errc why = overtaken ? errc::ok : heard_.take(header.flags); why != errc::ok) return drop(why);
+  if (const errc why = overtaken ? errc::ok : take_number(header.flags); why != errc::ok) return drop(why);
   if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
   link_is_back();
   peer_.greet();

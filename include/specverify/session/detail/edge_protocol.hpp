@@ -82,6 +82,10 @@ class edge_protocol : public endpoint {
 
   // edge_answers.hpp: answers
   [[nodiscard]] status receive_message(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
+  [[nodiscard]] bool is_answer(std::span<const std::byte> message, const message_header& header) const noexcept;
+  [[nodiscard]] status on_answer(std::span<const std::byte> message, const message_header& header,
+                                 session_time now) noexcept;
   [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
   [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
                                    session_time now) noexcept;
@@ -97,8 +101,10 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
                                session_time now) noexcept;
-  [[nodiscard]] status on_other_drafts(const message_header& header, session_time now) noexcept;
+  [[nodiscard]] status on_other_drafts(session_time now) noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens, session_time now) noexcept;
+  [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
+  void tell_text() noexcept;
   [[nodiscard]] status in_step(session_time now) noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;

@@ -29,44 +29,28 @@ namespace detail {
 }
 
 //! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(const message_header& header,
-                                                                    session_time now) noexcept {
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return drop(why);
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(session_time now) noexcept {
   link_is_back();
   discard_draft();
   state_ = edge_state::resuming;
   return ask(question::resume, now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
-                                                              session_time now) noexcept {
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const bool fetches = state_ == edge_state::fetching_text, streams = options_.mode == session_mode::stream;
-  // of what answers a resume, a whole piece: there may be more
-  const bool goes_on = !fetches && question_.is_open() && (!streams || count >= options_.text_chunk);
-  link_is_back();
-  if (!fetches) {
-    discard_draft();
-    peer_.fetch_from(place_.length(), place_.length());
-  }
-  for (std::uint32_t i = 0; i < count; ++i) {
+//! Puts text behind what both sides have. What the edge has there itself is the same.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::append_text(std::span<const token_id> tokens) noexcept {
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) {
     const std::uint32_t at = place_.length() + i;
     if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
     text_[at] = tokens[i];
   }
-  place_.agree(count, text_);
+  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
   question_.progress();
   peer_.progress();
-  if (fetches) {
-    if (place_.length() < peer_.target_length()) return ask(question::resume, now);
-    const std::uint32_t target = peer_.target_length();
-    if (prefix_hash(text().first(target)) != peer_.target_hash())
-      return fail({errc::prefix_mismatch, part::session, target});
-    place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
-  } else if (streams) {
-    place_.begin_round(place_.round() + count);
-    statistics_.rounds += count;
-  }
+  return {};
+}
+
+//! What was fetched is whole: to the journal, and to the host.
+[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_text() noexcept {
   link_.begin_round(place_.round());
   link_.stand_at(place_.length());
   note_end();
@@ -77,6 +61,33 @@ namespace detail {
   out.stop = place_.stop();
   statistics_.emitted += out.tokens.size();
   if (!out.tokens.empty()) outputs_.push(out);
+}
+
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::take_text(std::span<const token_id> tokens,
+                                                              session_time now) noexcept {
+  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const bool fetches = state_ == edge_state::fetching_text, streams = options_.mode == session_mode::stream;
+  // Of what answers a resume, a whole piece: there may be more. Or the stream has gone on meanwhile, out of reach, and
+  // no timer would ask for that.
+  const bool may_be_more = fetches ? streams && options_.retry_timeout == 0 : !streams || count >= options_.text_chunk;
+  const bool goes_on = question_.is_open() && may_be_more;
+  link_is_back();
+  if (!fetches) {
+    discard_draft();
+    peer_.fetch_from(place_.length(), place_.length());
+  }
+  if (const status why = append_text(tokens); !why.ok()) return why;
+  if (fetches) {
+    if (place_.length() < peer_.target_length()) return ask(question::resume, now);
+    const std::uint32_t target = peer_.target_length();
+    if (prefix_hash(text().first(target)) != peer_.target_hash())
+      return fail({errc::prefix_mismatch, part::session, target});
+    place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
+  } else if (streams) {
+    place_.begin_round(place_.round() + count);
+    statistics_.rounds += count;
+  }
+  tell_text();
   if (!goes_on || place_.is_over()) return in_step(now);
   state_ = edge_state::resuming;
   return ask(question::resume, now);
