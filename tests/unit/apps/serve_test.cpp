@@ -778,8 +778,12 @@ TEST_CASE("serve: a state folder that is made outlives a power cut") {
   synced_paths.clear();
   { const state_folder made(above.path / "state/"); }
   { const state_folder found(above.path / "state"); }
-  ::umask(rights);
   CHECK(synced_paths == std::vector<std::string>{above.path});
+  synced_paths.clear();
+  { const state_folder deep(above.path / "one/two/three"); }
+  ::umask(rights);
+  CHECK(synced_paths == std::vector<std::string>{above.path, above.path / "one", above.path / "one/two"});
+  CHECK((fs::status(above.path / "one").permissions() & fs::perms::mask) == fs::perms::owner_all);
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
