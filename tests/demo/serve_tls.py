@@ -113,13 +113,13 @@ def without_tls(world, keyed, device):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         brief = ["--connect-seconds", 1]
         late = "nothing useful came for 1 seconds"
-        started = [("e", world.device("e", keyed.port, 1, 15, *brief),
-                    [late, "does the server speak TLS? Then give --tls-ca"]),
+        started = [("e", world.device("e", keyed.port, 1, 15), ["(plain_client)", "give --tls-ca"]),
                    ("f", world.device("f", plain.port, 1, 16, *device), ["(tls_client)", "leave out --tls-ca"]),
                    ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief),
                     [late, "does the server speak TLS?"])]
         for name, child, words in started:
             at_once(world, name, child, *words)
+    assert "refused (plain_client)" in world.log("keyed"), world.log("keyed")
     refused = plain.stop()["refused"]
     assert refused["tls_client"] == 1 and refused["frame_too_long"] == 0, refused
 

@@ -101,7 +101,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   if (peer_stream::tls* inside = line->stream().encrypted()) {
     inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
       if (!line->stream().is_open()) return;  // it was dropped meanwhile
-      error ? fail(number, error.message()) : begin(number);
+      error ? fail(number, error) : begin(number);
     });
   } else {
     begin(number);
@@ -109,11 +109,23 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
 }
 
 //! OpenSSL's words name what it misses, and nothing that is secret.
-void serve_guests::fail(std::uint64_t number, const std::string& handshake) {
+void serve_guests::fail(std::uint64_t number, asio::error_code handshake) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
-  log_.refused(refusal::handshake, at->second.name + " (" + handshake + ")", microseconds_now());
+  if (is_no_tls(handshake))  // when the handshake has returned
+    return asio::post(at->second.line->stream().get_executor(), [this, number] { tell_plainly(number); });
+  log_.refused(refusal::handshake, at->second.name + " (" + handshake.message() + ")", microseconds_now());
   guests_.erase(at);
+}
+
+//! A device that speaks no TLS to a server that does hears it. Nothing is read of what it sent.
+void serve_guests::tell_plainly(std::uint64_t number) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  const std::shared_ptr<connection> line = at->second.line;
+  line->stream().leave_tls();
+  turn_away(number, refusal::plain_client);
+  line->start({{}, [this, number] { guests_.erase(number); }});
 }
 
 //! The stream stands. Without a certificate the first frame has to say who it is.
