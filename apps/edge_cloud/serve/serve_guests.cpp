@@ -177,15 +177,15 @@ void serve_guests::authenticate(std::uint64_t number, frame& first) {
   let_in(number, *device);
 }
 
+//! A device that lost its connection comes again before the old one is found dead: that one makes room.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
-  guest_map::iterator oldest;
-  if (exceeds(refusal::connections, count([](const guest& g) { return g.known && !g.leaving; }, oldest) + 1,
-              limits_.connections))
-    return turn_away(number, refusal::connections);
-  // A device that lost its connection comes again before the old one is found dead.
-  const auto same = [&](const guest& g) { return g.known && !g.leaving && g.known->device == device; };
-  if (exceeds(refusal::connections_of_device, count(same, oldest) + 1, limits_.connections_of_device))
-    drop(oldest->first, refusal::connections_of_device);
+  guest_map::iterator own, any;
+  const auto lives = [](const guest& g) { return g.known && !g.leaving; };
+  const std::size_t of_device = count([&](const guest& g) { return lives(g) && g.known->device == device; }, own);
+  const bool full = exceeds(refusal::connections, count(lives, any) + 1, limits_.connections);
+  if (full && of_device == 0) return turn_away(number, refusal::connections);
+  if (exceeds(refusal::connections_of_device, of_device + 1, limits_.connections_of_device) || full)
+    drop(own->first, refusal::connections_of_device);
   guest& found = guests_.at(number);
   found.known = std::make_shared<visitor>();
   found.known->device = device;
