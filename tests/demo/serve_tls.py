@@ -97,7 +97,8 @@ def listed_alone(world, certified, known):
     child = world.device("unlisted", server.port, 5, 18, *known, keys=False)
     at_once(world, "unlisted", child, "refuses (not_listed)")
     assert "device 5: refused (not_listed)" in world.log("listed"), world.log("listed")
-    server.stop()
+    refused = server.stop()["refused"]  # once, whatever else it had sent by then
+    assert (refused["not_listed"], refused["frame_too_long"]) == (1, 0), refused
     lifted = world.serve("lifted", *certified, "--devices", others, keys=False, lifted="not_listed",
                          program=sys.argv[2])
     world.text("let_in", world.device("let_in", lifted.port, 5, 18, *known, keys=False, tokens=4))
@@ -160,7 +161,7 @@ def with_keys(world):
     assert child.wait(timeout=60) != 0 and "refuses (key_unknown)" in world.log("thief"), world.log("thief")
     assert "(key_unknown)" in world.log("plain")
     assert key_of(1) not in world.log("plain")
-    server.stop()
+    assert server.stop()["refused"]["frame_too_long"] == 0, "a refused device was refused again"
 
 
 def refused_to_start(world):

@@ -153,7 +153,7 @@ void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> cert
 //! A device that is known hears it, and so does one that speaks TLS to a server that does not.
 void serve_guests::refuse_length(std::uint64_t number) {
   const auto at = guests_.find(number);
-  if (at == guests_.end()) return;
+  if (at == guests_.end() || at->second.leaving) return;
   if (at->second.known) return turn_away(number, refusal::frame_too_long);
   if (tls_ == nullptr && is_tls_hello(at->second.line->last_prefix())) return turn_away(number, refusal::tls_client);
   log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());

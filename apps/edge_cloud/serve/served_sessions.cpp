@@ -120,7 +120,6 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
     e.session = std::make_unique<served_session>(parts_, e.folder);
     return e.session->restore([](std::span<const std::byte>) {});
   });
-  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
   if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
   if (why.code == specverify::errc::truncated) {
     e.folder.cut(0);  // killed in its first record: nothing was sent yet
@@ -130,6 +129,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   log_.event(
       name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
       now);
+  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
 }
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
