@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Header sizes: public and detail 300 lines, kernels 500. Doc examples 34 lines, quickstart 65, custom_parts 60, run 150, CONTRIBUTING 60.
+# Header sizes: public and detail 300 lines, kernels 500. Doc examples 34 lines, quickstart 65, custom_parts 60, kept_journal 72, run 150, CONTRIBUTING 60.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @files = files(qr/\.(hpp|cuh)$/, 'include/specverify');
 my %limit;
@@ -7,6 +7,7 @@ $limit{$_} = m{/(kernel|cuda)/} && !m{/detail/} ? 500 : 300 for @files;
 $limit{$_} = 34 for files(qr/\.cpp$/, 'examples/docs');
 $limit{'examples/quickstart.cpp'} = 65;
 $limit{'examples/custom_parts.cpp'} = 60;
+$limit{'examples/kept_journal.cpp'} = 72;
 $limit{'run'} = 150;
 $limit{'CONTRIBUTING.md'} = 60;
 for my $file (sort keys %limit) {

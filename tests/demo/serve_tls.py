@@ -97,7 +97,8 @@ def listed_alone(world, certified, known):
     child = world.device("unlisted", server.port, 5, 18, *known, keys=False)
     at_once(world, "unlisted", child, "refuses (not_listed)")
     assert "device 5: refused (not_listed)" in world.log("listed"), world.log("listed")
-    server.stop()
+    refused = server.stop()["refused"]  # once, whatever else it had sent by then
+    assert (refused["not_listed"], refused["frame_too_long"]) == (1, 0), refused
     lifted = world.serve("lifted", *certified, "--devices", others, keys=False, lifted="not_listed",
                          program=sys.argv[2])
     world.text("let_in", world.device("let_in", lifted.port, 5, 18, *known, keys=False, tokens=4))
@@ -113,13 +114,13 @@ def without_tls(world, keyed, device):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         brief = ["--connect-seconds", 1]
         late = "nothing useful came for 1 seconds"
-        started = [("e", world.device("e", keyed.port, 1, 15, *brief),
-                    [late, "does the server speak TLS? Then give --tls-ca"]),
+        started = [("e", world.device("e", keyed.port, 1, 15), ["(plain_client)", "give --tls-ca"]),
                    ("f", world.device("f", plain.port, 1, 16, *device), ["(tls_client)", "leave out --tls-ca"]),
                    ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief),
                     [late, "does the server speak TLS?"])]
         for name, child, words in started:
             at_once(world, name, child, *words)
+    assert "refused (plain_client)" in world.log("keyed"), world.log("keyed")
     refused = plain.stop()["refused"]
     assert refused["tls_client"] == 1 and refused["frame_too_long"] == 0, refused
 
@@ -160,7 +161,7 @@ def with_keys(world):
     assert child.wait(timeout=60) != 0 and "refuses (key_unknown)" in world.log("thief"), world.log("thief")
     assert "(key_unknown)" in world.log("plain")
     assert key_of(1) not in world.log("plain")
-    server.stop()
+    assert server.stop()["refused"]["frame_too_long"] == 0, "a refused device was refused again"
 
 
 def refused_to_start(world):

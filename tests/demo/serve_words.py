@@ -8,8 +8,9 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
-from serving import World, key_of, private, relay
+from serving import Connection, World, key_of, private, relay
 
 
 def ends_with(world, name, child, *words, seconds=30):
@@ -96,6 +97,18 @@ def silent_peers(world, server):
             ends_with(world, name, children[name], "nothing useful came for 1 seconds", words, seconds=10)
         for queued in waiting:
             queued.close()
+
+
+def back_at_a_full_server(world, server):
+    """Where no connection more is taken, the old one of a device, which may be dead, makes room for its new one."""
+    small = world.serve("full", "--connections", 2)
+    old, other = Connection(small.port, 1), Connection(small.port, 2)
+    time.sleep(0.1)
+    again, third = Connection(small.port, 1), Connection(small.port, 3)
+    assert old.closed_within(2) and third.closed_within(2), "a place more than --connections"
+    assert not again.closed_within(0.2) and not other.closed_within(0.1), "a device was shut out by its own connection"
+    refused = small.stop()["refused"]
+    assert (refused["connections_of_device"], refused["connections"]) == (1, 1), refused
 
 
 def clock_of_another_boot(world, server):
@@ -218,8 +231,8 @@ def limits_of_the_page(world, server):
 
 
 CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
-          connections_without_use, silent_peers, clock_of_another_boot, another_temperature, limits_of_the_library,
-          another_text, full_disk, private_state]
+          connections_without_use, silent_peers, back_at_a_full_server, clock_of_another_boot, another_temperature,
+          limits_of_the_library, another_text, full_disk, private_state]
 
 
 def main():

@@ -87,12 +87,6 @@ bool is_alert(asio::error_code why) {
   return why.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
 }
-//! What came first is no TLS record at all.
-bool is_no_tls(asio::error_code why) {
-  const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
-  return why.category() == asio::error::get_ssl_category() &&
-         (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST);
-}
 constexpr const char* perhaps_plain = "; does the server speak TLS? If not, leave out --tls-ca";
 constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tls-ca";
 

@@ -21,6 +21,18 @@ inline void sync_to_disk(const std::filesystem::path& path) {
   if (!done) throw std::system_error(why, std::generic_category(), path.string() + ": cannot be written");
 }
 
+//! Makes what is missing of a folder's path; each new name is on the disk. False: it was there. Throws where the disk
+//! fails.
+inline bool make_folders(const std::filesystem::path& path) {
+  if (!path.has_filename() && path.has_relative_path()) return make_folders(path.parent_path());  // ends with a slash
+  if (std::filesystem::exists(path)) return false;
+  const std::filesystem::path above = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  make_folders(above);
+  const bool made = std::filesystem::create_directory(path);
+  sync_to_disk(above);
+  return made;
+}
+
 }  // namespace edge_cloud
 
 #endif

@@ -8,6 +8,8 @@
 #include <asio.hpp>
 #include <asio/ssl.hpp>
 
+#include <openssl/err.h>
+
 #include <memory>
 #include <utility>
 #include <variant>
@@ -17,6 +19,13 @@ namespace edge_cloud {
 //! Whether a stream without TLS begins as a TLS client does: {22, 3, minor version}.
 [[nodiscard]] inline bool is_tls_hello(const frame_prefix& prefix) noexcept {
   return prefix[0] == std::byte{22} && prefix[1] == std::byte{3} && prefix[2] <= std::byte{4};
+}
+
+//! What a handshake ends with where the first bytes are no TLS record at all.
+[[nodiscard]] inline bool is_no_tls(asio::error_code why) noexcept {
+  const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
+  return why.category() == asio::error::get_ssl_category() &&
+         (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST);
 }
 
 class peer_stream {
@@ -38,6 +47,11 @@ class peer_stream {
   [[nodiscard]] tls* encrypted() {
     auto* inside = std::get_if<std::unique_ptr<tls>>(&stream_);
     return inside != nullptr ? inside->get() : nullptr;
+  }
+
+  //! Goes on without TLS, whose handshake has failed and returned.
+  void leave_tls() {
+    if (tls* inside = encrypted()) stream_ = socket(std::move(inside->next_layer()));
   }
 
   template <class Buffers, class Handler>

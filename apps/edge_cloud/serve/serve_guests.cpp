@@ -101,7 +101,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   if (peer_stream::tls* inside = line->stream().encrypted()) {
     inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
       if (!line->stream().is_open()) return;  // it was dropped meanwhile
-      error ? fail(number, error.message()) : begin(number);
+      error ? fail(number, error) : begin(number);
     });
   } else {
     begin(number);
@@ -109,11 +109,23 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
 }
 
 //! OpenSSL's words name what it misses, and nothing that is secret.
-void serve_guests::fail(std::uint64_t number, const std::string& handshake) {
+void serve_guests::fail(std::uint64_t number, asio::error_code handshake) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
-  log_.refused(refusal::handshake, at->second.name + " (" + handshake + ")", microseconds_now());
+  if (is_no_tls(handshake))  // when the handshake has returned
+    return asio::post(at->second.line->stream().get_executor(), [this, number] { tell_plainly(number); });
+  log_.refused(refusal::handshake, at->second.name + " (" + handshake.message() + ")", microseconds_now());
   guests_.erase(at);
+}
+
+//! A device that speaks no TLS to a server that does hears it. Nothing is read of what it sent.
+void serve_guests::tell_plainly(std::uint64_t number) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  const std::shared_ptr<connection> line = at->second.line;
+  line->stream().leave_tls();
+  turn_away(number, refusal::plain_client);
+  line->start({{}, [this, number] { guests_.erase(number); }});
 }
 
 //! The stream stands. Without a certificate the first frame has to say who it is.
@@ -141,7 +153,7 @@ void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> cert
 //! A device that is known hears it, and so does one that speaks TLS to a server that does not.
 void serve_guests::refuse_length(std::uint64_t number) {
   const auto at = guests_.find(number);
-  if (at == guests_.end()) return;
+  if (at == guests_.end() || at->second.leaving) return;
   if (at->second.known) return turn_away(number, refusal::frame_too_long);
   if (tls_ == nullptr && is_tls_hello(at->second.line->last_prefix())) return turn_away(number, refusal::tls_client);
   log_.refused(refusal::frame_too_long, at->second.name, microseconds_now());
@@ -165,15 +177,15 @@ void serve_guests::authenticate(std::uint64_t number, frame& first) {
   let_in(number, *device);
 }
 
+//! A device that lost its connection comes again before the old one is found dead: that one makes room.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
-  guest_map::iterator oldest;
-  if (exceeds(refusal::connections, count([](const guest& g) { return g.known && !g.leaving; }, oldest) + 1,
-              limits_.connections))
-    return turn_away(number, refusal::connections);
-  // A device that lost its connection comes again before the old one is found dead.
-  const auto same = [&](const guest& g) { return g.known && !g.leaving && g.known->device == device; };
-  if (exceeds(refusal::connections_of_device, count(same, oldest) + 1, limits_.connections_of_device))
-    drop(oldest->first, refusal::connections_of_device);
+  guest_map::iterator own, any;
+  const auto lives = [](const guest& g) { return g.known && !g.leaving; };
+  const std::size_t of_device = count([&](const guest& g) { return lives(g) && g.known->device == device; }, own);
+  const bool full = exceeds(refusal::connections, count(lives, any) + 1, limits_.connections);
+  if (full && of_device == 0) return turn_away(number, refusal::connections);
+  if (exceeds(refusal::connections_of_device, of_device + 1, limits_.connections_of_device) || full)
+    drop(own->first, refusal::connections_of_device);
   guest& found = guests_.at(number);
   found.known = std::make_shared<visitor>();
   found.known->device = device;

@@ -59,7 +59,8 @@ class serve_guests {
   template <class Wanted>
   bool push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why);
   void begin(std::uint64_t number);
-  void fail(std::uint64_t number, const std::string& handshake);
+  void fail(std::uint64_t number, asio::error_code handshake);
+  void tell_plainly(std::uint64_t number);
   void take(std::uint64_t number, frame& message);
   void refuse_length(std::uint64_t number);
   void authenticate(std::uint64_t number, frame& first);

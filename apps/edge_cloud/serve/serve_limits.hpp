@@ -62,7 +62,8 @@ enum class refusal : std::uint32_t {
   descriptors,
   disk_failed,
   not_listed,
-  tls_client
+  tls_client,
+  plain_client
 };
 
 struct refusal_words {
@@ -71,7 +72,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 25> refusal_table{{
+inline constexpr std::array<refusal_words, 26> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -102,6 +103,8 @@ inline constexpr std::array<refusal_words, 25> refusal_table{{
     {"disk_failed", "the server cannot write to its disk; try later", "session"},
     {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
     {"tls_client", "the server speaks no TLS; leave out --tls-ca, or give the server --tls-certificate", "connection"},
+    {"plain_client", "the server speaks TLS alone; give --tls-ca, and a new key if this one was sent without it",
+     "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

@@ -53,9 +53,8 @@ specverify::status served_session::restore(const message_sender& send) {
   return {};
 }
 
-refusal served_session::receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
+void served_session::hear(std::span<const std::byte> message, std::uint64_t now) {
   (void)specverify::deliver(session_, message, now);  // outputs are always taken: it is never busy
-  return take(send);
 }
 
 refusal served_session::work(std::uint64_t now, const message_sender& send) {

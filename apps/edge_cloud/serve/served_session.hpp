@@ -34,8 +34,15 @@ class served_session {
   //! Goes on from the folder's journal. The session stays blank where there was none. Errors: what the library says of
   //! a journal that is damaged, or that these options do not serve; it is left alone, and the session stays blank.
   [[nodiscard]] specverify::status restore(const message_sender& send);
-  //! A message of the session's owner. none, or the limit that ended the session: it takes nothing more.
-  [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send);
+  //! A message of the session's owner: nothing is written or sent before `answer`, which follows each.
+  void hear(std::span<const std::byte> message, std::uint64_t now);
+  //! none, or the limit that ended the session: it takes nothing more.
+  [[nodiscard]] refusal answer(const message_sender& send) { return take(send); }
+  //! Both.
+  [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
+    hear(message, now);
+    return answer(send);
+  }
 
   //! The engine is wanted. `work` is one pass. none, or the limit that ended the session.
   [[nodiscard]] bool wants_work() const noexcept { return wanted_rows_ > 0; }

@@ -102,7 +102,7 @@ void served_sessions::restore(std::uint64_t now) {
     if (owner) {
       at->second.owner = *owner;
       restore(at, now);
-      const refusal beyond = hold_limits(*owner, 0, 0);
+      const refusal beyond = hold_limits(*owner, 0);
       if (beyond != refusal::none) throw more_than(beyond, parts_.limits, parts_.run.state);
       continue;
     }
@@ -120,7 +120,6 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
     e.session = std::make_unique<served_session>(parts_, e.folder);
     return e.session->restore([](std::span<const std::byte>) {});
   });
-  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
   if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
   if (why.code == specverify::errc::truncated) {
     e.folder.cut(0);  // killed in its first record: nothing was sent yet
@@ -130,6 +129,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   log_.event(
       name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
       now);
+  step(of, now, [](entry&, const message_sender&) { return refusal::none; });
 }
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
@@ -161,12 +161,12 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
   return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
 }
 
-//! The session of this id. One that the server failed at is forgotten when its owner comes back, who begins it again.
+//! The session of this id. One that the server failed at, or had no disk for, is forgotten when its owner comes back,
+//! who begins it again.
 served_sessions::entry_map::iterator served_sessions::found_for(const visitor& from, std::uint64_t id) {
   const auto at = entries_.find(id);
   if (at == entries_.end() || at->second.session || at->second.owner != from.device) return at;
-  const refusal why = at->second.ended;
-  if (why != refusal::host_failed && why != refusal::disk_failed && why != refusal::descriptors) return at;
+  if (at->second.ended == refusal::journal_full) return at;
   forget(at);
   return entries_.end();
 }
@@ -174,18 +174,11 @@ served_sessions::entry_map::iterator served_sessions::found_for(const visitor& f
 //! A hello or a resume. Only a hello opens a session.
 served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                                                 std::span<const std::byte> message, std::uint64_t now) {
-  auto at = found_for(*from, id);
-  const bool opened = at == entries_.end();
-  if (opened) {
-    if (specverify::peek_header(message)->kind != specverify::message_kind::hello) {
-      answer_unknown(*from, message);
-      return {refusal::none, false};
-    }
-    if (const refusal why = open(*from, id); why != refusal::none) {
-      from->send(refusal_message(id, named(why)));
-      return {why};
-    }
-    at = entries_.find(id);
+  const auto at = found_for(*from, id);
+  if (at == entries_.end()) {
+    if (specverify::peek_header(message)->kind == specverify::message_kind::hello) return begin(from, id, message, now);
+    answer_unknown(*from, message);
+    return {refusal::none, false};
   }
   entry& found = at->second;
   if (exceeds(refusal::not_the_owner, found.owner == from->device ? 0 : 1, 0)) {
@@ -196,7 +189,6 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   found.heard = now;
   found.link = from;
   from->session = id;
-  if (opened) return begin(*from, at, message, now);
   if (!found.session) {
     from->send(refusal_message(id, named(found.ended)));
     return {found.ended};
@@ -205,63 +197,77 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   return {};
 }
 
-//! The first hello of a session.
-served_sessions::outcome served_sessions::begin(const visitor& from, entry_map::iterator of,
+//! The first hello of a session. Other sessions make room for one that the library takes, and where the limits allow
+//! it.
+served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from, std::uint64_t id,
                                                 std::span<const std::byte> hello, std::uint64_t now) {
+  const auto of = entries_.try_emplace(id, parts_, id, from->device, disk_).first;
+  of->second.folder.own(from->device);
+  of->second.heard = now;
+  of->second.link = from;
+  refusal beyond = refusal::none;
   step(of, now, [&](entry& e, const message_sender& send) {
     e.session = std::make_unique<served_session>(parts_, e.folder);
-    return e.session->receive(hello, now, send);
+    e.session->hear(hello, now);
+    if (!e.session->is_blank()) beyond = hold_limits(from->device, session_folder::least_bytes);
+    return beyond == refusal::none ? e.session->answer(send) : refusal::none;
   });
-  const served_session* const made = of->second.session.get();
-  if (made == nullptr) return {refusal::none, false};  // the server failed at it, and has said so
-  const std::string who = name_of(from), what = name_of(of->first);
-  if (made->is_blank()) {  // refused by the library's name
-    log_.device_event(who + ": " + what + " was not opened: " + told_in_log(made->why_refused()), now);
+  const std::string who = name_of(*from), what = name_of(id);
+  if (beyond != refusal::none) {
+    forget(of);
+    from->send(refusal_message(id, named(beyond)));
+    return {beyond};
+  }
+  if (of->second.session && of->second.session->is_blank()) {  // refused by the library's name
+    log_.device_event(who + ": " + what + " was not opened: " + told_in_log(of->second.session->why_refused()), now);
     forget(of);
     return {refusal::none, false};
   }
+  peak_ = std::max(peak_, entries_.size());
+  from->session = id;
+  if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has said so
   log_.device_event(who + " opens " + what, now);
   return {};
 }
 
-//! Holds a place for a session, where the limits allow it.
-refusal served_sessions::open(const visitor& from, std::uint64_t id) {
-  if (const refusal why = hold_limits(from.device, 1, session_folder::least_bytes); why != refusal::none) return why;
-  entries_.try_emplace(id, parts_, id, from.device, disk_).first->second.folder.own(from.device);
-  peak_ = std::max(peak_, entries_.size());
-  return refusal::none;
-}
-
-//! Whether so much more may be held for this owner: what is over makes room. none, or the limit that is in the way.
-refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_sessions, std::uint64_t more_bytes) {
-  const serve_limits& limits = parts_.limits;
-  while (exceeds(refusal::sessions_of_device, count_of(owner) + more_sessions, limits.sessions_of_device)) {
-    if (!make_room(owner)) return refusal::sessions_of_device;
-  }
-  while (exceeds(refusal::sessions, entries_.size() + more_sessions, limits.sessions)) {
-    if (!make_room(std::nullopt)) return refusal::sessions;
-  }
-  while (exceeds(refusal::descriptors, entries_.size() + more_sessions, limits.open_files)) {
-    if (!make_room(std::nullopt)) return refusal::descriptors;
-  }
-  while (exceeds(refusal::disk_full, disk_.used + more_bytes, limits.disk_bytes)) {
-    if (!make_room(std::nullopt)) return refusal::disk_full;
-  }
-  return refusal::none;
-}
-
-//! Forgets the session that has been over for longest: of this owner, or of any. False: none is over.
-bool served_sessions::make_room(std::optional<std::uint64_t> owner) {
-  auto oldest = entries_.end();
+//! The sessions that are over, the oldest one first.
+std::vector<served_sessions::entry_map::iterator> served_sessions::over() {
+  std::vector<entry_map::iterator> found;
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
-    const entry& e = at->second;
-    const bool over = !e.session || e.session->is_over();
-    if (!over || (owner && e.owner != *owner)) continue;
-    if (oldest == entries_.end() || e.heard < oldest->second.heard) oldest = at;
+    if (!at->second.session || at->second.session->is_over()) found.push_back(at);
   }
-  if (oldest == entries_.end()) return false;
-  forget(oldest);
-  return true;
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a->second.heard < b->second.heard; });
+  return found;
+}
+
+//! Whether the limits allow what there is, and so many bytes more, of which the last session is this owner's: what is
+//! over makes room. none, or the limit that is in the way; nothing is forgotten then.
+refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_bytes) {
+  std::vector<entry_map::iterator> may_leave = over(), leaving;
+  std::uint64_t of_owner = count_of(owner), of_all = entries_.size(), bytes = disk_.used + more_bytes;
+  refusal beyond = refusal::none;
+  const auto hold = [&](refusal limit, const std::uint64_t& held, std::uint64_t most) {
+    const bool of_owner_alone = limit == refusal::sessions_of_device;
+    while (beyond == refusal::none && exceeds(limit, held, most)) {
+      const auto next = std::find_if(may_leave.begin(), may_leave.end(),
+                                     [&](const auto& at) { return !of_owner_alone || at->second.owner == owner; });
+      if (next == may_leave.end()) return void(beyond = limit);
+      const entry& gone = (*next)->second;
+      of_owner -= gone.owner == owner ? 1 : 0;
+      of_all -= 1;
+      bytes -= gone.folder.disk_bytes();
+      leaving.push_back(*next);
+      may_leave.erase(next);
+    }
+  };
+  hold(refusal::sessions_of_device, of_owner, parts_.limits.sessions_of_device);
+  hold(refusal::sessions, of_all, parts_.limits.sessions);
+  hold(refusal::descriptors, of_all, parts_.limits.open_files);
+  hold(refusal::disk_full, bytes, parts_.limits.disk_bytes);
+  if (beyond != refusal::none) return beyond;
+  for (const auto& at : leaving) forget(at);
+  return refusal::none;
 }
 
 void served_sessions::pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now) {

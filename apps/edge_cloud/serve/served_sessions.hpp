@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace edge_cloud {
 
@@ -71,11 +72,10 @@ class served_sessions {
                              std::uint64_t now);
   [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
                               std::span<const std::byte> message, std::uint64_t now);
-  [[nodiscard]] outcome begin(const visitor& from, entry_map::iterator of, std::span<const std::byte> hello,
+  [[nodiscard]] outcome begin(const std::shared_ptr<visitor>& from, std::uint64_t id, std::span<const std::byte> hello,
                               std::uint64_t now);
-  [[nodiscard]] refusal open(const visitor& from, std::uint64_t id);
-  [[nodiscard]] bool make_room(std::optional<std::uint64_t> owner);
-  [[nodiscard]] refusal hold_limits(std::uint64_t owner, std::uint64_t more_sessions, std::uint64_t more_bytes);
+  [[nodiscard]] std::vector<entry_map::iterator> over();
+  [[nodiscard]] refusal hold_limits(std::uint64_t owner, std::uint64_t more_bytes);
   [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
   void pass_on(entry_map::iterator to, std::span<const std::byte> message, std::uint64_t now);
   template <class Step>

@@ -55,6 +55,8 @@ class session_folder {
   //! Writes a record, or says which limit it is beyond: journal_full, disk_full. It makes the folder before. Throws
   //! where the disk fails.
   [[nodiscard]] refusal write(const specverify::session_output& record);
+  //! Of the disk's share.
+  [[nodiscard]] std::uint64_t disk_bytes() const noexcept { return counted_; }
   //! Nothing is left of the session. A process that is killed meanwhile leaves a folder without an owner.
   void remove();
 

@@ -33,16 +33,13 @@ namespace {
 //! Prompts, texts and secrets stand in it. One that others could read until now may have been read: its owner is asked.
 void make_private(const fs::path& folder) {
   try {
-    if (fs::create_directories(folder)) {
-      fs::permissions(folder, fs::perms::owner_all);
-      sync_to_disk(fs::canonical(folder).parent_path());
-    }
+    if (make_folders(folder)) fs::permissions(folder, fs::perms::owner_all);
     struct stat found {};
     if (::stat(folder.c_str(), &found) != 0) fail(folder, std::generic_category().message(errno));
     if (found.st_uid != ::geteuid()) fail(folder, "it belongs to another user; give another --state-dir");
     if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
       fail(folder, "others may read it; run: chmod 700 " + folder.string());
-  } catch (const fs::filesystem_error& error) {
+  } catch (const std::system_error& error) {
     fail(folder, error.code().message());
   }
 }

@@ -386,6 +386,66 @@ TEST_CASE("serve: a device has so many sessions, and finished ones make room") {
   CHECK(with.sessions->size() == 3);
 }
 
+TEST_CASE("serve: a hello that is refused forgets no session that is complete") {
+  serve_limits limits;
+  limits.sessions_of_device = 2;
+  limits.sessions = 3;
+  server with(limits);
+  device complete(1, settings_of(100)), going_on(1, settings_of(101)), other(2, settings_of(102)),
+      unserved(1, settings_of(103)), stranger(3, settings_of(104));
+  for (device* each : {&complete, &going_on, &other}) {
+    each->host.begin();
+    each->steps(with, 4);
+  }
+  complete.finish(with);
+  with.limits.draft_length = 2;  // the library refuses it
+  unserved.host.begin();
+  CHECK(with.receive(unserved.over.line, unserved.said.front()) == refusal::none);
+  CHECK(unserved.over.heard.size() == 1);
+  CHECK(with.sessions->size() == 3);
+  CHECK(fs::exists(with.folder_of(100) / "journal"));
+  with.limits.draft_length = 12;
+  with.limits.disk_bytes = 7 * 4096;  // no place of one session is enough
+  stranger.host.begin();
+  CHECK(with.receive(stranger.over.line, stranger.said.front()) == refusal::none);
+  CHECK(refused(stranger.over, 104) == refusal::disk_full);
+  CHECK(with.sessions->size() == 3);
+  CHECK(fs::exists(with.folder_of(100) / "journal"));
+}
+
+TEST_CASE("serve: a hello that is refused takes no connection from its session") {
+  serve_limits limits;
+  limits.sessions = 1;
+  server with(limits);
+  device begun(1, settings_of(100)), more(1, settings_of(101));
+  begun.host.begin();
+  begun.steps(with, 4);
+  more.host.begin();
+  CHECK(with.receive(begun.over.line, more.said.front()) == refusal::none);
+  CHECK(refused(begun.over, 101) == refusal::sessions);
+  begun.over.heard.pop_back();
+  begun.finish(with);
+  CHECK(begun.text() == text_alone(begun.run));
+}
+
+TEST_CASE("serve: a session that found the disk full is begun again when there is room") {
+  server with;
+  device finished(1, settings_of(100)), ended(2, settings_of(101));
+  for (device* each : {&finished, &ended}) {
+    each->host.begin();
+    each->steps(with, 4);
+  }
+  with.limits.disk_bytes = 1;
+  while (with.log.count(refusal::disk_full) == 0) REQUIRE(ended.step(with));
+  CHECK(refused(ended.over, 101) == refusal::disk_full);
+  with.limits.disk_bytes = 1 << 20;
+  ended.over.heard.clear();
+  ended.outgoing.clear();
+  ended.host.reconnect();
+  ended.finish(with);
+  CHECK(ended.text() == text_alone(ended.run));
+}
+
 TEST_CASE("serve: the server has so many sessions") {
   serve_limits limits;
   limits.sessions = 2;
@@ -537,6 +597,7 @@ TEST_CASE("serve: a restart holds the limits, or names the one that the folder i
   with.restart();
   CHECK(with.sessions->size() == 3);
   CHECK(!fs::exists(with.folder_of(100)));  // what is over makes room
+  CHECK(with.log_text.str().find("session 100: restored") < with.log_text.str().rfind("session 100: complete"));
   const auto said = [&](const auto& lower) {
     with.limits = roomy;
     lower(with.limits);
@@ -689,43 +750,28 @@ TEST_CASE("serve: a session whose folder cannot be made is refused once, and was
   CHECK(with.log_text.str().find("opens") == std::string::npos);
 }
 
-TEST_CASE("serve: a journal that cannot be read stays, and the server does not begin without it") {
+TEST_CASE("serve: a file that cannot be read keeps the session, and the server does not begin without it") {
   server with;
   device begun(1, settings_of(100));
   begun.host.begin();
   begun.steps(with, 9);
-  const fs::path journal = with.folder_of(100) / "journal", aside = with.folder.path / "aside";
   with.sessions.reset();
-  fs::rename(journal, aside);
-  fs::create_symlink("/proc/self/mem", journal);  // opens, and cannot be read
-  CHECK(thrown([&] { with.start(); }).find("session 100: ") != std::string::npos);
-  fs::rename(aside, journal);
-  with.start();
-  begun.host.reconnect();
-  begun.finish(with);
-  CHECK(begun.text() == text_alone(begun.run));
-}
-
-TEST_CASE("serve: an owner that cannot be read keeps the session, and the server does not begin without it") {
-  server with;
-  device begun(1, settings_of(100));
-  begun.host.begin();
-  begun.steps(with, 9);
-  const fs::path owner = with.folder_of(100) / "owner", aside = with.folder.path / "aside";
-  with.sessions.reset();
-  fs::rename(owner, aside);
-  for (const char* unreadable : {"/proc/self/mem", "/nowhere/at/all"}) {  // opens and fails; does not open
-    fs::create_symlink(unreadable, owner);
-    const std::string said = thrown([&] { with.start(); });
-    CHECK(said.find("session 100: ") != std::string::npos);
-    CHECK(said.find("owner") != std::string::npos);
-    CHECK(fs::exists(with.folder_of(100) / "journal"));
+  struct unreadable {
+    const char *file, *as, *said;
+  };
+  for (const auto& [file, as, said] : {unreadable{"journal", "/proc/self/mem", ""},  // opens, and cannot be read
+                                       {"owner", "/proc/self/mem", "owner"},
+                                       {"owner", "/nowhere/at/all", "owner"}}) {  // does not open
+    const fs::path link = with.folder_of(100) / file, aside = with.folder.path / "aside";
+    fs::rename(link, aside);
+    fs::create_symlink(as, link);
+    const std::string told = thrown([&] { with.start(); });
+    CHECK(told.find("session 100: ") != std::string::npos);
+    CHECK(told.find(said) != std::string::npos);
     CHECK(with.damaged().empty());
     with.sessions.reset();
-    fs::remove(owner);
+    fs::rename(aside, link);
   }
-  REQUIRE(fs::exists(with.folder_of(100)));
-  fs::rename(aside, owner);
   with.start();
   begun.host.reconnect();
   begun.finish(with);
@@ -778,8 +824,12 @@ TEST_CASE("serve: a state folder that is made outlives a power cut") {
   synced_paths.clear();
   { const state_folder made(above.path / "state/"); }
   { const state_folder found(above.path / "state"); }
-  ::umask(rights);
   CHECK(synced_paths == std::vector<std::string>{above.path});
+  synced_paths.clear();
+  { const state_folder deep(above.path / "one/two/three"); }
+  ::umask(rights);
+  CHECK(synced_paths == std::vector<std::string>{above.path, above.path / "one", above.path / "one/two"});
+  CHECK((fs::status(above.path / "one").permissions() & fs::perms::mask) == fs::perms::owner_all);
 }
 
 TEST_CASE("serve: a session that other options began stays as it is") {
