@@ -16,7 +16,7 @@ struct opened {  // a file, and a context on it; your program has these already
   explicit opened(const char* file) {
     weights.reset(llama_model_load_from_file(file, llama_model_default_params()));
     llama_context_params settings = llama_context_default_params();
-    settings.n_ctx = 2048;
+    settings.n_ctx = 2048, settings.n_threads = settings.n_threads_batch = 1;  // both sides share this machine
     if (weights) context.reset(llama_init_from_model(weights.get(), settings));
   }
 };
