@@ -71,9 +71,10 @@ class engine {
     return rewound_ ? rewound_->keep_from(position) : specverify::status{};
   }
 
-  //! The logits behind the last token fed, for readers that are no session.
-  [[nodiscard]] std::span<const float> logits() const {
-    return {llama_get_logits_ith(context_.get(), -1), model_->vocab_size()};
+  //! The i-th of the last `rows` logits, for readers that are no session.
+  [[nodiscard]] std::span<const float> logits(std::uint32_t i = 0, std::uint32_t rows = 1) const {
+    const auto from_the_end = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(rows);
+    return {llama_get_logits_ith(context_.get(), from_the_end), model_->vocab_size()};
   }
   [[nodiscard]] const llama_vocab* vocab() const { return model_->vocab(); }
   [[nodiscard]] const llama_model* weights() const { return weights_.get(); }

@@ -48,7 +48,7 @@ void add_options(CLI::App& app, settings& set) {
       ->check(CLI::IsMember({"paper", "none"}));
   app.add_option("--context", set.context, "positions of both engines")
       ->capture_default_str()
-      ->check(CLI::Range(16, 1 << 20));
+      ->check(CLI::Range(256, 1 << 20));
   app.add_option("--threads", set.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--out", set.out, "folder for the plot")->required();
   app.add_option("--salt", set.run.salt, "of the cloud's key, to write the same text again; default: a new one");
@@ -57,12 +57,13 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second), "default 4000");
   app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round trip")->capture_default_str();
   app.add_option("--fault", set.fault, "break something, to see what is said")
-      ->check(CLI::IsMember({"none", "cloud-gone", "version", "nan", "decode"}));
+      ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
 }
 
 void break_something(settings& set, engine& large) {
-  if (set.fault == "cloud-gone") set.run.fault = link_fault::cloud_gone;
-  if (set.fault == "version") set.run.fault = link_fault::other_version;
+  if (set.fault == "cloud-gone") set.run.fault = session_fault::cloud_gone;
+  if (set.fault == "version") set.run.fault = session_fault::other_version;
+  if (set.fault == "pair") set.run.fault = session_fault::other_vocabulary;
   if (set.fault == "nan") large.fault = engine_fault::nan_row;
   if (set.fault == "decode") large.fault = engine_fault::failed_decode;
 }

@@ -33,9 +33,10 @@ sv::edge_options options_of(const run_settings& run, const engine& small) {
   options.token_budget = run.tokens;
   options.max_text_length = text_room(small);
   options.fingerprint = small.fingerprint();
+  if (run.fault == session_fault::other_vocabulary) ++options.fingerprint.low;
   options.stop_tokens = small.ends();
-  options.retry_timeout = run.fault == link_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM's
-  options.retry_limit = run.fault == link_fault::none ? 64 : 3;
+  options.retry_timeout = run.fault == session_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM's
+  options.retry_limit = run.fault == session_fault::none ? 64 : 3;
   return options;
 }
 
@@ -66,6 +67,7 @@ struct course {
   std::span<const sv::token_id> prompt;
   const observer& show;
   emulated_pipe::end& link;
+  std::uint32_t room_at_cloud;
 };
 
 template <class Session>
@@ -87,6 +89,9 @@ edge_cloud::run_report write(Session session, const course& c) {
   const auto text = sv::generate(session, c.prompt, c.small, c.link, sv::on_committed(hear));
   if (!text) throw failure_of(text.error(), session.refusal());
   report.tokens.assign(text->begin(), text->end());
+  const std::size_t room = std::min(text_room(c.small), c.room_at_cloud);
+  if (report.tokens.size() < c.run.tokens && c.prompt.size() + report.tokens.size() >= room)
+    throw failure_of({sv::errc::context_full, sv::part::host, c.small.context_length()}, {});
   for (const sv::token_id token : report.tokens) report.text += c.small.piece(token);
   const sv::session_statistics& counted = session.statistics();
   report.rounds = counted.rounds;
@@ -149,9 +154,9 @@ edge_cloud::run_report write_text(const run_settings& run, std::string_view syst
   const double small_seconds = small.seconds, large_seconds = large.seconds;
   emulated_pipe pipe(run.link);
   emulated_pipe::end up(pipe, 0), down(pipe, 1);
-  if (run.fault == link_fault::other_version) up.change = raise_version;
+  if (run.fault == session_fault::other_version) up.change = raise_version;
   int answers = 0;
-  if (run.fault == link_fault::cloud_gone) {
+  if (run.fault == session_fault::cloud_gone) {
     down.change = [&](std::vector<std::byte>& message) {
       if (++answers > 4) message.clear();
     };
@@ -160,7 +165,7 @@ edge_cloud::run_report write_text(const run_settings& run, std::string_view syst
   edge_cloud::run_report report;
   std::exception_ptr failed;
   try {
-    report = write_as({run, system, small, prompt, show, up});
+    report = write_as({run, system, small, prompt, show, up, text_room(large)});
   } catch (...) {
     failed = std::current_exception();
   }

@@ -18,7 +18,7 @@
 namespace llama_pair {
 
 //! What breaks on the way, to see what is said.
-enum class link_fault { none, cloud_gone, other_version };
+enum class session_fault { none, cloud_gone, other_version, other_vocabulary };
 
 struct run_settings {
   std::uint32_t tokens = 64;
@@ -26,7 +26,7 @@ struct run_settings {
   std::uint64_t session_id = 1;
   std::uint64_t salt = 1;
   edge_cloud::link_settings link{};
-  link_fault fault = link_fault::none;
+  session_fault fault = session_fault::none;
 };
 
 //! Keys, as in apps/edge_cloud/systems.hpp.
