@@ -3,10 +3,10 @@
 //!
 //! Use it at either side, with a context that you opened: `llama_cpp::model::make(context)`. A memory that cannot be
 //! cut (recurrent, hybrid, or a window of attention without `swa_full`) is wrapped: `rewinding<llama_cpp::model>`.
-//! Guarantees: rows are llama.cpp's own, in place, until the next feed. All wanted rows come from one llama_decode; what
-//!             stands before them is fed in pieces of n_batch. No exceptions but those of std::vector.
-//! Deviates:   llama.cpp adds in another order for another number of tokens in a batch: logits of one position differ in
-//!             their last bits. The law is that of the rows that were given; a greedy text may differ at a near tie.
+//! Guarantees: rows are llama.cpp's own, in place, until the next feed. All wanted rows come from one llama_decode;
+//!             what stands before them is fed in pieces of n_batch. No exceptions but those of std::vector.
+//! Deviates:   llama.cpp adds in another order for another number of tokens in a batch: logits of one position differ
+//!             in their last bits. The law is that of the rows given; a greedy text may differ at a near tie.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP

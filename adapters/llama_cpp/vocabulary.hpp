@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session has to know of a vocabulary of llama.cpp: the pieces, their fingerprint, and the tokens that end a text.
+//! What a session has to know of a vocabulary of llama.cpp: pieces, their fingerprint, the tokens that end a text.
 //!
 //! Guarantees: nothing is kept. No exceptions but those of std::string and std::vector.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp
@@ -36,8 +36,8 @@ static_assert(std::is_same_v<llama_token, token_id>);
   return piece;
 }
 
-//! The ids of a text; control tokens are read where they stand. `add_special`: as the model wants a text to begin. Empty
-//! where llama.cpp cannot read it.
+//! The ids of a text; control tokens are read where they stand. `add_special`: as the model wants a text to begin.
+//! Empty where llama.cpp cannot read it.
 [[nodiscard]] inline std::vector<token_id> tokens_of(const llama_vocab* vocab, std::string_view text,
                                                      bool add_special = true) {
   std::vector<token_id> ids(text.size() + 2);  // a byte is a token at most, and both ends may be marked

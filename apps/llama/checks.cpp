@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_checks: what `./run engine --test` runs on a real engine, both sides in one thread, messages hand to hand.
 //   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     texts against the target alone, near ties listed
-//   llama_checks rows DRAFTER TARGET PROMPTS TOKENS OUT   K-SQS at T = 1: the rows of each tested draft, and how many stood
+//   llama_checks rows DRAFTER TARGET PROMPTS TOKENS OUT   K-SQS at T = 1: rows of each tested draft, how many stood
 //   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side at random moments
 //   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
 #include <specverify/codec/message.hpp>
@@ -102,7 +102,7 @@ struct both_sides {
     options.token_budget = tokens;
     options.max_text_length = small.context_length() - 8;
     options.fingerprint = small.fingerprint();
-    options.stop_tokens = small.ends();
+    if (!greedily) options.stop_tokens = small.ends();  // greedy texts have all their tokens
     options.retry_timeout = 1000;
     auto made = greedily ? sv::make(options, sv::greedy(4)) : sv::make(options, sv::k_sqs());
     if (!made) throw failure_of(made.error(), {});
@@ -119,7 +119,7 @@ struct both_sides {
     options.vocab_size = large.vocab_size();
     options.max_text_length = large.context_length() - 8;
     options.fingerprint = large.fingerprint();
-    options.stop_tokens = large.ends();
+    if (!greedily) options.stop_tokens = large.ends();
     auto made = sv::cloud_session::make(options);
     if (!made) throw failure_of(made.error(), {});
     cloud.session.emplace(*std::move(made));
@@ -204,7 +204,7 @@ int check_greedy(engine& small, engine& large, const arguments& given) {
   return others == 0 && near <= 5 && compared > 0 ? 0 : 1;
 }
 
-//! For the script tests/engine/acceptance.py: V, then for each text the accepted drafts, the tested ones, and their rows.
+//! For tests/engine/acceptance.py: V, then for each text the accepted drafts, the tested ones, and their rows.
 int write_rows(engine& small, engine& large, const arguments& given) {
   std::ofstream out(given.out, std::ios::binary);
   const auto put = [&out](std::uint32_t number) { out.write(reinterpret_cast<const char*>(&number), 4); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The demo's link between two threads: rates, round trip, jitter and loss of apps/edge_cloud/link_lane.hpp, in real time.
+//! The demo's link between two threads: rates, round trip, jitter and loss of edge_cloud/link_lane.hpp, in real time.
 #ifndef LLAMA_PAIR_EMULATED_PIPE_HPP
 #define LLAMA_PAIR_EMULATED_PIPE_HPP
 

@@ -82,8 +82,9 @@ class engine {
   [[nodiscard]] std::uint32_t context_length() const { return model_->context_length(); }
   [[nodiscard]] specverify::vocabulary_fingerprint fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::span<const specverify::token_id> ends() const { return ends_; }
+  //! As it is shown: nothing for the end of a text.
   [[nodiscard]] std::string piece(specverify::token_id token) const {
-    return specverify::llama_cpp::piece_of(vocab(), token);
+    return llama_vocab_is_eog(vocab(), token) ? std::string{} : specverify::llama_cpp::piece_of(vocab(), token);
   }
 
   double pass_seconds = 0;  //!< the least that a pass takes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for llama.cpp's header: the symbols that adapters/llama_cpp uses, with a toy engine behind them. Its logits
-// are a function of all tokens that its memory holds, so a wrong cut writes another text. It refuses what the real one
-// refuses: gaps between positions, more tokens than n_batch, cuts of a recurrent memory, a full context.
+// A stand-in for llama.cpp's header: the symbols that adapters/llama_cpp uses, with a toy engine behind them. Its
+// logits are a function of all tokens that its memory holds, so a wrong cut writes another text. It refuses what the
+// real one refuses: gaps between positions, more tokens than n_batch, cuts of a recurrent memory, a full context.
 #ifndef SPECVERIFY_TESTS_LLAMA_H
 #define SPECVERIFY_TESTS_LLAMA_H
 
