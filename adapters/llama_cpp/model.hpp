@@ -60,9 +60,11 @@ class model {
     first_row_ = static_cast<std::int32_t>(tokens.size() - rows);
     return tokens.empty() ? status{} : decode(tokens, rows);
   }
-  [[nodiscard]] row_view<float> row(std::uint32_t i) const {
-    const float* const logits = llama_get_logits_ith(context_, first_row_ + static_cast<std::int32_t>(i));
-    return logits == nullptr ? row_view<float>{} : logits_row(logits, vocab_size());
+  [[nodiscard]] row_view<float> row(std::uint32_t i) const { return logits_row(logits(i)); }
+  //! The numbers of row i; none where llama.cpp has none.
+  [[nodiscard]] std::span<const float> logits(std::uint32_t i) const {
+    const float* const row = llama_get_logits_ith(context_, first_row_ + static_cast<std::int32_t>(i));
+    return {row, row == nullptr ? 0 : vocab_size()};
   }
 
   //! Errors: unsupported (`where` = position: this memory cannot be cut there).

@@ -3,11 +3,15 @@
 //   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     texts against the target alone, near ties listed
 //   llama_checks rows DRAFTER TARGET PROMPTS TOKENS OUT   K-SQS at T = 1: rows of each tested draft, how many stood
 //   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side at random moments
+//   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy under a penalty and a grammar, against the target's
 //   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
+#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
+#include <specverify/testing/message_pipe.hpp>
+
+#include <llama_cpp/samplers.hpp>
 
 #include "chat.hpp"
 #include "system_run.hpp"
@@ -269,6 +273,78 @@ int check_kills(engine& small, engine& large, const arguments& given) {
   return changed == 0 ? 0 : 1;
 }
 
+struct limits {
+  sv::llama_cpp::owned_sampler penalties, grammar;
+  explicit limits(const engine& side)
+      : penalties(llama_sampler_init_penalties(static_cast<int>(side.vocab_size()), 64, 1.3F, 0, 0)),
+        grammar(llama_sampler_init_grammar(side.vocab(), "root ::= [a-z ,]+", "root")) {}
+};
+
+std::vector<sv::token_id> write_under(engine& small, engine& large, std::span<const sv::token_id> prompt,
+                                      std::uint32_t tokens) {
+  const auto length = static_cast<std::uint32_t>(prompt.size());
+  limits of_edge(small), of_cloud(large);
+  sv::llama_cpp::constrained drafter(small.model(), std::move(of_edge.penalties), std::move(of_edge.grammar), length);
+  sv::llama_cpp::constrained target(large.model(), std::move(of_cloud.penalties), std::move(of_cloud.grammar), length);
+  const auto secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
+  auto edge = sv::make({.secret = secret, .vocab_size = small.vocab_size(), .token_budget = tokens}, sv::greedy(4));
+  auto cloud = sv::cloud_session::make({.secret = secret, .salt = 3, .vocab_size = large.vocab_size()});
+  if (!edge || !cloud) throw failure_of(edge ? cloud.error() : edge.error(), {});
+  sv::message_pipe pipe;
+  auto up = pipe.edge();
+  std::thread server([&, down = pipe.cloud()]() mutable { (void)sv::serve(*cloud, target, down); });
+  const auto text = [&, link = std::move(up)]() mutable { return sv::generate(*edge, prompt, drafter, link); }();
+  server.join();
+  if (!text) throw failure_of(text.error(), edge->refusal());
+  return {text->begin(), text->end()};
+}
+
+struct comparison {
+  std::size_t same = 0, near = 0, others = 0;
+};
+
+//! A text against the target alone under the same samplers, which accept one token after another.
+void compare_under(engine& large, std::span<const sv::token_id> prompt, std::span<const sv::token_id> text,
+                   comparison& found) {
+  const limits alone(large);
+  for (const sv::token_id token : prompt) llama_sampler_accept(alone.penalties.get(), token);
+  std::uint32_t position = 0;
+  std::vector<llama_token_data> row;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::span<const sv::token_id> fed = i == 0 ? prompt : text.subspan(i - 1, 1);
+    if (const sv::status why = large.feed(position, fed, 1); !why.ok()) throw failure_of(why, {});
+    position += static_cast<std::uint32_t>(fed.size());
+    row.clear();
+    for (const float logit : large.logits()) row.push_back({static_cast<llama_token>(row.size()), logit, 0});
+    llama_token_data_array all{row.data(), row.size(), -1, false};
+    llama_sampler_apply(alone.penalties.get(), &all);
+    llama_sampler_apply(alone.grammar.get(), &all);
+    float best = -INFINITY, own = -INFINITY;
+    for (const llama_token_data& one : std::span(all.data, all.size)) {
+      best = std::max(best, one.logit);
+      if (one.id == text[i]) own = one.logit;
+    }
+    (own == best ? found.same : best - own < 0.03F ? found.near : found.others) += 1;
+    llama_sampler_accept(alone.penalties.get(), text[i]);
+    llama_sampler_accept(alone.grammar.get(), text[i]);
+  }
+}
+
+int check_samplers(engine& small, engine& large, const arguments& given) {
+  comparison found;
+  std::size_t prompts = 0;
+  for (const std::string& line : lines_of(given.prompts_file)) {
+    const auto prompt = prompt_of(small, {{"user", line}}, true);
+    compare_under(large, prompt, write_under(small, large, prompt, given.tokens), found);
+    if (++prompts == 4) break;
+  }
+  std::printf(
+      "samplers: %zu prompts under a penalty and a grammar, %zu tokens are the target's own under both; %zu near "
+      "ties, %zu others\n",
+      prompts, found.same, found.near, found.others);
+  return found.others == 0 && found.same > 0 && found.near <= 2 ? 0 : 1;
+}
+
 //! What a run may take; the goal, 0.15 %, is not reached yet (docs/llama.md).
 constexpr double most_share = 0.004;
 
@@ -307,6 +383,7 @@ int main(int argc, char** argv) {
     if (mode == "greedy") return check_greedy(small, large, given);
     if (mode == "rows") return write_rows(small, large, given);
     if (mode == "kills") return check_kills(small, large, given);
+    if (mode == "samplers") return check_samplers(small, large, given);
     if (mode == "share") return check_share(small, large, given);
   } catch (const failure& why) {
     std::fprintf(stderr, "%s\n", why.what());

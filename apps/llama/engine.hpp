@@ -76,6 +76,8 @@ class engine {
     const auto from_the_end = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(rows);
     return {llama_get_logits_ith(context_.get(), from_the_end), model_->vocab_size()};
   }
+  //! The adapter itself, for wrappers.
+  [[nodiscard]] specverify::llama_cpp::model& model() { return *model_; }
   [[nodiscard]] const llama_vocab* vocab() const { return model_->vocab(); }
   [[nodiscard]] const llama_model* weights() const { return weights_.get(); }
   [[nodiscard]] std::uint32_t vocab_size() const { return model_->vocab_size(); }

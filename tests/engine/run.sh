@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The tests that need a real engine (./run engine --test): greedy texts, acceptance, kills, the library's share, and the
 # failures with their exit codes. usage: tests/engine/run.sh CACHE [PART...]
-# PARTs: greedy rows kills share failures; all of them unless some are named. Takes about 5 minutes of one core.
+# PARTs: greedy rows kills samplers share failures; all of them unless some are named. Takes about 6 minutes of one core.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 cache=$1
 shift
 parts=("$@")
-[ $# -gt 0 ] || parts=(greedy rows kills share failures)
+[ $# -gt 0 ] || parts=(greedy rows kills samplers share failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev python3 || exit $?
 bash scripts/build_llama "$cache" llama_checks llama_pair || exit 1
 small=$cache/models/SmolLM2-135M-Instruct.Q2_K.gguf large=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -51,6 +51,7 @@ for part in "${parts[@]}"; do
     greedy) count greedy "$checks" greedy "$small" "$large" "$prompts" 128 ;;
     rows) count rows rows ;;
     kills) count kills "$checks" kills "$small" "$large" "$prompts" 48 ;;
+    samplers) count samplers "$checks" samplers "$small" "$large" "$prompts" 48 ;;
     share) count share "$checks" share "$small" "$large" "$prompts" 64 ;;
     failures) failures ;;
     *) echo "unknown part: $part" >&2; exit 2 ;;

@@ -157,6 +157,47 @@ inline std::size_t llama_state_seq_set_data(llama_context* context, const std::u
   return size;
 }
 
+// Samplers: a penalty for each time that a token was accepted, or a grammar of tokens that grow by no more than 40.
+struct llama_token_data {
+  llama_token id;
+  float logit, p;
+};
+struct llama_token_data_array {
+  llama_token_data* data;
+  std::size_t size;
+  std::int64_t selected;
+  bool sorted;
+};
+struct llama_sampler {
+  float penalty = 0;
+  std::uint32_t step = 0;  // of the grammar; 0: none
+  std::vector<std::int32_t> counts{};
+  llama_token last = -1;
+};
+inline llama_sampler* toy_penalty(float penalty, std::size_t vocabulary) {
+  return new llama_sampler{penalty, 0, std::vector<std::int32_t>(vocabulary), -1};
+}
+inline llama_sampler* toy_grammar(std::uint32_t step) { return new llama_sampler{0, step, {}, -1}; }
+inline void llama_sampler_free(llama_sampler* sampler) { delete sampler; }
+inline llama_sampler* llama_sampler_clone(const llama_sampler* sampler) { return new llama_sampler(*sampler); }
+inline bool toy_allows(const llama_sampler& grammar, llama_token token) {
+  return grammar.last < 0 || token <= grammar.last % 24 + static_cast<llama_token>(grammar.step);
+}
+inline void llama_sampler_accept(llama_sampler* sampler, llama_token token) {
+  if (sampler->step == 0) ++sampler->counts[static_cast<std::size_t>(token)];
+  sampler->last = token;
+}
+inline void llama_sampler_apply(llama_sampler* sampler, llama_token_data_array* all) {
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < all->size; ++i) {
+    llama_token_data one = all->data[i];
+    if (sampler->step == 0)
+      one.logit -= sampler->penalty * static_cast<float>(sampler->counts[static_cast<std::size_t>(one.id)]);
+    if (sampler->step == 0 || toy_allows(*sampler, one.id)) all->data[left++] = one;
+  }
+  all->size = left;
+}
+
 // What programs need to open a context. The toy opens none.
 struct llama_model_params {};
 struct llama_context_params {
