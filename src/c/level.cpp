@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cloud, and the table of a level.
-#include "levels.hpp"
+#include "core.hpp"
 
 #include <specverify/session/cloud.hpp>
 
@@ -106,6 +106,6 @@ sv::result<specverify_cloud*> make_cloud(const sv::cloud_options& options, const
 
 }  // namespace
 
-SPECVERIFY_LEVEL_TABLE(level_calls, specverify_c_levels) = {make_edge, make_cloud};
+SPECVERIFY_LEVEL_TABLE(level_calls, specverify_c_levels) = {make_edge, make_cloud, make_law_of, verify_drafts};
 
 }  // namespace specverify_c

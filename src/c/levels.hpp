@@ -19,9 +19,15 @@ struct edge_order {
   const memory_hooks& memory;
 };
 
+// core.hpp
+struct law_order;
+struct verify_order;
+
 struct level_calls {
   sv::result<specverify_edge*> (*make_edge)(const edge_order& order) noexcept;
   sv::result<specverify_cloud*> (*make_cloud)(const sv::cloud_options& options, const memory_hooks& memory) noexcept;
+  sv::result<sv::law> (*make_law)(const law_order& order, std::span<std::byte> space) noexcept;
+  sv::result<sv::verdict> (*verify)(const verify_order& order, std::span<std::byte> space) noexcept;
 };
 
 // One unit each: sessions are the largest code of the library.
