@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of specverify without a session, for hosts in C11 and C++17 with a protocol of their own: the law of a draft,
-// draws, messages, verdicts, bits. Guide: docs/c.md
+// The rounds of specverify without a session, for hosts in C11 and C++17 with a protocol of their own: the law of a
+// draft, draws, messages, verdicts, bits. Guide: docs/c.md
 //
-// Memory    Yours. A function that needs space or room says how much when it has too little, also none (null):
-//           output_too_small, `where` = bytes, or drafts, that it needs. Nothing is allocated.
+// Memory    Yours. A function that has too little space or room, or none (null), says how much it needs:
+//           output_too_small, `where` = bytes, or drafts. Nothing is allocated.
 // Threads   All functions are pure: any number may run at once.
-// Draws     Numbers are a function of (key, position, round). Each side keeps its own secret; the drafts of one position
-//           and round are drawn once.
+// Draws     Numbers are a function of (key, position, round). Each side keeps its own secret. A position of a round is
+//           drawn once.
 #ifndef SPECVERIFY_C_CORE_H
 #define SPECVERIFY_C_CORE_H
 

@@ -28,8 +28,7 @@ int main() {
   const auto system = specverify_system_named("k-sqs");
   auto device = specverify_edge_defaults();
   auto service = specverify_cloud_defaults();
-  device.vocab_size = service.vocab_size = toy_vocab_size;
-  device.token_budget = 40;
+  device.vocab_size = service.vocab_size = toy_vocab_size, device.token_budget = 40;
   service.salt = 0x5eed;
   specverify_secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3", device.secret);
   specverify_secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9", service.secret);
