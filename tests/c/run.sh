@@ -58,6 +58,27 @@ case $kind in
     done
     echo "$(wc -l <src/c/symbols.txt) functions; $(wc -w <<<"$text") tokens in three languages"
     ;;
+  planted)
+    # Three bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
+    [ "${SPECVERIFY_LONG:-0}" = 1 ] || { echo "SPECVERIFY_LONG=1 runs it"; exit 77; }
+    cp -r CMakeLists.txt LICENSE cmake include src "$work" || exit 1
+    plant() { # file, old, new: the old text stands in the file once
+      [ "$(grep -cF -- "$2" "$work/$1")" -eq 1 ] || fail "$1 does not hold once: $2"
+      perl -pi -e 'BEGIN { $old = shift; $new = shift } s/\Q$old\E/$new/' "$2" "$3" "$work/$1"
+    }
+    plant include/specverify/session/detail/cloud_parts.hpp 'owned_memory<double> scores_' 'std::vector<double> scores_'
+    plant src/c/convert.hpp 'if (bytes[i] != 0) return' 'if (bytes[i] > 1) return'
+    plant src/c/levels.hpp 'catch (...) {' 'catch (const std::bad_alloc&) { return no_memory; } catch (...) {'
+    quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$work" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS=-O0 -DSPECVERIFY_BUILD_C=ON \
+      -DSPECVERIFY_C_EVERY_LEVEL=OFF -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --build "$work/build" --target specverify_c_static || exit 1
+    c11 -Iinclude tests/c/sessions.c -o "$work/sessions" "$work/build/libspecverify_c.a" -lstdc++ -lm || exit 1
+    cpp -std=c++17 -Iinclude tests/c/heap.cpp -o "$work/heap" "$work/build/libspecverify_c.a" || exit 1
+    { "$work/sessions" && fail "sessions sees nothing"; "$work/heap" && fail "heap sees nothing"; } >"$work/seen"
+    for check in 'heap_calls == made && (made == 0) == hooked' 'memory.live == 0' '(why).code == specverify_errc_unknown_option'; do
+      grep -qF "not $check" "$work/seen" || fail "nothing but this was seen: $(head -n 20 "$work/seen")"
+    done
+    echo "three bugs, three checks"
+    ;;
   levels)
     # One binary for every x86-64. Four levels take minutes: in the long run only.
     [ "$(uname -m)" = x86_64 ] || { echo "x86-64 only"; exit 77; }
