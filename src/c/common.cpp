@@ -7,6 +7,21 @@
 namespace specverify_c {
 namespace {
 
+// The headers' numbers are the library's.
+static_assert(static_cast<int>(sv::part::host) == 13 && specverify_errc_salt_missing == 160);
+static_assert(SPECVERIFY_JOURNAL == static_cast<int>(sv::session_action::journal) &&
+              SPECVERIFY_EVALUATE == static_cast<int>(sv::session_action::evaluate) &&
+              SPECVERIFY_COMMITTED == static_cast<int>(sv::session_action::committed) &&
+              SPECVERIFY_RETRACTED == static_cast<int>(sv::session_action::retracted) &&
+              SPECVERIFY_SCORE == static_cast<int>(sv::session_action::score) &&
+              SPECVERIFY_FAILED == static_cast<int>(sv::session_action::failed));
+static_assert(SPECVERIFY_EDGE_IDLE == static_cast<int>(sv::edge_state::idle) &&
+              SPECVERIFY_EDGE_FINISHED == static_cast<int>(sv::edge_state::finished) &&
+              SPECVERIFY_EDGE_FAILED == static_cast<int>(sv::edge_state::failed) &&
+              SPECVERIFY_CLOUD_BLANK == static_cast<int>(sv::cloud_state::blank) &&
+              SPECVERIFY_CLOUD_FINISHED == static_cast<int>(sv::cloud_state::finished) &&
+              SPECVERIFY_CLOUD_FAILED == static_cast<int>(sv::cloud_state::failed));
+
 void* heap_allocate(void*, std::size_t size, std::size_t alignment) {
   return ::operator new (size, std::align_val_t{alignment}, std::nothrow);
 }

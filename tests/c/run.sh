@@ -36,7 +36,7 @@ case $kind in
     PKG_CONFIG_PATH=$(dirname "$so")/pkgconfig
     export PKG_CONFIG_PATH
     read -r -a linked <<<"$(pkg-config --cflags --libs specverify_c) -Wl,-rpath,$(dirname "$so")"
-    checked=(-g -fsanitize=address,undefined -fno-sanitize-recover=all)
+    checked=(-g "-fsanitize=address,undefined" -fno-sanitize-recover=all)
     for name in sessions core; do
       c11 "${checked[@]}" "tests/c/$name.c" -o "$work/$name" "${linked[@]}" && "$work/$name" || exit 1
     done
