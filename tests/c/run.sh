@@ -60,7 +60,6 @@ case $kind in
     ;;
   planted)
     # Three bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
-    [ "${SPECVERIFY_LONG:-0}" = 1 ] || { echo "SPECVERIFY_LONG=1 runs it"; exit 77; }
     cp -r CMakeLists.txt LICENSE cmake include src "$work" || exit 1
     plant() { # file, old, new: the old text stands in the file once
       [ "$(grep -cF -- "$2" "$work/$1")" -eq 1 ] || fail "$1 does not hold once: $2"
@@ -82,7 +81,6 @@ case $kind in
   levels)
     # One binary for every x86-64. Four levels take minutes: in the long run only.
     [ "$(uname -m)" = x86_64 ] || { echo "x86-64 only"; exit 77; }
-    [ "${SPECVERIFY_LONG:-0}" = 1 ] || { echo "SPECVERIFY_LONG=1 runs it"; exit 77; }
     command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed"; exit 77; }
     build -DCMAKE_CXX_FLAGS=-O1 || exit 1
     for level in avx2 avx512 avx512_ifma; do
