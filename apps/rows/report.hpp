@@ -246,8 +246,8 @@ inline constexpr std::uint32_t c_sqs_cap = 256;
   for (const std::uint32_t l : qs_resolutions)
     add(law_of(qs({.resolution = l}), [&](std::uint32_t) { return dense_token_bits(V, l); }), "QS", equals(l),
         l == qs_settings{}.resolution);
-  for (const auto [widest, l] : k_sqs_settings_of_rows) {
-    const std::uint32_t K = std::min(widest, V);
+  for (const sparse_setting& set : k_sqs_settings_of_rows) {
+    const std::uint32_t K = std::min(set.support_size, V), l = set.resolution;
     add(law_of(k_sqs({.support_size = K, .resolution = l}), [&](std::uint32_t) { return top_k_law_bits(V, K, l); }),
         "K-SQS", "K=" + std::to_string(K) + " " + equals(l), K == k_sqs_settings{}.support_size);
   }

@@ -3,9 +3,12 @@
 // this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
+#include <specverify/core/random.hpp>
+
 #include "../../../apps/rows/rows_reader.hpp"
 #include "../../../apps/rows/rows_writer.hpp"
 
+#include <cstdlib>
 #include <functional>
 #include <sstream>
 
@@ -259,6 +262,36 @@ TEST_CASE("rows-1: values are looked at when they are used") {
     write_small(file, plan);
     patched(2 * 40 + 16, std::int32_t{5});
     CHECK(defect_of([&] { (void)recorded::rows_file(file.path); }) == "token_out_of_range");
+  }
+}
+
+TEST_CASE("rows-1: a damaged file is read, or refused by name") {
+  const temporary_file file;
+  for (const std::uint32_t top : {0u, 2u}) {
+    recorded::rows_plan plan = small_plan();
+    plan.top = top;
+    write_small(file, plan);
+    const std::string good = file.read();
+    std::uint32_t refused = 0;
+    const std::uint32_t times = std::getenv("SPECVERIFY_LONG") != nullptr ? 20000 : 300;
+    for (std::uint32_t i = 0; i < times; ++i) {
+      const auto random = specverify::philox{}({i, top, 0, specverify::purpose::training, 0});
+      std::string bytes = good;
+      for (std::uint32_t k = 0; k <= random.word[0] % 3; ++k)  // bytes of the header, most often digits
+        bytes[8 + random.word[1 + k] % (bytes.size() - 8)] = "0123456789[]{}\",:\xff"[random.word[1 + k] / 1024 % 19];
+      if (random.word[0] % 16 == 0) bytes.resize(random.word[1] % bytes.size());
+      file.write(bytes);
+      try {
+        const recorded::rows_file read(file.path);
+        for (std::size_t row = 0; row < read.size(); ++row) {
+          for (const side which : recorded::both_sides) (void)row_of(read, which, row);
+        }
+      } catch (const bad_rows&) {
+        ++refused;
+      }
+    }
+    CHECK(refused > times / 2);
+    CHECK(refused < times);
   }
 }
 
