@@ -50,10 +50,13 @@ static void check_systems(void) {
     CHECK(memory.calls > 20 && memory.bytes > 4096);
   }
   counted memory = {0, 0, 0, 0};
-  int32_t half[64], rounded[64], whole[64];
-  CHECK(run("k-sqs", SPECVERIFY_BFLOAT16, &memory, half) == 41 && run("k-sqs", rounded_floats, &memory, rounded) == 41);
-  CHECK(run("k-sqs", SPECVERIFY_FLOAT, &memory, whole) == 41);
-  CHECK(memcmp(half, rounded, 164) == 0 && memcmp(half, whole, 164) != 0);
+  const int pairs[2][2] = {{SPECVERIFY_FLOAT16, floats_of_halves}, {SPECVERIFY_BFLOAT16, floats_of_bfloats}};
+  int32_t text[3][64];
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < 2; ++k) CHECK(run("k-sqs", pairs[i][k], &memory, text[k]) == 41);
+    CHECK(run("k-sqs", SPECVERIFY_FLOAT, &memory, text[2]) == 41);
+    CHECK(memcmp(text[0], text[1], 164) == 0 && memcmp(text[0], text[2], 164) != 0);
+  }
 }
 
 // Each request for memory fails once.
