@@ -175,6 +175,7 @@ SPECVERIFY_API specverify_status specverify_edge_supply_row(specverify_edge* edg
                                                             const specverify_extras* extras, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now);
+// Ends the session and gives `why` back. A number of the host's own reaches the peer as engine_failed.
 SPECVERIFY_API specverify_status specverify_edge_engine_failed(specverify_edge* edge, specverify_status why);
 SPECVERIFY_API specverify_status specverify_edge_report_channel(specverify_edge* edge,
                                                                 const specverify_channel* channel);

@@ -20,11 +20,11 @@ static int failed_checks = 0;
   } while (0)
 #define IS(status, name) CHECK((status).code == specverify_errc_##name)
 
-enum { V = toy_vocab_size, rounded_floats = 3 };
+enum { V = toy_vocab_size, floats_of_halves = 3, floats_of_bfloats = 4 };
 
 typedef struct engine {
   float noise;
-  int scalar;  // rounded_floats: floats that are bfloat16
+  int scalar;
   int fails;  // feed gives engine_failed
   uint32_t rows;
   float values[12][V];
@@ -42,7 +42,15 @@ static inline specverify_status feed(void* self, uint32_t position, const int32_
   for (uint32_t i = 0; i < rows; ++i) {
     for (uint32_t v = 0; v < V; ++v) {
       me->values[i][v] = toy_logit(tokens[count - rows + i], v, me->noise);
-      if (me->scalar >= SPECVERIFY_BFLOAT16) {  // numbers that both kinds of row hold
+      // Numbers that both kinds of row hold.
+      if (me->scalar == SPECVERIFY_FLOAT16 || me->scalar == floats_of_halves) {
+        const uint32_t steps = (uint32_t)(me->values[i][v] * 64);  // of 1/64, below 2^11
+        uint32_t high = 0;
+        while (steps >> (high + 1) != 0) ++high;
+        me->halves[i][v] = (uint16_t)(steps == 0 ? 0 : ((high + 9) << 10) | ((steps << (10 - high)) & 1023u));
+        me->values[i][v] = (float)steps / 64;
+      }
+      if (me->scalar == SPECVERIFY_BFLOAT16 || me->scalar == floats_of_bfloats) {
         uint32_t bits;
         memcpy(&bits, &me->values[i][v], 4);
         me->halves[i][v] = (uint16_t)(bits >> 16);
@@ -57,7 +65,10 @@ static inline specverify_status feed(void* self, uint32_t position, const int32_
 static inline specverify_row row(void* self, uint32_t index) {
   engine* const me = (engine*)self;
   specverify_row made = specverify_logits(me->values[index], V);
-  if (me->scalar == SPECVERIFY_BFLOAT16) made.data = me->halves[index], made.scalar = SPECVERIFY_BFLOAT16;
+  if (me->scalar == SPECVERIFY_FLOAT16 || me->scalar == SPECVERIFY_BFLOAT16) {
+    made.data = me->halves[index];
+    made.scalar = (uint8_t)me->scalar;
+  }
   return made;
 }
 static inline specverify_status truncate_to(void* self, uint32_t position) {

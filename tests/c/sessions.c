@@ -50,10 +50,13 @@ static void check_systems(void) {
     CHECK(memory.calls > 20 && memory.bytes > 4096);
   }
   counted memory = {0, 0, 0, 0};
-  int32_t half[64], rounded[64], whole[64];
-  CHECK(run("k-sqs", SPECVERIFY_BFLOAT16, &memory, half) == 41 && run("k-sqs", rounded_floats, &memory, rounded) == 41);
-  CHECK(run("k-sqs", SPECVERIFY_FLOAT, &memory, whole) == 41);
-  CHECK(memcmp(half, rounded, 164) == 0 && memcmp(half, whole, 164) != 0);
+  const int pairs[2][2] = {{SPECVERIFY_FLOAT16, floats_of_halves}, {SPECVERIFY_BFLOAT16, floats_of_bfloats}};
+  int32_t text[3][64];
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < 2; ++k) CHECK(run("k-sqs", pairs[i][k], &memory, text[k]) == 41);
+    CHECK(run("k-sqs", SPECVERIFY_FLOAT, &memory, text[2]) == 41);
+    CHECK(memcmp(text[0], text[1], 164) == 0 && memcmp(text[0], text[2], 164) != 0);
+  }
 }
 
 // Each request for memory fails once.
@@ -166,6 +169,39 @@ static void check_refusals(void) {
   specverify_cloud_destroy(cloud);
 }
 
+// A number of the host's own travels to the peer as engine_failed.
+static void check_own_numbers(void) {
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const int32_t prompt[] = {1};
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  specverify_output out = {.struct_size = sizeof out};
+  for (out.action = SPECVERIFY_JOURNAL; out.action != SPECVERIFY_NONE;) {
+    IS(specverify_edge_next(edge, &out), ok);
+    if (out.action == SPECVERIFY_SEND) IS(specverify_cloud_receive(cloud, out.bytes, out.bytes_size, 0), ok);
+  }
+  while (specverify_cloud_next(cloud, &out).code == 0 && out.action != SPECVERIFY_NONE) {
+  }
+  const specverify_status own = {1000, 99, 7};
+  CHECK(specverify_cloud_engine_failed(cloud, own).code == 1000);
+  int sent = 0;
+  while (specverify_cloud_next(cloud, &out).code == 0 && out.action != SPECVERIFY_NONE) {
+    if (out.action != SPECVERIFY_SEND) continue;
+    ++sent;
+    (void)specverify_edge_receive(edge, out.bytes, out.bytes_size, 0);
+  }
+  CHECK(sent == 1 && specverify_edge_state(edge) == SPECVERIFY_EDGE_FAILED);
+  const specverify_status why = specverify_edge_refusal(edge);
+  CHECK(why.code == specverify_errc_engine_failed && why.part == 13);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
 typedef struct record {
   unsigned char bytes[1 << 16];
   size_t size;
@@ -222,6 +258,7 @@ int main(void) {
   for (int i = 0; i < system_count; ++i) check_memory(systems[i]);
   check_struct_sizes();
   check_refusals();
+  check_own_numbers();
   check_restart();
   CHECK(specverify_version() == 100);
   printf("%d systems on %s vectors, %d checks failed\n", system_count, specverify_vectors(), failed_checks);
