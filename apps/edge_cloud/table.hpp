@@ -91,8 +91,8 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 
-//! `pace`: of the models, as the run settings say it.
-inline void print_table(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
+//! Head and rows.
+inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
   std::vector<own_column> own;
   for (const own_column& column : own_columns) {
     if (std::any_of(reports.begin(), reports.end(), column.applies)) own.push_back(column);
@@ -125,6 +125,11 @@ inline void print_table(std::FILE* out, std::span<const run_report> reports, std
     }
     std::fputc('\n', out);
   }
+}
+
+//! `pace`: of the models, as the run settings say it.
+inline void print_table(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
+  print_rows(out, reports);
   print_footnote(out, reports, pace);
 }
 

@@ -10,7 +10,7 @@ $entry{$1} = 1 while $text{errata} =~ /^## (E\d+) /mg;
 $entry{$1} = 1 while $text{requirements} =~ /^\| ($requirement) \|/mg;
 $entry{$1} = 1 while $text{guarantees} =~ /^\| (T\d+) \|/mg;
 my @files = grep { -T && !/\.(svg|csv|txt)$/ && !m{^tests/fuzz/corpus/|^tests/lint/|^scripts/lint/ids\.pl$} }
-  (files(qr/./, qw(include src tests examples apps models benchmarks docs scripts)), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md));
+  (files(qr/./, qw(include src tests examples apps models benchmarks adapters docs scripts)), grep { -e } qw(README.md CONTRIBUTING.md CHANGELOG.md));
 for my $file (@files) {
   my $number = 0;
   for my $line (split /\n/, slurp($file)) {

@@ -3,7 +3,7 @@
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my %known = map { $_ => 1 } qw(edge_slowdown dead_ends);    # of an author's code; a page that is to come
 my @sources = grep { -T && !/\.svg$/ && -s $_ < 1_000_000 }
-  (files(qr/./, qw(include tests examples apps models benchmarks cmake src scripts)), grep { -e } qw(run CMakeLists.txt CMakePresets.json));
+  (files(qr/./, qw(include tests examples apps models benchmarks adapters cmake src scripts)), grep { -e } qw(run CMakeLists.txt CMakePresets.json));
 for my $file (@sources) {
   $known{$_} = 1 for slurp($file) =~ /\b(\w*_\w*)\b/g;
   $known{$_} = 1 for $file =~ /(\w*_\w*)/g;

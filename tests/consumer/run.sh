@@ -14,7 +14,7 @@ install() {
   quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S . -B "$work/library" -DCMAKE_CXX_COMPILER="${CXX:-g++}" -DCMAKE_INSTALL_PREFIX="$prefix" \
     -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --install "$work/library" || return 1
   # Every header of the tree is in the prefix, and the other way round.
-  diff <(cd include && find . -type f | sort) <(cd "$prefix/include" && find . -type f | sort)
+  diff <({ (cd include && find . -type f); (cd adapters && find . -name '*.hpp'); } | sort) <(cd "$prefix/include" && find . -type f | sort)
 }
 case $kind in
   add_subdirectory)

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One sequence of a llama.cpp context as a session's language model (session/language_model.hpp).
+//!
+//! Use it at either side, with a context that you opened: `llama_cpp::model::make(context)`. A memory that cannot be
+//! cut (recurrent, hybrid, or a window of attention without `swa_full`) is wrapped: `rewinding<llama_cpp::model>`.
+//! Guarantees: rows are llama.cpp's own, in place, until the next feed. All wanted rows come from one llama_decode;
+//!             what stands before them is fed in pieces of n_batch. No exceptions but those of std::vector.
+//! Deviates:   llama.cpp adds in another order for another number of tokens in a batch: logits of one position differ
+//!             in their last bits. The law is that of the rows given; a greedy text may differ at a near tie.
+//! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
+#ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
+#define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <llama_cpp/vocabulary.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace specverify::llama_cpp {
+
+class model {
+ public:
+  //! The context must outlive it, and nobody else feeds its sequence `id`, which is emptied.
+  //! Errors: null_span (no context, or one without a memory), vocabulary_too_large.
+  [[nodiscard]] static result<model> make(llama_context* context, llama_seq_id id = 0) {
+    if (context == nullptr || llama_get_memory(context) == nullptr) return status{errc::null_span, part::host, 0};
+    model made(context, id);
+    if (made.vocab_size() > max_vocab_size) return status{errc::vocabulary_too_large, part::host, made.vocab_size()};
+    (void)llama_memory_seq_rm(llama_get_memory(context), id, -1, -1);  // never fails for a whole sequence
+    return made;
+  }
+
+  //! Positions of a text in this context: `max_text_length` and the longest draft together must not exceed it.
+  [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
+  [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }
+  [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(llama_get_model(context_)); }
+  //! Whether `truncate` can work. False: wrap it in `rewinding`.
+  [[nodiscard]] bool can_truncate() const {
+    const llama_model* const weights = llama_get_model(context_);
+    return !llama_model_is_recurrent(weights) && !llama_model_is_hybrid(weights);
+  }
+
+  //! Errors: base_length_mismatch (`where` = positions that stand; a gap), context_full (`where` = context_length()),
+  //!         beyond_limit (`where` = n_batch: more rows are wanted than one llama_decode gives), those of `truncate`,
+  //!         engine_failed (`where` = what llama_decode returned, as 32 bits).
+  [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    if (position > size_) return {errc::base_length_mismatch, part::host, size_};
+    if (tokens.size() > context_length() || position > context_length() - tokens.size()) return full();
+    if (rows > positions_.size()) return {errc::beyond_limit, part::host, llama_n_batch(context_)};
+    if (const status why = truncate(position); !why.ok()) return why;
+    while (tokens.size() > positions_.size()) {
+      const std::size_t piece = std::min(positions_.size(), tokens.size() - rows);
+      if (const status why = decode(tokens.first(piece), 0); !why.ok()) return why;
+      tokens = tokens.subspan(piece);
+    }
+    first_row_ = static_cast<std::int32_t>(tokens.size() - rows);
+    return tokens.empty() ? status{} : decode(tokens, rows);
+  }
+  [[nodiscard]] row_view<float> row(std::uint32_t i) const {
+    const float* const logits = llama_get_logits_ith(context_, first_row_ + static_cast<std::int32_t>(i));
+    return logits == nullptr ? row_view<float>{} : logits_row(logits, vocab_size());
+  }
+
+  //! Errors: unsupported (`where` = position: this memory cannot be cut there).
+  [[nodiscard]] status truncate(std::uint32_t position) {
+    if (position >= size_) return {};
+    llama_memory_t const memory = llama_get_memory(context_);
+    const auto from = static_cast<llama_pos>(position);
+    // A window of attention may have dropped what the next query sees.
+    const llama_pos seen = std::max(0, from - llama_model_n_swa(llama_get_model(context_)));
+    const bool dropped = position > 0 && llama_memory_seq_pos_min(memory, id_[0]) > seen && seen < from;
+    if (dropped || !llama_memory_seq_rm(memory, id_[0], position == 0 ? -1 : from, -1))
+      return {errc::unsupported, part::host, position};
+    size_ = position;
+    return {};
+  }
+
+  //! All that the sequence holds, for `rewinding`.
+  [[nodiscard]] std::vector<std::uint8_t> save() {
+    std::vector<std::uint8_t> kept(llama_state_seq_get_size(context_, id_[0]));
+    kept.resize(llama_state_seq_get_data(context_, kept.data(), kept.size(), id_[0]));
+    return kept;
+  }
+  //! Errors: engine_failed (0).
+  [[nodiscard]] status load(const std::vector<std::uint8_t>& kept) {
+    llama_memory_t const memory = llama_get_memory(context_);
+    (void)llama_memory_seq_rm(memory, id_[0], -1, -1);
+    const bool read = llama_state_seq_set_data(context_, kept.data(), kept.size(), id_[0]) > 0;
+    size_ = static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory, id_[0]) + 1);
+    return read ? status{} : status{errc::engine_failed, part::host, 0};
+  }
+
+ private:
+  model(llama_context* context, llama_seq_id id)
+      : context_(context),
+        id_{id},
+        positions_(llama_n_batch(context)),
+        wanted_(llama_n_batch(context)),
+        ids_(llama_n_batch(context), id_.data()),
+        one_(llama_n_batch(context), 1) {}
+
+  [[nodiscard]] status full() const { return {errc::context_full, part::host, context_length()}; }
+
+  //! Up to n_batch tokens behind what stands.
+  [[nodiscard]] status decode(std::span<const token_id> tokens, std::uint32_t rows) {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      positions_[i] = static_cast<llama_pos>(size_ + i);
+      wanted_[i] = i + rows >= tokens.size() ? 1 : 0;
+    }
+    const llama_batch batch{static_cast<std::int32_t>(tokens.size()),
+                            const_cast<llama_token*>(tokens.data()),
+                            nullptr,
+                            positions_.data(),
+                            one_.data(),
+                            ids_.data(),
+                            wanted_.data()};
+    const std::int32_t returned = llama_decode(context_, batch);
+    size_ = static_cast<std::uint32_t>(llama_memory_seq_pos_max(llama_get_memory(context_), id_[0]) + 1);
+    if (returned == 0) return {};
+    return returned == 1 ? full() : status{errc::engine_failed, part::host, static_cast<std::uint32_t>(returned)};
+  }
+
+  llama_context* context_;
+  std::vector<llama_seq_id> id_;  // one; llama_batch points to it
+  std::vector<llama_pos> positions_;
+  std::vector<std::int8_t> wanted_;
+  std::vector<llama_seq_id*> ids_;
+  std::vector<std::int32_t> one_;
+  std::uint32_t size_ = 0;
+  std::int32_t first_row_ = 0;
+};
+
+}  // namespace specverify::llama_cpp
+
+#endif

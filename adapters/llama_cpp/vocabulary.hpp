@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a session has to know of a vocabulary of llama.cpp: pieces, their fingerprint, the tokens that end a text.
+//!
+//! Guarantees: nothing is kept. No exceptions but those of std::string and std::vector.
+//! See:        docs/llama.md, tests/adapters/llama_model_test.cpp
+#ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP
+#define SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP
+
+#include <specverify/vocabulary/fingerprint.hpp>
+
+#include <llama.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace specverify::llama_cpp {
+
+static_assert(std::is_same_v<llama_token, token_id>);
+
+//! The bytes of a token; control tokens by their names.
+[[nodiscard]] inline std::string piece_of(const llama_vocab* vocab, token_id token) {
+  std::string piece(32, '\0');
+  const auto read = [&] {
+    return llama_token_to_piece(vocab, token, piece.data(), static_cast<std::int32_t>(piece.size()), 0, true);
+  };
+  std::int32_t length = read();
+  if (length < 0) {
+    piece.resize(static_cast<std::size_t>(-length));
+    length = read();
+  }
+  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  return piece;
+}
+
+//! The ids of a text; control tokens are read where they stand. `add_special`: as the model wants a text to begin.
+//! Empty where llama.cpp cannot read it.
+[[nodiscard]] inline std::vector<token_id> tokens_of(const llama_vocab* vocab, std::string_view text,
+                                                     bool add_special = true) {
+  std::vector<token_id> ids(text.size() + 2);  // a byte is a token at most, and both ends may be marked
+  const std::int32_t length = llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
+                                             static_cast<std::int32_t>(ids.size()), add_special, true);
+  ids.resize(static_cast<std::size_t>(std::max(length, 0)));
+  return ids;
+}
+
+//! Of the pieces under their ids: hello refuses two models that do not speak of the same tokens. O(V).
+[[nodiscard]] inline vocabulary_fingerprint fingerprint_of(const llama_vocab* vocab) {
+  fingerprint_builder builder;
+  for (token_id id = 0; id < llama_vocab_n_tokens(vocab); ++id) {
+    const unsigned attributes = llama_vocab_get_attr(vocab, id);
+    const auto kind = (attributes & LLAMA_TOKEN_ATTR_CONTROL) != 0 ? token_class::special
+                      : (attributes & LLAMA_TOKEN_ATTR_BYTE) != 0  ? token_class::byte
+                                                                   : token_class::text;
+    (void)builder.add(id, piece_of(vocab, id), kind);  // ids ascend
+  }
+  return builder.finish();
+}
+
+//! The tokens that end a text, for `stop_tokens` of both sides' options. O(V).
+[[nodiscard]] inline std::vector<token_id> stop_tokens_of(const llama_vocab* vocab) {
+  std::vector<token_id> ends;
+  for (token_id id = 0; id < llama_vocab_n_tokens(vocab); ++id) {
+    if (llama_vocab_is_eog(vocab, id)) ends.push_back(id);
+  }
+  return ends;
+}
+
+}  // namespace specverify::llama_cpp
+
+#endif

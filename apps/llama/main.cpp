@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// llama_pair: a device and a cloud on two GGUF models over an emulated link (./run demo --engine=llama).
+#include <CLI/CLI.hpp>
+
+#include "chat.hpp"
+#include "edge_cloud/pace.hpp"
+#include "edge_cloud/plot.hpp"
+#include "edge_cloud/table.hpp"
+#include "system_run.hpp"
+
+#include <cstdio>
+#include <iostream>
+#include <random>
+
+namespace {
+
+using namespace llama_pair;
+
+struct settings {
+  std::string edge_model, cloud_model;
+  std::string prompt = "Explain in three sentences why the sky is blue.";
+  std::vector<std::string> systems{"target", "ksqs", "csqs", "greedy"};
+  std::string pace = "paper", fault = "none";
+  std::filesystem::path out;
+  std::uint32_t context = 2048;
+  int threads = 1;
+  bool raw = false, interactive = false;
+  run_settings run;
+};
+
+void add_options(CLI::App& app, settings& set) {
+  app.add_option("--edge-model", set.edge_model, "the drafter, a GGUF file")->required();
+  app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
+  app.add_option("--prompt", set.prompt, "what the model is asked, put into its chat template")->capture_default_str();
+  app.add_flag("--raw", set.raw, "the prompt as it is, without a chat template");
+  app.add_flag("--interactive", set.interactive, "a chat: a line in, an answer out; the first of --systems writes it");
+  app.add_option("--systems", set.systems, "of: target, hlm, qs, ksqs, csqs, greedy")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(systems.begin(), systems.end())));
+  app.add_option("--tokens", set.run.tokens, "of an answer, at most")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100000));
+  app.add_option("--temperature", set.run.temperature, "of both models")
+      ->capture_default_str()
+      ->check(CLI::Range(0.05, 4.0));
+  app.add_option("--pace", set.pace, "paper: a pass takes 25.6 ms at the device and 104.6 ms at the cloud; none")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"paper", "none"}));
+  app.add_option("--context", set.context, "positions of both engines")
+      ->capture_default_str()
+      ->check(CLI::Range(256, 1 << 20));
+  app.add_option("--threads", set.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--out", set.out, "folder for the plot")->required();
+  app.add_option("--salt", set.run.salt, "of the cloud's key, to write the same text again; default: a new one");
+  const auto kilo = [](double& rate) { return [&rate](const double& given) { rate = given * 1e3; }; };
+  app.add_option_function<double>("--up-kbit", kilo(set.run.link.uplink_bits_per_second), "default 350");
+  app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second), "default 4000");
+  app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round trip")->capture_default_str();
+  app.add_option("--fault", set.fault, "break something, to see what is said")
+      ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
+}
+
+void break_something(settings& set, engine& large) {
+  if (set.fault == "cloud-gone") set.run.fault = session_fault::cloud_gone;
+  if (set.fault == "version") set.run.fault = session_fault::other_version;
+  if (set.fault == "pair") set.run.fault = session_fault::other_vocabulary;
+  if (set.fault == "nan") large.fault = engine_fault::nan_row;
+  if (set.fault == "decode") large.fault = engine_fault::failed_decode;
+}
+
+//! The greedy text against the target alone. False: it differs where there is no near tie.
+bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, const edge_cloud::run_report& report) {
+  const double pace = std::exchange(large.pass_seconds, 0);
+  const greedy_comparison found = compare_greedily(large, prompt, report.tokens);
+  large.pass_seconds = pace;
+  std::printf("greedy: %zu of %zu tokens are those of the target alone", found.same, report.tokens.size());
+  for (const std::size_t at : found.near_ties) std::printf("; a near tie at %zu", at);
+  for (const std::size_t at : found.others) std::printf("; ANOTHER token at %zu", at);
+  std::printf("\n");
+  return found.others.empty();
+}
+
+void print_notes(std::span<const edge_cloud::run_report> reports, const settings& set) {
+  edge_cloud::run_report all;
+  for (const auto& row : reports) all.add(row);
+  const auto ms = [](double seconds, std::uint64_t passes) {
+    return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0;
+  };
+  std::printf("\nmeasured: %.1f ms a draft pass, %.1f ms a target pass (--pace %s).\n",
+              ms(all.edge_compute, all.edge_passes), ms(all.cloud_compute, all.cloud_passes), set.pace.c_str());
+  std::printf(
+      "The default drafter is the target in 2 bits: as slow as it on this machine. Speeds mean something with\n"
+      "--pace paper alone, where a draft pass takes 25.6 ms and a target pass 104.6 ms, as HLM's authors have it.\n"
+      "Uplink bits count every byte that entered the link, hello and prompt among them.\n");
+}
+
+int demo(settings& set, engine& small, engine& large) {
+  const auto prompt = prompt_of(small, {{"user", set.prompt}}, !set.raw);
+  edge_cloud::live_text screen(stdout);
+  screen.note("prompt: " + set.prompt + "\n" + screen.legend() + "\n");
+  std::vector<edge_cloud::run_report> reports;
+  bool same = true;
+  for (const std::string& system : set.systems) {
+    screen.note("\n" + std::string(edge_cloud::system_named(system).label) + "\n");
+    reports.push_back(
+        write_text(set.run, system, small, large, prompt,
+                   [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); }));
+    std::printf("\n");
+    if (system == "greedy") same = check_greedy(large, prompt, reports.back());
+  }
+  edge_cloud::print_rows(stdout, reports);
+  print_notes(reports, set);
+  std::filesystem::create_directories(set.out);
+  const auto picture = edge_cloud::draw_plot(reports, set.out);
+  std::printf("%s\n",
+              picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
+  return same ? 0 : static_cast<int>(exit_code::text_differs);
+}
+
+int chat(settings& set, engine& small, engine& large) {
+  edge_cloud::live_text screen(stdout);
+  screen.note("a line and Enter; an empty line ends it. " + screen.legend() + "\n");
+  std::vector<turn> turns;
+  for (std::string line;
+       std::printf("\n> ") > 0 && std::fflush(stdout) == 0 && std::getline(std::cin, line) && !line.empty();) {
+    turns.push_back({"user", line});
+    const auto report =
+        write_text(set.run, set.systems.front(), small, large, prompt_of(small, turns, !set.raw),
+                   [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); });
+    ++set.run.session_id;  // each answer is a session of its own
+    turns.push_back({"assistant", report.text});
+    std::printf("\n(%zu tokens, %.1f a second, %.0f bits a token up)\n", report.tokens.size(),
+                report.tokens_per_second(), report.uplink_bits_per_token());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"a device and a cloud on two GGUF models, over an emulated link"};
+  settings set;
+  set.run.salt = std::random_device{}() | 1u;
+  add_options(app, set);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(exit_code::usage);
+  }
+  llama_log_set(
+      [](ggml_log_level level, const char* text, void*) {
+        if (level == GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+      },
+      nullptr);
+  try {
+    engine small(set.edge_model, set.context, set.threads), large(set.cloud_model, set.context, set.threads);
+    small.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_edge_pass);
+    large.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_cloud_pass);
+    break_something(set, large);
+    return set.interactive ? chat(set, small, large) : demo(set, small, large);
+  } catch (const failure& why) {
+    std::fprintf(stderr, "\n%s\n", why.what());
+    return static_cast<int>(why.code);
+  }
+}

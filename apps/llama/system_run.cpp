@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "system_run.hpp"
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/host.hpp>
+#include <specverify/session/presets.hpp>
+
+#include "emulated_pipe.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace llama_pair {
+
+namespace sv = specverify;
+namespace {
+
+constexpr sv::session_secret edge_secret = sv::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
+constexpr sv::session_secret cloud_secret = sv::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
+constexpr std::uint32_t draft_room = 8;  // positions that drafts take beyond a text
+
+std::uint32_t text_room(const engine& side) {
+  return side.context_length() - std::min(side.context_length() - 1, draft_room);
+}
+
+sv::edge_options options_of(const run_settings& run, const engine& small) {
+  sv::edge_options options;
+  options.session_id = run.session_id;
+  options.secret = edge_secret;
+  options.vocab_size = small.vocab_size();
+  options.transform.temperature = run.temperature;
+  options.token_budget = run.tokens;
+  options.max_text_length = text_room(small);
+  options.fingerprint = small.fingerprint();
+  if (run.fault == session_fault::other_vocabulary) ++options.fingerprint.low;
+  options.stop_tokens = small.ends();
+  options.retry_timeout = run.fault == session_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM's
+  options.retry_limit = run.fault == session_fault::none ? 64 : 3;
+  return options;
+}
+
+//! The same greeting, as another version would send it.
+void raise_version(std::vector<std::byte>& message) {
+  const auto greeting = sv::decode_hello(message);
+  if (!greeting.ok()) return;
+  const auto put = [&](std::size_t at, std::uint64_t value, int count) {
+    for (int i = 0; i < count; ++i)
+      message[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(value >> (8 * i));
+  };
+  put(8, sv::wire_version + 1u, 2);
+  put(4, sv::message_checksum(greeting->context, message), 4);
+}
+
+edge_cloud::token_kind kind_of(std::string_view system, const sv::session_output& out, std::uint32_t i) {
+  using edge_cloud::token_kind;
+  if (system == "target") return token_kind::streamed;
+  if (i < out.accepted) return token_kind::accepted;
+  return out.source == sv::token_source::bonus ? token_kind::bonus : token_kind::corrected;
+}
+
+//! What both sides of a text share.
+struct course {
+  const run_settings& run;
+  std::string_view system;
+  engine& small;
+  std::span<const sv::token_id> prompt;
+  const observer& show;
+  emulated_pipe::end& link;
+  std::uint32_t room_at_cloud;
+};
+
+template <class Session>
+edge_cloud::run_report write(Session session, const course& c) {
+  edge_cloud::run_report report;
+  const auto origin = c.link.now();
+  std::uint32_t noted = 0;
+  const auto hear = [&](const sv::session_output& out) {
+    for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
+      report.arrival.push_back(static_cast<double>(c.link.now() - origin) * 1e-6);
+      if (c.show) c.show(kind_of(c.system, out, i), c.small.piece(out.tokens[i]));
+    }
+    const sv::round_record& last = session.last_round();
+    if (last.round <= noted) return;
+    noted = last.round;
+    report.resolution_sum += std::uint64_t{last.drafted} * last.resolution;
+    report.support_sum += last.support_sum;
+  };
+  const auto text = sv::generate(session, c.prompt, c.small, c.link, sv::on_committed(hear));
+  if (!text) throw failure_of(text.error(), session.refusal());
+  report.tokens.assign(text->begin(), text->end());
+  const std::size_t room = std::min(text_room(c.small), c.room_at_cloud);
+  if (report.tokens.size() < c.run.tokens && c.prompt.size() + report.tokens.size() >= room)
+    throw failure_of({sv::errc::context_full, sv::part::host, c.small.context_length()}, {});
+  for (const sv::token_id token : report.tokens) report.text += c.small.piece(token);
+  const sv::session_statistics& counted = session.statistics();
+  report.rounds = counted.rounds;
+  report.drafted = counted.drafted;
+  report.evaluated = counted.evaluated;
+  report.accepted = counted.accepted;
+  report.residual_tokens = counted.residual_tokens;
+  report.resumes = counted.restarts;
+  report.texts = 1;
+  return report;
+}
+
+template <class Made>
+edge_cloud::run_report write_with(Made made, const course& c) {
+  if (!made) throw failure_of(made.error(), {});
+  return write(*std::move(made), c);
+}
+
+edge_cloud::run_report write_as(const course& c) {
+  sv::edge_options options = options_of(c.run, c.small);
+  if (c.system == "hlm") return write_with(sv::make(options, sv::hlm()), c);
+  if (c.system == "qs") return write_with(sv::make(options, sv::qs()), c);
+  if (c.system == "ksqs") return write_with(sv::make(options, sv::k_sqs()), c);
+  if (c.system == "csqs")
+    return write_with(sv::make(options, sv::c_sqs({.max_support_size = c.small.vocab_size()})), c);
+  if (c.system == "greedy") return write_with(sv::make(options, sv::greedy()), c);
+  options.mode = sv::session_mode::stream;
+  return write_with(sv::edge_session::make(options), c);
+}
+
+sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& large) {
+  const std::uint32_t V = large.vocab_size();
+  sv::cloud_limits limits = sv::cloud_session::limits_for(sv::hlm().format_for(V));
+  const auto widen = [&](const sv::cloud_limits& other) {
+    limits.max_draft_length = std::max(limits.max_draft_length, other.max_draft_length);
+    limits.max_law_entries = std::max(limits.max_law_entries, other.max_law_entries);
+    limits.max_message_bytes = std::max(limits.max_message_bytes, other.max_message_bytes);
+  };
+  widen(sv::cloud_session::limits_for(sv::qs().format_for(V)));
+  widen(sv::cloud_session::limits_for(sv::c_sqs({.max_support_size = V}).format_for(V)));
+  widen(sv::cloud_session::limits_for(sv::greedy().format_for(V)));
+  sv::cloud_options options;
+  options.secret = cloud_secret;
+  options.salt = run.salt;
+  options.vocab_size = V;
+  options.limits = limits;
+  options.max_text_length = text_room(large);
+  options.fingerprint = large.fingerprint();
+  options.stop_tokens = large.ends();
+  return sv::cloud_session::make(options);
+}
+
+}  // namespace
+
+edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small, engine& large,
+                                  std::span<const sv::token_id> prompt, const observer& show) {
+  auto cloud = cloud_of(run, large);
+  if (!cloud) throw failure_of(cloud.error(), {});
+  const std::uint64_t small_passes = small.passes, large_passes = large.passes;
+  const double small_seconds = small.seconds, large_seconds = large.seconds;
+  emulated_pipe pipe(run.link);
+  emulated_pipe::end up(pipe, 0), down(pipe, 1);
+  if (run.fault == session_fault::other_version) up.change = raise_version;
+  int answers = 0;
+  if (run.fault == session_fault::cloud_gone) {
+    down.change = [&](std::vector<std::byte>& message) {
+      if (++answers > 4) message.clear();
+    };
+  }
+  std::thread server([&] { (void)sv::serve(*cloud, large, down); });
+  edge_cloud::run_report report;
+  std::exception_ptr failed;
+  try {
+    report = write_as({run, system, small, prompt, show, up, text_room(large)});
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  pipe.close();
+  server.join();
+  if (failed) std::rethrow_exception(failed);
+  report.system = system;
+  if (system == "target") report.rounds = report.tokens.size();
+  report.bytes_up = pipe.bytes_up();
+  report.bytes_down = pipe.bytes_down();
+  report.edge_passes = small.passes - small_passes;
+  report.edge_compute = small.seconds - small_seconds;
+  report.cloud_passes = large.passes - large_passes;
+  report.cloud_compute = large.seconds - large_seconds;
+  return report;
+}
+
+greedy_comparison compare_greedily(engine& large, std::span<const sv::token_id> prompt,
+                                   std::span<const sv::token_id> text) {
+  greedy_comparison found;
+  std::span<const sv::token_id> fed = prompt;
+  std::uint32_t position = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (const sv::status why = large.feed(position, fed, 1); !why.ok()) throw failure_of(why, {});
+    position += static_cast<std::uint32_t>(fed.size());
+    const std::span<const float> row = large.logits();
+    const auto best = std::max_element(row.begin(), row.end());
+    const float range = *best - *std::min_element(row.begin(), row.end());
+    const float gap = *best - row[static_cast<std::size_t>(text[i])];
+    if (best - row.begin() == text[i]) {
+      ++found.same;
+    } else {
+      (gap < 1e-3F * range ? found.near_ties : found.others).push_back(i);
+    }
+    fed = text.subspan(i, 1);
+  }
+  return found;
+}
+
+}  // namespace llama_pair

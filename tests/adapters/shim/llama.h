@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for llama.cpp's header: the symbols that adapters/llama_cpp uses, with a toy engine behind them. Its
+// logits are a function of all tokens that its memory holds, so a wrong cut writes another text. It refuses what the
+// real one refuses: gaps between positions, more tokens than n_batch, cuts of a recurrent memory, a full context.
+#ifndef SPECVERIFY_TESTS_LLAMA_H
+#define SPECVERIFY_TESTS_LLAMA_H
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using llama_pos = std::int32_t;
+using llama_token = std::int32_t;
+using llama_seq_id = std::int32_t;
+enum llama_token_attr {
+  LLAMA_TOKEN_ATTR_UNDEFINED = 0,
+  LLAMA_TOKEN_ATTR_CONTROL = 1 << 3,
+  LLAMA_TOKEN_ATTR_BYTE = 1 << 5
+};
+
+struct llama_vocab {
+  std::vector<std::string> pieces;
+  llama_token end = -1;
+};
+struct llama_model {
+  llama_vocab vocab;
+  float noise = 0;  // added to the logits, so that a drafter differs from its target
+  bool recurrent = false;
+  std::int32_t n_swa = 0;
+};
+struct llama_memory_i {
+  std::vector<llama_token> held;  // of the one sequence, position 0 first
+  llama_pos dropped = 0;          // positions below it have left the window
+};
+using llama_memory_t = llama_memory_i*;
+struct llama_context {
+  const llama_model* model;
+  std::uint32_t n_ctx = 256, n_batch = 64;
+  llama_memory_i memory{};
+  std::vector<float> logits{};
+  std::vector<std::int32_t> output_of{};  // of a token of the last batch; -1: none
+  std::int32_t fails_with = 0;            // the next llama_decode returns it
+  std::int32_t decodes = 0;
+  std::vector<std::int32_t> batch_sizes{};
+};
+struct llama_batch {
+  std::int32_t n_tokens;
+  llama_token* token;
+  float* embd;
+  llama_pos* pos;
+  std::int32_t* n_seq_id;
+  llama_seq_id** seq_id;
+  std::int8_t* logits;
+};
+
+inline const llama_model* llama_get_model(const llama_context* context) { return context->model; }
+inline const llama_vocab* llama_model_get_vocab(const llama_model* model) { return &model->vocab; }
+inline std::int32_t llama_vocab_n_tokens(const llama_vocab* vocab) {
+  return static_cast<std::int32_t>(vocab->pieces.size());
+}
+inline bool llama_vocab_is_eog(const llama_vocab* vocab, llama_token token) { return token == vocab->end; }
+inline llama_token_attr llama_vocab_get_attr(const llama_vocab* vocab, llama_token token) {
+  return token == vocab->end ? LLAMA_TOKEN_ATTR_CONTROL : LLAMA_TOKEN_ATTR_UNDEFINED;
+}
+inline std::int32_t llama_token_to_piece(const llama_vocab* vocab, llama_token token, char* out, std::int32_t room,
+                                         std::int32_t, bool) {
+  const std::string& piece = vocab->pieces[static_cast<std::size_t>(token)];
+  const auto length = static_cast<std::int32_t>(piece.size());
+  if (length > room) return -length;
+  std::memcpy(out, piece.data(), piece.size());
+  return length;
+}
+inline bool llama_model_is_recurrent(const llama_model* model) { return model->recurrent; }
+inline bool llama_model_is_hybrid(const llama_model*) { return false; }
+inline std::int32_t llama_model_n_swa(const llama_model* model) { return model->n_swa; }
+inline std::uint32_t llama_n_ctx_seq(const llama_context* context) { return context->n_ctx; }
+inline std::uint32_t llama_n_batch(const llama_context* context) { return context->n_batch; }
+inline llama_memory_t llama_get_memory(const llama_context* context) {
+  return const_cast<llama_memory_i*>(&context->memory);
+}
+inline llama_pos llama_memory_seq_pos_max(llama_memory_t memory, llama_seq_id) {
+  return static_cast<llama_pos>(memory->held.size()) - 1;
+}
+inline llama_pos llama_memory_seq_pos_min(llama_memory_t memory, llama_seq_id) {
+  return memory->held.empty() ? -1 : memory->dropped;
+}
+// A recurrent memory holds one state: that behind its last token. The toy marks it by `dropped`.
+inline bool llama_memory_seq_rm(llama_memory_t memory, llama_seq_id, llama_pos from, llama_pos) {
+  const auto size = static_cast<llama_pos>(memory->held.size());
+  if (from >= size) return true;
+  if (from > 0 && memory->dropped == size - 1) return false;
+  memory->held.resize(static_cast<std::size_t>(from < 0 ? 0 : from));
+  if (from <= 0) memory->dropped = 0;
+  return true;
+}
+inline std::uint64_t toy_mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+inline float toy_unit(std::uint64_t key) { return static_cast<float>(toy_mix(key) >> 40) * 0x1p-24f; }
+inline void toy_row(const llama_context& context, std::vector<float>& out) {
+  std::uint64_t state = 0x9E37;
+  for (const llama_token token : context.memory.held)
+    state = toy_mix(state * 31 + static_cast<std::uint64_t>(token) + 1);
+  const std::size_t n = context.model->vocab.pieces.size();
+  for (std::size_t v = 0; v < n; ++v)
+    out.push_back(6 * toy_unit(state + 2 * v) + context.model->noise * toy_unit(state + 2 * v + 1));
+}
+inline std::int32_t llama_decode(llama_context* context, llama_batch batch) {
+  ++context->decodes;
+  context->batch_sizes.push_back(batch.n_tokens);
+  if (const std::int32_t why = context->fails_with; why != 0) return context->fails_with = 0, why;
+  if (batch.n_tokens <= 0 || batch.n_tokens > static_cast<std::int32_t>(context->n_batch)) return -1;
+  if (context->memory.held.size() + static_cast<std::size_t>(batch.n_tokens) > context->n_ctx) return 1;
+  for (std::int32_t i = 0; i < batch.n_tokens; ++i) {
+    const auto expected = static_cast<llama_pos>(context->memory.held.size()) + i;
+    if (batch.pos[i] != expected || batch.n_seq_id[i] != 1 || batch.seq_id[i][0] != 0) return -1;
+  }
+  context->logits.clear();
+  context->output_of.clear();
+  for (std::int32_t i = 0; i < batch.n_tokens; ++i) {
+    context->memory.held.push_back(batch.token[i]);
+    const auto rows = context->logits.size() / context->model->vocab.pieces.size();
+    context->output_of.push_back(batch.logits[i] != 0 ? static_cast<std::int32_t>(rows) : -1);
+    if (batch.logits[i] != 0) toy_row(*context, context->logits);
+  }
+  const auto size = static_cast<llama_pos>(context->memory.held.size());
+  if (context->model->recurrent) context->memory.dropped = size - 1;
+  if (context->model->n_swa > 0 && size > context->model->n_swa) context->memory.dropped = size - context->model->n_swa;
+  return 0;
+}
+inline float* llama_get_logits_ith(llama_context* context, std::int32_t i) {
+  if (i < 0 || i >= static_cast<std::int32_t>(context->output_of.size())) return nullptr;
+  const std::int32_t row = context->output_of[static_cast<std::size_t>(i)];
+  return row < 0 ? nullptr
+                 : context->logits.data() + static_cast<std::size_t>(row) * context->model->vocab.pieces.size();
+}
+inline std::size_t llama_state_seq_get_size(llama_context* context, llama_seq_id) {
+  return (context->memory.held.size() + 1) * sizeof(llama_token);
+}
+inline std::size_t llama_state_seq_get_data(llama_context* context, std::uint8_t* out, std::size_t size, llama_seq_id) {
+  std::memcpy(out, &context->memory.dropped, sizeof(llama_pos));
+  if (size > sizeof(llama_pos))
+    std::memcpy(out + sizeof(llama_pos), context->memory.held.data(), size - sizeof(llama_pos));
+  return size;
+}
+inline std::size_t llama_state_seq_set_data(llama_context* context, const std::uint8_t* from, std::size_t size,
+                                            llama_seq_id) {
+  if (size < sizeof(llama_pos)) return 0;
+  std::memcpy(&context->memory.dropped, from, sizeof(llama_pos));
+  context->memory.held.resize(size / sizeof(llama_token) - 1);
+  if (size > sizeof(llama_pos))
+    std::memcpy(context->memory.held.data(), from + sizeof(llama_pos), size - sizeof(llama_pos));
+  return size;
+}
+
+// What programs need to open a context. The toy opens none.
+struct llama_model_params {};
+struct llama_context_params {
+  std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0;
+  std::int32_t n_threads = 0, n_threads_batch = 0;
+};
+inline llama_model_params llama_model_default_params() { return {}; }
+inline llama_context_params llama_context_default_params() { return {}; }
+inline llama_model* llama_model_load_from_file(const char*, llama_model_params) { return nullptr; }
+inline void llama_model_free(llama_model*) {}
+inline llama_context* llama_init_from_model(llama_model*, llama_context_params) { return nullptr; }
+inline void llama_free(llama_context*) {}
+inline std::int32_t llama_tokenize(const llama_vocab*, const char*, std::int32_t, llama_token*, std::int32_t, bool,
+                                   bool) {
+  return 0;
+}
+
+#endif
