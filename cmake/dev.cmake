@@ -22,7 +22,7 @@ endif()
 set(SPECVERIFY_ROOMS_LEFT_OUT "" CACHE STRING
   "Rooms of tests/unit, and files as session/hybrid_law, that are not configured: a preset leaves them to the long run")
 option(SPECVERIFY_ALL_TESTS
-  "Also what `./run test` leaves to the long run: all planted bugs, the quick run of lab, kernels under -fsanitize=undefined" OFF)
+  "Also what `./run test` leaves to the long run: all planted bugs, the quick run of lab, the C library on every vector level, kernels under -fsanitize=undefined" OFF)
 set(specverify_extra_sets headers consumer odr outputs)
 
 # Sets ${result} when tests of this set belong to the build.

@@ -6,9 +6,20 @@ set(specverify_cmake_dir "${CMAKE_INSTALL_DATADIR}/cmake/specverify")
 
 install(TARGETS ${specverify_targets} EXPORT specverify_targets
   FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILE_SET c_headers DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILE_SET definitions DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify::
   DESTINATION "${specverify_cmake_dir}")
+
+# The compiled library is of one architecture, and so are its files.
+if(SPECVERIFY_BUILD_C)
+  install(TARGETS specverify_c specverify_c_static EXPORT specverify_c_targets INCLUDES DESTINATION include)
+  install(EXPORT specverify_c_targets FILE specverify-c-targets.cmake NAMESPACE specverify::
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/specverify")
+  file(RELATIVE_PATH specverify_c_up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/specverify_c.pc.in" "${PROJECT_BINARY_DIR}/specverify_c.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/specverify_c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/specverify-config.cmake.in"
   "${PROJECT_BINARY_DIR}/specverify-config.cmake" INSTALL_DESTINATION "${specverify_cmake_dir}")

@@ -1,20 +1,20 @@
 # Run-time dispatch, see docs/algorithms/level.md.
 #
-# specverify_levels(NAME SOURCES file... [LINK target...])
+# specverify_levels(NAME [BASELINE] SOURCES file... [LINK target...])
 #   A static library NAME: the sources once for each vector level of x86-64, each with a table of its own
 #   (SPECVERIFY_LEVEL_TABLE in specverify/core/level.hpp). On other processors, without GNU binutils, or under a
-#   generator of several configurations, the baseline alone. LINK: targets whose headers and flags the sources need;
-#   specverify::specverify is among them.
+#   generator of several configurations, or with BASELINE, the baseline alone. LINK: targets whose headers and flags
+#   the sources need; specverify::specverify is among them.
 function(specverify_levels name)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 given "BASELINE" "" "SOURCES;LINK")
   if(NOT given_SOURCES OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "specverify_levels(NAME SOURCES file... [LINK target...])")
+    message(FATAL_ERROR "specverify_levels(NAME [BASELINE] SOURCES file... [LINK target...])")
   endif()
   set(levels baseline)
   get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   find_program(SPECVERIFY_GNU_LD NAMES ld.bfd ld DOC "GNU ld, for specverify_levels")
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang"
-      AND CMAKE_OBJCOPY AND SPECVERIFY_GNU_LD AND NOT several AND NOT APPLE AND NOT WIN32)
+      AND CMAKE_OBJCOPY AND SPECVERIFY_GNU_LD AND NOT several AND NOT APPLE AND NOT WIN32 AND NOT given_BASELINE)
     execute_process(COMMAND "${SPECVERIFY_GNU_LD}" --help OUTPUT_VARIABLE help ERROR_QUIET)
     if(help MATCHES "force-group-allocation")
       list(APPEND levels avx2 avx512 avx512_ifma)

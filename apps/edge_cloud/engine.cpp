@@ -27,10 +27,10 @@ specverify::status engine::feed(std::uint32_t position, std::span<const specveri
   return {};
 }
 
-specverify::row_view<float> engine::row(std::uint32_t i) const {
-  return specverify::logits_row(
-      std::span<const float>(rows_).subspan(i * sequence_->vocab_size(), sequence_->vocab_size()));
+std::span<const float> engine::logits(std::uint32_t i) const {
+  return std::span<const float>(rows_).subspan(i * sequence_->vocab_size(), sequence_->vocab_size());
 }
+specverify::row_view<float> engine::row(std::uint32_t i) const { return specverify::logits_row(logits(i)); }
 
 std::span<const float> engine::hidden(std::uint32_t i) const { return sequence_->hidden_row(first_row_ + i); }
 std::span<const float> engine::attention(std::uint32_t i) const { return sequence_->attention_row(first_row_ + i); }

@@ -29,6 +29,7 @@ class engine {
   [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const specverify::token_id> tokens,
                                         std::uint32_t rows);
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const;
+  [[nodiscard]] std::span<const float> logits(std::uint32_t i) const;  //!< row i as it lies in memory
 
   //! What the model gives with row i: the normed last hidden state, and the last layer's attention of the row's
   //! query, mean over heads.

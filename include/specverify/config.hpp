@@ -131,9 +131,20 @@
 #define SPECVERIFY_ISA_MATH ieee
 #endif
 
-#define SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c) isa_##a##_##b##_##c
-#define SPECVERIFY_ISA_JOIN(a, b, c) SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c)
-#define SPECVERIFY_ISA SPECVERIFY_ISA_JOIN(SPECVERIFY_ISA_LEVEL, SPECVERIFY_ISA_SIMD, SPECVERIFY_ISA_MATH)
+// SPECVERIFY_ALLOCATOR: the allocator of the memory that blocks and sessions own, a class template that can be made
+// from nothing. Default: std::allocator. A unit with another one has a namespace of its own: its classes have another
+// layout.
+#ifndef SPECVERIFY_ALLOCATOR
+#define SPECVERIFY_ALLOCATOR std::allocator
+#define SPECVERIFY_ISA_MEMORY
+#else
+#define SPECVERIFY_ISA_MEMORY _own
+#endif
+
+#define SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c, d) isa_##a##_##b##_##c##d
+#define SPECVERIFY_ISA_JOIN(a, b, c, d) SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c, d)
+#define SPECVERIFY_ISA \
+  SPECVERIFY_ISA_JOIN(SPECVERIFY_ISA_LEVEL, SPECVERIFY_ISA_SIMD, SPECVERIFY_ISA_MATH, SPECVERIFY_ISA_MEMORY)
 
 // Around types that objects of different flags exchange.
 #define SPECVERIFY_TYPES_BEGIN \

@@ -42,7 +42,7 @@ case $kind in
   names)
     # Every set of flags that changes the generated instructions or the arithmetic has a namespace of its own.
     sets=("-march=x86-64 -DSPECVERIFY_WITH_XSIMD=1" -msse3 -mssse3 -msse4.1 -msse4.2 -mavx "-mavx -mfma" -mavx2 "-mavx2 -mfma" -mavx512f "-mavx512f -mavx512dq" "-mavx512f -mavx512bw"
-      -march=skylake-avx512 -march=icelake-server -ffinite-math-only -ffast-math -DSPECVERIFY_WITH_XSIMD=0
+      -march=skylake-avx512 -march=icelake-server -ffinite-math-only -ffast-math -DSPECVERIFY_ALLOCATOR=own -DSPECVERIFY_WITH_XSIMD=0
       "-DSPECVERIFY_WITH_XSIMD=0 -DSPECVERIFY_WITH_VECTORS=0")
     for flags in "${sets[@]}"; do
       # shellcheck disable=SC2086

@@ -14,6 +14,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+//! Memory that a block or a session owns; it is taken when they are made and never later.
+template <class Element>
+using owned_memory = std::vector<Element, SPECVERIFY_ALLOCATOR<Element>>;
+
 struct draft_block_options {
   std::uint32_t max_draft_length = 8;  //!< drafts in a block, >= 1
   std::uint64_t max_entries = 1024;    //!< listed ids over all laws of the block
@@ -80,9 +84,9 @@ class basic_draft_block {
         max_draft_length_(options.max_draft_length) {
     drafts_.reserve(options.max_draft_length);
   }
-  std::vector<token_id> ids_;
-  std::vector<std::uint32_t> counts_;
-  std::vector<Draft> drafts_;
+  owned_memory<token_id> ids_;
+  owned_memory<std::uint32_t> counts_;
+  owned_memory<Draft> drafts_;
   std::size_t used_ = 0;
   std::uint32_t max_draft_length_ = 0;
 };

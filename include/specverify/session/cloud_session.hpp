@@ -7,6 +7,7 @@
 #define SPECVERIFY_SESSION_CLOUD_SESSION_HPP
 
 #include <specverify/core/execution.hpp>
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
@@ -14,7 +15,6 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 
@@ -130,7 +130,7 @@ class cloud_session : private detail::cloud_protocol {
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
-  std::vector<std::byte> verify_space_;
+  owned_memory<std::byte> verify_space_;
 };
 
 SPECVERIFY_NAMESPACE_END

@@ -7,6 +7,7 @@
 #define SPECVERIFY_SESSION_EDGE_SESSION_HPP
 
 #include <specverify/core/execution.hpp>
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/policy/concepts.hpp>
 #include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
@@ -16,7 +17,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <vector>
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -212,10 +212,10 @@ class basic_edge_session : private detail::edge_protocol {
   Window window_;
   Skip skip_;
   detail::drafter<Sparsifier> drafter_;
-  std::vector<state_type> states_;  // before each draft of the window, and after the last
+  owned_memory<state_type> states_;  // before each draft of the window, and after the last
   state_type ahead_state_{};
-  std::vector<float> probabilities_;  // that the row gave each draft, where the window asks
-  std::vector<std::byte> skip_space_;
+  owned_memory<float> probabilities_;  // that the row gave each draft, where the window asks
+  owned_memory<std::byte> skip_space_;
   bool beyond_known_ = false;  // states_[L + 1] counts a law that was made and not drawn from
 };
 

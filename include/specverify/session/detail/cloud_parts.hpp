@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -120,9 +119,9 @@ class received_drafts {
 
  private:
   received_draft_block with_laws_;
-  std::vector<claimed_draft> alone_;
-  std::vector<token_id> skipped_;
-  std::vector<std::byte> decode_space_;
+  owned_memory<claimed_draft> alone_;
+  owned_memory<token_id> skipped_;
+  owned_memory<std::byte> decode_space_;
   std::uint32_t size_ = 0;
   std::uint32_t skipped_count_ = 0;
 };
@@ -176,12 +175,12 @@ class round_scoring {
   }
 
  private:
-  std::vector<token_id> best_;  // argmax of each row
-  std::vector<std::uint64_t> mismatches_;
-  std::vector<std::uint64_t> near_ties_;
-  std::vector<std::uint64_t> asked_;  // of the mismatches, those whose scores or vectors are wanted now
-  std::vector<double> scores_;
-  std::vector<std::byte> hidden_;
+  owned_memory<token_id> best_;  // argmax of each row
+  owned_memory<std::uint64_t> mismatches_;
+  owned_memory<std::uint64_t> near_ties_;
+  owned_memory<std::uint64_t> asked_;  // of the mismatches, those whose scores or vectors are wanted now
+  owned_memory<double> scores_;
+  owned_memory<std::byte> hidden_;
   std::uint32_t scored_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_DRAFT_RECORD_HPP
 
 #include <specverify/codec/message.hpp>
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/statistics.hpp>
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -136,7 +136,7 @@ class draft_record {
   }
 
   wire_format format_;
-  std::vector<std::byte> bytes_;
+  owned_memory<std::byte> bytes_;
   kept_draft kept_{};
   std::size_t used_ = 0;
   std::size_t state_bytes_;

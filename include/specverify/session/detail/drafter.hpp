@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/policy/budgeted.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/row/argmax.hpp>
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -173,8 +173,8 @@ class drafter {
   wire_format format_;
   Sparsifier sparsifier_;
   drafter_wishes wishes_;
-  std::vector<std::byte> reading_space_;
-  std::vector<std::byte> scratch_;
+  owned_memory<std::byte> reading_space_;
+  owned_memory<std::byte> scratch_;
   support kept_{};
   law drafted_{};
   std::uint32_t entries_ = 0;    // tokens that a law may list

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -71,7 +70,7 @@ class edge_drafts {
       : with_laws_(std::move(with_laws)), tokens_(drafts) {}
 
   basic_draft_block<claim> with_laws_;
-  std::vector<claimed_draft> tokens_;
+  owned_memory<claimed_draft> tokens_;
   std::uint64_t charged_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t planned_ = 0;
@@ -131,10 +130,10 @@ class hidden_store {
 
  private:
   std::size_t each_;
-  std::vector<std::byte> vectors_;
-  std::vector<std::byte> payload_;
-  std::vector<std::uint64_t> asked_;
-  std::vector<std::uint64_t> supplied_;
+  owned_memory<std::byte> vectors_;
+  owned_memory<std::byte> payload_;
+  owned_memory<std::uint64_t> asked_;
+  owned_memory<std::uint64_t> supplied_;
   bool fresh_ = false;
 };
 
@@ -170,7 +169,7 @@ class committed_state {
   }
 
  private:
-  std::vector<std::byte> snapshot_;
+  owned_memory<std::byte> snapshot_;
 };
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
 #include <specverify/core/random.hpp>
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/contexts.hpp>
 #include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
@@ -15,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -77,7 +77,7 @@ class journal_buffer {
 
  private:
   static constexpr std::size_t compaction_slack = 16384;
-  std::vector<std::byte> bytes_;
+  owned_memory<std::byte> bytes_;
   std::size_t used_ = 0;
   std::size_t file_ = 0;  // bytes that the host has
   std::uint32_t length_ = 0;
@@ -233,10 +233,10 @@ class endpoint {
   status refusal_{};  // of the session: as the cloud sent it, as the edge received it
   text_place place_{};
   philox source_{};
-  std::vector<token_id> text_;  // committed tokens, then drafted ones
-  std::vector<token_id> stop_tokens_;
-  std::vector<token_id> received_;
-  std::vector<std::byte> message_;
+  owned_memory<token_id> text_;  // committed tokens, then drafted ones
+  owned_memory<token_id> stop_tokens_;
+  owned_memory<token_id> received_;
+  owned_memory<std::byte> message_;
   journal_buffer journal_;
   std::uint32_t cached_ = 0;  // positions in the engine's cache
   std::uint8_t next_number_ = 0;

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What each system of the papers would make of recorded rows: how often its drafts stand, and what they cost.
+//!
+//! Symbols: p, q = the rows under the temperature, q^ = the law that a system drafts from and sends.
+#ifndef SPECVERIFY_APPS_ROWS_REPORT_HPP
+#define SPECVERIFY_APPS_ROWS_REPORT_HPP
+
+#include <specverify/codec/bit_cost.hpp>
+#include <specverify/codec/message.hpp>
+#include <specverify/quantize/draft_law.hpp>
+#include <specverify/session/presets.hpp>
+
+#include "rows_reader.hpp"
+
+#include <functional>
+#include <numeric>
+
+namespace recorded {
+
+//! One system with one setting, over all rows of a file: means.
+struct measured {
+  std::string system, setting;
+  bool preset = false;    //!< the setting is the papers' own
+  double overlap = 0;     //!< sum of min(p, q), that is 1 - TV
+  double acceptance = 0;  //!< sum of min(p, q^): how often a draft stands
+  double paper_bits = 0;  //!< of a drafted token, as its paper counts them
+  double ideal_bits = 0;  //!< of a drafted token: the logarithm of how many laws and tokens its code tells apart
+  double coded_bits = 0;  //!< of a drafted token: real messages, headers included
+};
+
+template <class Value>
+Value demand(specverify::result<Value> made, const char* what) {
+  if (!made) throw std::runtime_error(std::string(what) + ": " + specverify::message(made.error().code));
+  return *std::move(made);
+}
+
+//! Row i of both models, read under one temperature.
+class row_pair {
+ public:
+  row_pair(const rows_file& file, double temperature)
+      : file_(file), transform_{.temperature = temperature}, p_(file.vocab_size()), q_(file.vocab_size()) {
+    memory_.resize(specverify::digest_workspace_size(file.vocab_size(), transform_, {.exact_normaliser = true}) + 64);
+  }
+
+  void load(std::size_t i) {
+    file_.logits(side::target, i, p_);
+    file_.logits(side::drafter, i, q_);
+  }
+  [[nodiscard]] const specverify::row_transform& transform() const { return transform_; }
+  [[nodiscard]] specverify::row_view<float> drafter() const {
+    return specverify::logits_row(std::span<const float>(q_));
+  }
+  //! The target's row, until the next call.
+  [[nodiscard]] auto target() {
+    specverify::workspace scratch{std::span<std::byte>(memory_)};
+    const auto row = specverify::logits_row(std::span<const float>(p_));
+    return demand(specverify::read_row(specverify::exec::simd, row, transform_, {.exact_normaliser = true}, scratch),
+                  "a target's row");
+  }
+  //! Sum of min(p, q).
+  [[nodiscard]] double overlap() const {
+    const auto largest = [](std::span<const float> row) { return *std::max_element(row.begin(), row.end()); };
+    const double top_p = largest(p_), top_q = largest(q_);
+    double z_p = 0, z_q = 0, sum = 0;
+    for (std::size_t v = 0; v < p_.size(); ++v) {
+      z_p += std::exp((p_[v] - top_p) / transform_.temperature);
+      z_q += std::exp((q_[v] - top_q) / transform_.temperature);
+    }
+    for (std::size_t v = 0; v < p_.size(); ++v)
+      sum += std::min(std::exp((p_[v] - top_p) / transform_.temperature) / z_p,
+                      std::exp((q_[v] - top_q) / transform_.temperature) / z_q);
+    return sum;
+  }
+  [[nodiscard]] specverify::token_id likeliest(side which) const {
+    const auto& row = which == side::target ? p_ : q_;
+    return static_cast<specverify::token_id>(std::max_element(row.begin(), row.end()) - row.begin());
+  }
+
+ private:
+  const rows_file& file_;
+  specverify::row_transform transform_;
+  std::vector<float> p_, q_;
+  std::vector<std::byte> memory_;
+};
+
+//! What our code tells apart: a law in this format, and its token.
+[[nodiscard]] inline double ideal_bits(const specverify::law& drafted, const specverify::wire_format& format) {
+  using specverify::log2_binomial;
+  const auto l = format.resolution, V = format.vocab_size;
+  const double any_token = std::log2(static_cast<double>(V));
+  switch (format.format) {
+    case specverify::law_format::dense_lattice:
+      return log2_binomial(std::uint64_t{l} + V - 1, l) + any_token;
+    case specverify::law_format::fp16_row:
+      return static_cast<double>(specverify::full_law_bits(V, 16)) + any_token;
+    default: {
+      const std::uint32_t most = std::min(std::min(l, V), format.support_size == 0 ? V : format.support_size);
+      return std::log2(static_cast<double>(most)) + log2_binomial(V, drafted.size) +
+             log2_binomial(l - 1, drafted.size - 1) + std::log2(static_cast<double>(drafted.size));
+    }
+  }
+}
+
+//! Puts drafts into messages of L and counts the bytes.
+class message_counter {
+ public:
+  explicit message_counter(const specverify::wire_format& format)
+      : format_(format),
+        block_(demand(specverify::draft_block::make(
+                          {format.max_draft_length, specverify::max_draft_entries(format, format.max_draft_length)}),
+                      "the drafts of a message")),
+        bytes_(specverify::max_draft_bytes(format, format.max_draft_length)) {}
+
+  void add(const specverify::draft& drafted) {
+    if (const specverify::status why = block_.push(drafted); !why.ok()) throw std::runtime_error(message(why.code));
+    if (block_.size() == format_.max_draft_length) send();
+  }
+  //! Bytes of all messages.
+  [[nodiscard]] std::uint64_t total() {
+    if (block_.size() > 0) send();
+    return total_;
+  }
+
+ private:
+  void send() {
+    const specverify::wire_context context{.session_id = 1, .round = ++messages_};
+    total_ += demand(specverify::encode_draft(context, format_, block_.drafts(), bytes_), "a message").size();
+    block_.truncate(0);
+  }
+
+  specverify::wire_format format_;
+  specverify::draft_block block_;
+  std::vector<std::byte> bytes_;
+  std::uint32_t messages_ = 0;
+  std::uint64_t total_ = 0;
+};
+
+//! A system whose drafts carry laws. `paper_bits` takes the size of a support.
+template <class Preset>
+[[nodiscard]] measured measure(const rows_file& file, double temperature, const Preset& system,
+                               const std::function<double(std::uint32_t)>& paper_bits) {
+  using namespace specverify;
+  const std::uint32_t V = file.vocab_size();
+  const wire_format format = system.format_for(V);
+  const auto sparsifier = system.sparsifier.value_or(typename decltype(system.sparsifier)::value_type{});
+  const draft_law_options options{format.format, format.resolution};
+  row_pair rows(file, temperature);
+  message_counter messages(format);
+  auto state = sparsifier.initial_state();
+  const auto widest = widest_state(sparsifier);
+  std::vector<std::byte> memory(
+      digest_workspace_size(V, rows.transform(), draft_law_request(V, sparsifier, widest, options)) +
+      draft_law_workspace_size(V, sparsifier, widest, options) + 64);
+  measured sum;
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    rows.load(i);
+    workspace scratch{std::span<std::byte>(memory)};
+    const auto row = demand(read_row(exec::simd, rows.drafter(), rows.transform(),
+                                     draft_law_request(V, sparsifier, state, options), scratch),
+                            "a drafter's row");
+    const draft_law made = demand(make_draft_law(row, sparsifier, state, options, scratch), "a law");
+    sum.acceptance += demand(rows.target().acceptance_probability(made.drafted), "a target's row");
+    sum.paper_bits += paper_bits(made.kept.size());
+    sum.ideal_bits += ideal_bits(made.drafted, format);
+    messages.add(draw(made.drafted, uniforms{philox{}, static_cast<std::uint32_t>(i), 0}.at(purpose::draft_draw)));
+    if (has_support(format.format)) state = sparsifier.advance(state, made.kept);
+  }
+  sum.coded_bits = 8 * static_cast<double>(messages.total());
+  return sum;
+}
+
+//! Drafts without laws: the drafter's most probable tokens. `greedy`: they stand where they are the target's, too;
+//! else each stands with probability p.
+[[nodiscard]] inline measured measure_ids(const rows_file& file, double temperature, bool greedy) {
+  using namespace specverify;
+  const wire_format format = specverify::greedy().format_for(file.vocab_size());
+  row_pair rows(file, temperature);
+  std::vector<std::byte> bytes(max_draft_bytes(format, format.max_draft_length));
+  std::vector<claimed_draft> window;
+  measured sum;
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    rows.load(i);
+    const token_id token = rows.likeliest(side::drafter);
+    const double agrees = token == rows.likeliest(side::target) ? 1 : 0;
+    sum.acceptance += greedy ? agrees : std::exp(demand(rows.target().log_probability(token), "a target's row"));
+    window.push_back({token, 0, 0});
+    if (window.size() < format.max_draft_length && i + 1 < file.size()) continue;
+    const auto message = encode_claims({}, format, std::span<const claimed_draft>(window), bytes);
+    sum.coded_bits += 8 * static_cast<double>(demand(message, "a message").size());
+    window.clear();
+  }
+  const auto n = static_cast<double>(file.size());
+  sum.paper_bits = n * token_bits(file.vocab_size());
+  sum.ideal_bits = n * std::log2(static_cast<double>(file.vocab_size()));
+  return sum;
+}
+
+//! Sums over rows become means, and get a name.
+[[nodiscard]] inline measured named(measured sum, std::size_t rows, std::string system, std::string setting) {
+  const auto n = static_cast<double>(rows);
+  for (double measured::*mean :
+       {&measured::acceptance, &measured::paper_bits, &measured::ideal_bits, &measured::coded_bits})
+    sum.*mean /= n;
+  sum.system = std::move(system);
+  sum.setting = std::move(setting);
+  return sum;
+}
+
+//! Mean of the sum of min(p, q).
+[[nodiscard]] inline double mean_overlap(const rows_file& file, double temperature) {
+  row_pair rows(file, temperature);
+  double sum = 0;
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    rows.load(i);
+    sum += rows.overlap();
+  }
+  return sum / static_cast<double>(file.size());
+}
+
+//! K and l that grow together.
+struct sparse_setting {
+  std::uint32_t support_size, resolution;
+};
+
+inline constexpr std::uint32_t qs_resolutions[] = {30, 60, 120, 240, 480};
+inline constexpr sparse_setting k_sqs_settings_of_rows[] = {{4, 10}, {8, 30}, {16, 100}, {32, 240}, {64, 480}};
+inline constexpr std::uint32_t c_sqs_resolutions[] = {10, 30, 100, 240, 480};
+inline constexpr std::uint32_t c_sqs_cap = 256;
+
+//! Every system with every setting.
+[[nodiscard]] inline std::vector<measured> measure_all(const rows_file& file, double temperature) {
+  using namespace specverify;
+  const std::uint32_t V = file.vocab_size();
+  const double overlap = mean_overlap(file, temperature);
+  std::vector<measured> all;
+  const auto add = [&](measured sum, const char* system, const std::string& setting, bool preset) {
+    all.push_back(named(std::move(sum), file.size(), system, setting));
+    all.back().overlap = overlap;
+    all.back().preset = preset;
+  };
+  const auto law_of = [&](const auto& system, auto paper_bits) {
+    return measure(file, temperature, system, [&](std::uint32_t K) { return static_cast<double>(paper_bits(K)); });
+  };
+  const auto equals = [](std::uint32_t l) { return "l=" + std::to_string(l); };
+  add(law_of(hlm(), [&](std::uint32_t) { return full_law_bits(V, 16); }), "HLM", "fp16", true);
+  for (const std::uint32_t l : qs_resolutions)
+    add(law_of(qs({.resolution = l}), [&](std::uint32_t) { return dense_token_bits(V, l); }), "QS", equals(l),
+        l == qs_settings{}.resolution);
+  for (const sparse_setting& set : k_sqs_settings_of_rows) {
+    const std::uint32_t K = std::min(set.support_size, V), l = set.resolution;
+    add(law_of(k_sqs({.support_size = K, .resolution = l}), [&](std::uint32_t) { return top_k_law_bits(V, K, l); }),
+        "K-SQS", "K=" + std::to_string(K) + " " + equals(l), K == k_sqs_settings{}.support_size);
+  }
+  const std::uint32_t cap = std::min(c_sqs_cap, V);
+  for (const std::uint32_t l : c_sqs_resolutions)
+    add(law_of(c_sqs({.max_support_size = cap, .resolution = l}),
+               [&](std::uint32_t K) { return threshold_law_bits(V, K, l); }),
+        "C-SQS", "cap=" + std::to_string(cap) + " " + equals(l), l == c_sqs_settings{}.resolution);
+  add(measure_ids(file, temperature, false), "ids only", "argmax of q", true);
+  add(measure_ids(file, temperature, true), "greedy", "T=0", true);
+  all.back().overlap = all.back().acceptance;  // laws at T = 0 are equal, or have nothing in common
+  return all;
+}
+
+}  // namespace recorded
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each system makes of recorded rows: a table, CSV, and a plot of acceptance against bits. Exit code: 0, or 2 for
+// wrong usage or files.
+#include "report_files.hpp"
+
+#include <CLI/CLI.hpp>
+
+int main(int argc, char** argv) try {
+  std::vector<std::string> files;
+  std::string folder;
+  double temperature = 1;
+  CLI::App app{"Reports what each system of the papers would make of recorded rows (docs/rows.md)."};
+  app.add_option("FILE", files, "files of rows-1")->required();
+  app.add_option("--temperature", temperature, "of both models")->capture_default_str()->check(CLI::Range(1e-3, 1e3));
+  app.add_option("--out", folder, "folder of rows.csv and rows.svg; none: the table alone");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::vector<recorded::file_report> all;
+  for (const std::string& file : files) {
+    try {
+      all.push_back(recorded::report_of(file, temperature));
+    } catch (const std::exception& error) {
+      return std::fprintf(stderr, "row_report: %s: %s\n", file.c_str(), error.what()), 2;
+    }
+    recorded::print_table(all.back(), stdout);
+  }
+  std::printf("* the papers' own setting. Bits are those of a drafted token; coded ones are real messages.\n");
+  if (folder.empty()) return 0;
+  const bool drawn = recorded::write_files(all, folder);
+  std::printf("%s/rows.csv%s\n", folder.c_str(), drawn ? (" and " + folder + "/rows.svg").c_str() : "; no plot");
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "row_report: %s\n", error.what());
+  return 2;
+}

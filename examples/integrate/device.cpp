@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small model's side: writes one text. usage: device SOCKET SESSION_ID
+#include <cstdlib>
+#include <iostream>
+
+#include "engine_model.hpp"
+#include "socket_link.hpp"
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  const int file = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  const sockaddr_un address = socket_link::address(arguments[1]);
+  while (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) ::usleep(10000);
+  socket_link link(file);
+  engine small(0.7);
+  engine_model model{small};
+  const sv::edge_options options{.session_id = std::strtoull(arguments[2], nullptr, 10),  // another one for each text
+                                 .secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"),
+                                 .vocab_size = engine::vocab_size,
+                                 .token_budget = 60,
+                                 .max_text_length = engine::context - 8};
+  auto session = sv::make(options, sv::k_sqs({.support_size = 16, .max_draft_length = 4}));
+  std::array<char, 200> words;
+  if (!session) return std::cout << *sv::to_string(session.error(), words) << '\n', 1;
+  const auto show = [](const sv::session_output& out) {
+    for (const sv::token_id token : out.tokens) std::cout << ' ' << token;
+  };
+  const auto text = sv::generate(*session, std::array<sv::token_id, 2>{1, 2}, model, link, sv::on_committed(show));
+  const sv::session_statistics& seen = session->statistics();
+  std::cout << "\ndevice: " << *sv::to_string(text.error(), words) << ", " << seen.rounds << " rounds, "
+            << seen.bytes_up << " bytes up\n";
+  return text ? 0 : 1;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both headers of the C interface share: status, rows, systems by name, options. Include specverify_c.h for
+// sessions and specverify_c_core.h for rounds without one.
+#ifndef SPECVERIFY_C_BASE_H
+#define SPECVERIFY_C_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(SPECVERIFY_C_EXPORTS)
+#define SPECVERIFY_API __attribute__((visibility("default")))
+#else
+#define SPECVERIFY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- Status
+
+typedef struct specverify_status {
+  uint16_t code;   // specverify_errc_*; 0: ok
+  uint16_t part;   // who found it
+  uint32_t where;  // index of what is wrong, as the error says
+} specverify_status;
+
+enum specverify_errc {
+#define SPECVERIFY_ERRC(name, number, message) specverify_errc_##name = number,
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+  specverify_errc_reserved = 0xffff
+};
+
+// A status in words, ended by a zero. 192 bytes hold every one. Errors: output_too_small (`where` = bytes needed).
+SPECVERIFY_API specverify_status specverify_message(specverify_status why, char* out, size_t size);
+// major * 10000 + minor * 100 + patch of the library that runs.
+SPECVERIFY_API uint32_t specverify_version(void);
+// The vectors that it runs on here: "baseline", "AVX2", "AVX-512", "AVX-512 IFMA".
+SPECVERIFY_API const char* specverify_vectors(void);
+
+// What a callback returns.
+static inline specverify_status specverify_ok(void) {
+  const specverify_status made = {0, 0, 0};
+  return made;
+}
+static inline specverify_status specverify_failure(uint16_t code, uint32_t where) {
+  const specverify_status made = {code, 13, where};  // found by the host
+  return made;
+}
+
+// ---- Rows and what makes them final
+
+enum specverify_scalar { SPECVERIFY_FLOAT = 0, SPECVERIFY_FLOAT16 = 1, SPECVERIFY_BFLOAT16 = 2 };
+
+// One row of a model: entry v stands at `data` + v * stride. Made by specverify_logits, or by hand.
+typedef struct specverify_row {
+  const void* data;
+  uint32_t size;        // entries that are stored
+  uint32_t valid_size;  // of them, tokens; engines pad
+  uint32_t stride;
+  uint8_t scalar;
+  uint8_t probabilities;  // 0: logits; 1: a final law
+} specverify_row;
+
+static inline specverify_row specverify_logits(const float* values, uint32_t size) {
+  const specverify_row made = {values, size, size, 1, SPECVERIFY_FLOAT, 0};
+  return made;
+}
+
+// In this order: bias, mask, temperature, truncation.
+typedef struct specverify_transform {
+  size_t struct_size;
+  double temperature;          // >= 0; below 1e-6: the argmax
+  double top_p;                // (0, 1]; 1: off
+  double min_p;                // [0, 1]; 0: off
+  uint32_t top_k;              // 0: off
+  uint32_t truncation_order;   // 0: joint; 1: top-k, then top-p; 2: top-p, then top-k
+  const int32_t* bias_ids;     // strictly ascending
+  const float* bias_values;    // added to their logits
+  size_t bias_count;
+  const uint64_t* mask_words;  // bit v of word v / 64 set: v is allowed; none: all are
+  size_t mask_word_count;
+} specverify_transform;
+
+static inline specverify_transform specverify_transform_defaults(void) {
+  specverify_transform made;
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  made.temperature = 1;
+  made.top_p = 1;
+  made.truncation_order = 1;
+  return made;
+}
+
+// ---- Systems, options, memory
+
+// A system of the papers by its name: "qs", "k-sqs", "c-sqs", "hlm", "u-hlm", "rand-hlm", "ui", "cu-hlm",
+// "cu-hlm-online", "compressed-hlm", "greedy", "wisv". A number left at 0 is the system's default. A field that it
+// has no use for is invalid_argument with the field's offset as `where`; so is an unknown name.
+typedef struct specverify_system {
+  size_t struct_size;
+  const char* name;
+  uint32_t support_size;      // K of k-sqs, cu-hlm*; at most, of c-sqs (must be given there) and compressed-hlm
+  uint32_t resolution;        // l of qs, k-sqs, c-sqs, cu-hlm*, compressed-hlm
+  uint32_t max_draft_length;  // L of qs, k-sqs, c-sqs, hlm, greedy, wisv
+  uint32_t hidden_size;       // wisv, must be given: numbers of the drafter's hidden state
+  uint32_t samples;           // u-hlm, ui, cu-hlm*: draws of the uncertainty
+  uint8_t hidden_with_draft;  // wisv, 1: states travel with every draft; 0: on request
+  uint8_t paper_code;         // k-sqs, 1: counts of zero travel too
+  uint8_t no_bonus;           // hlm, 1: a draft that stands whole is not followed by the cloud's own token
+  double threshold;           // u-hlm, ui, cu-hlm*: uncertainty above it is sent
+  double send_probability;    // rand-hlm
+  double distortion;          // compressed-hlm: epsilon; cu-hlm-online: theta
+  double target;              // c-sqs: alpha, the dropped mass aimed at
+  double step;                // c-sqs: eta
+  double first_threshold;     // c-sqs: beta_1
+} specverify_system;
+
+static inline specverify_system specverify_system_named(const char* name) {
+  specverify_system made;
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  made.name = name;
+  return made;
+}
+
+// Where a session's memory comes from. `allocate` returns null where there is none. No hook fails otherwise, and both
+// may be called by `..._create` and `..._destroy` alone.
+typedef struct specverify_allocator {
+  size_t struct_size;
+  void* self;
+  void* (*allocate)(void* self, size_t size, size_t alignment);
+  void (*deallocate)(void* self, void* memory, size_t size, size_t alignment);
+} specverify_allocator;
+
+typedef struct specverify_edge_options {
+  size_t struct_size;
+  uint64_t session_id;          // unique for the device's secret
+  uint8_t secret[16];           // of this device; must be set; never travels
+  uint32_t vocab_size;          // must be set; the cloud's is the same
+  uint32_t token_budget;        // tokens to generate; 0: until max_text_length
+  uint32_t max_text_length;     // prompt and text
+  uint32_t pad_to;              // messages are padded to a multiple of so many bytes
+  uint64_t fingerprint_high;    // of the vocabulary, as the cloud's
+  uint64_t fingerprint_low;
+  double threshold;             // wisv: told to the cloud
+  const specverify_transform* transform;  // none: the default one
+  const int32_t* stop_tokens;
+  size_t stop_count;
+  uint64_t retry_timeout;       // microseconds until a question is asked again; 0: never
+  uint32_t retry_limit;
+  uint32_t text_chunk;
+  uint32_t on_link_loss;        // 0: wait; 1: stop; 2: go on alone
+  uint32_t loss_after;
+  uint32_t max_ahead;
+  uint32_t journal_drafts;      // 0: automatic; 1: always; 2: never
+  uint32_t mode;                // 0: draft and verify; 1: the cloud writes alone
+} specverify_edge_options;
+
+static inline specverify_edge_options specverify_edge_defaults(void) {
+  specverify_edge_options made;
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  made.session_id = 1;
+  made.max_text_length = 4096;
+  made.pad_to = 1;
+  made.threshold = 0.5;
+  made.retry_limit = 64;
+  made.text_chunk = 256;
+  made.max_ahead = 64;
+  return made;
+}
+
+typedef struct specverify_cloud_options {
+  size_t struct_size;
+  uint64_t salt;                // another one for each session, not 0, from the system's random source; never travels
+  uint8_t secret[16];           // of this cloud; must be set; never travels
+  uint32_t vocab_size;          // must be set; each edge's is the same
+  uint32_t max_text_length;     // prompt and text
+  uint64_t fingerprint_high;
+  uint64_t fingerprint_low;
+  const specverify_transform* transform;  // sizes the workspace; none: the default one
+  const int32_t* stop_tokens;
+  size_t stop_count;
+  uint32_t required;            // refuses weaker drafts; 0: lossy; 1: honest drafter; 2: unconditional
+  uint32_t trial_cap;
+  uint32_t text_chunk;
+  uint32_t lazy;                // wisv: 1: asks for one mismatch at a time
+  // Limits on what an edge may ask for. 0: those of the systems that the cloud serves.
+  uint32_t max_draft_length;
+  uint32_t max_law_entries;
+  uint32_t max_skipped;
+  uint32_t max_hidden_bytes;
+  uint32_t max_message_bytes;
+} specverify_cloud_options;
+
+static inline specverify_cloud_options specverify_cloud_defaults(void) {
+  specverify_cloud_options made;
+  memset(&made, 0, sizeof made);
+  made.struct_size = sizeof made;
+  made.max_text_length = 4096;
+  made.trial_cap = 32;
+  made.text_chunk = 256;
+  return made;
+}
+
+// 32 hex digits. Errors: secret_missing (another text; the secret is then zeros, which no session takes).
+SPECVERIFY_API specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

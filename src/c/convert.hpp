@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the structs of the C headers and those of the library.
+#ifndef SPECVERIFY_SRC_C_CONVERT_HPP
+#define SPECVERIFY_SRC_C_CONVERT_HPP
+
+#include "memory.hpp"
+#include "sessions.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace specverify_c {
+
+[[nodiscard]] constexpr specverify_status to_c(sv::status why) noexcept {
+  return {static_cast<std::uint16_t>(why.code), static_cast<std::uint16_t>(why.reporter), why.where};
+}
+[[nodiscard]] constexpr sv::status from_c(specverify_status why) noexcept {
+  return {static_cast<sv::errc>(why.code), static_cast<sv::part>(why.part), why.where};
+}
+[[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
+  return {code, sv::part::host, static_cast<std::uint32_t>(where)};
+}
+
+// A struct of a caller that may be older or newer than this library: what it lacks stays as in `usual`.
+template <class Struct>
+[[nodiscard]] sv::result<Struct> taken(const Struct* given, const Struct& usual) noexcept {
+  if (given == nullptr) return refused(sv::errc::null_span);
+  std::size_t size = 0;
+  std::memcpy(&size, given, sizeof size);
+  if (size < sizeof size) return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t i = sizeof(Struct); i < size; ++i) {
+    if (bytes[i] != 0) return refused(sv::errc::unknown_option, i);
+  }
+  Struct made = usual;
+  std::memcpy(&made, given, std::min(size, sizeof(Struct)));
+  made.struct_size = sizeof(Struct);
+  return made;
+}
+// Writes as much as the caller's struct holds; its size stays.
+template <class Struct>
+[[nodiscard]] sv::status give(Struct made, Struct* out) noexcept {
+  if (out == nullptr) return refused(sv::errc::null_span);
+  std::size_t size = 0;
+  std::memcpy(&size, out, sizeof size);
+  if (size < sizeof size) return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
+  made.struct_size = size;
+  std::memcpy(out, &made, std::min(size, sizeof(Struct)));
+  return {};
+}
+
+template <class Element>
+[[nodiscard]] std::span<const Element> span_of(const Element* data, std::size_t size) noexcept {
+  return {data, data == nullptr ? 0 : size};
+}
+[[nodiscard]] inline std::span<const std::byte> bytes_of(const void* data, std::size_t size) noexcept {
+  return span_of(static_cast<const std::byte*>(data), size);
+}
+
+[[nodiscard]] inline specverify_transform to_c(const sv::row_transform& from) noexcept {
+  specverify_transform made = specverify_transform_defaults();
+  made.temperature = from.temperature;
+  made.top_p = from.truncation.top_p;
+  made.min_p = from.truncation.min_p;
+  made.top_k = from.truncation.top_k;
+  made.truncation_order = static_cast<std::uint32_t>(from.truncation.order);
+  made.bias_ids = from.bias_ids.data();
+  made.bias_values = from.bias_values.data();
+  made.bias_count = from.bias_ids.size();
+  made.mask_words = from.mask_words.data();
+  made.mask_word_count = from.mask_words.size();
+  return made;
+}
+// Null is the default one. Errors: invalid_argument (the order), null_span.
+[[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
+  if (given == nullptr) return sv::row_transform{};
+  const auto set = taken(given, specverify_transform_defaults());
+  if (!set) return set.error();
+  if (set->truncation_order > 2)
+    return refused(sv::errc::invalid_argument, offsetof(specverify_transform, truncation_order));
+  if (set->bias_count > 0 && (set->bias_ids == nullptr || set->bias_values == nullptr))
+    return refused(sv::errc::null_span, offsetof(specverify_transform, bias_ids));
+  sv::row_transform made;
+  made.temperature = set->temperature;
+  made.truncation = {set->top_k, set->top_p, set->min_p, static_cast<sv::truncation_order>(set->truncation_order)};
+  made.bias_ids = span_of(set->bias_ids, set->bias_count);
+  made.bias_values = span_of(set->bias_values, set->bias_count);
+  made.mask_words = span_of(set->mask_words, set->mask_word_count);
+  return made;
+}
+
+[[nodiscard]] inline specverify_output to_c(const sv::session_output& out) noexcept {
+  specverify_output made{};
+  made.struct_size = sizeof made;
+  made.action = static_cast<std::uint8_t>(out.action);
+  made.source = static_cast<std::uint8_t>(out.source);
+  made.stop = static_cast<std::uint8_t>(out.stop);
+  made.authority = static_cast<std::uint8_t>(out.authority);
+  made.replaces = out.replaces ? 1 : 0;
+  made.position = out.position;
+  made.rows = out.rows;
+  made.accepted = out.accepted;
+  made.bytes = out.bytes.data();
+  made.bytes_size = out.bytes.size();
+  made.tokens = out.tokens.data();
+  made.token_count = out.tokens.size();
+  made.positions = out.positions.data();
+  made.position_words = out.positions.size();
+  made.reason = to_c(out.reason);
+  return made;
+}
+
+[[nodiscard]] inline specverify_statistics to_c(const sv::session_statistics& s) noexcept {
+  return {sizeof(specverify_statistics),
+          s.rounds,
+          s.drafted,
+          s.evaluated,
+          s.accepted,
+          s.emitted,
+          s.skipped,
+          s.written_ahead,
+          s.residual_tokens,
+          s.bonus_tokens,
+          s.residual_fallbacks,
+          s.near_ties,
+          s.mismatches,
+          s.accepted_mismatches,
+          s.messages_up,
+          s.messages_down,
+          s.bytes_up,
+          s.bytes_down,
+          s.draft_bytes,
+          s.supply_bytes,
+          s.duplicates,
+          s.stale,
+          s.corrupt,
+          s.truncated,
+          s.timeouts,
+          s.retransmissions,
+          s.repeated_answers,
+          s.refusals,
+          s.restarts,
+          s.fed_tokens,
+          s.rollbacks};
+}
+
+// Null is the C++ heap.
+[[nodiscard]] sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept;
+[[nodiscard]] sv::session_secret secret_of(const std::uint8_t (&bytes)[16]) noexcept;
+
+}  // namespace specverify_c
+
+#endif

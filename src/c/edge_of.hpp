@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// An edge of one type behind its handle.
+#ifndef SPECVERIFY_SRC_C_EDGE_OF_HPP
+#define SPECVERIFY_SRC_C_EDGE_OF_HPP
+
+#include "levels.hpp"
+
+namespace specverify_c {
+
+template <class Preset>
+class edge_of final : public specverify_edge {
+ public:
+  edge_of(const sv::edge_options& options, const Preset& system) : session_(sv::make(options, system)) {}
+  [[nodiscard]] sv::status why() const noexcept { return session_.error(); }
+
+  void destroy() noexcept override { unplace(this); }
+  sv::status start(std::span<const sv::token_id> prompt, sv::session_time now) noexcept override {
+    return session_->start(prompt, now);
+  }
+  sv::result<sv::journal_reading> restore(std::span<const std::byte> journal, sv::session_time now) noexcept override {
+    return session_->restore(journal, now);
+  }
+  sv::status recover(std::uint32_t prompt_length, sv::session_time now) noexcept override {
+    return session_->recover(prompt_length, now);
+  }
+  sv::status receive(std::span<const std::byte> message, sv::session_time now) noexcept override {
+    return session_->receive(message, now);
+  }
+  sv::status tick(sv::session_time now) noexcept override { return session_->tick(now); }
+  sv::status reconnect(sv::session_time now) noexcept override { return session_->reconnect(now); }
+  sv::status disconnect(sv::session_time now) noexcept override { return session_->disconnect(now); }
+  sv::status engine_failed(sv::status why) noexcept override { return session_->engine_failed(why); }
+  void record_channel(const sv::channel_report& channel) noexcept override { session_->record_channel(channel); }
+  sv::status take_row(const specverify_row& row, const sv::row_transform& transform, const row_gifts& gifts,
+                      sv::session_time now) noexcept override {
+    if (const sv::status wrong = check_row(row); !wrong.ok()) return wrong;
+    const sv::row_extras extras{gifts.hidden, gifts.attention};
+    switch (row.scalar) {
+      case SPECVERIFY_FLOAT16:
+        return session_->supply_row(sv::exec::simd, view_of<sv::float16_bits>(row), transform, extras, now);
+      case SPECVERIFY_BFLOAT16:
+        return session_->supply_row(sv::exec::simd, view_of<sv::bfloat16_bits>(row), transform, extras, now);
+      default:
+        return session_->supply_row(sv::exec::simd, view_of<float>(row), transform, extras, now);
+    }
+  }
+
+  sv::session_output next() noexcept override { return session_->next(); }
+  bool has_outputs() const noexcept override { return session_->has_outputs(); }
+  bool wants_rows() const noexcept override { return session_->wants_rows(); }
+  std::optional<sv::session_time> deadline() const noexcept override { return session_->deadline(); }
+  sv::edge_state state() const noexcept override { return session_->state(); }
+  std::span<const sv::token_id> text() const noexcept override { return session_->text(); }
+  std::uint32_t prompt_length() const noexcept override { return session_->prompt_length(); }
+  std::uint32_t keep_from() const noexcept override { return session_->keep_from(); }
+  sv::row_transform transform() const noexcept override { return session_->transform(); }
+  const sv::session_statistics& statistics() const noexcept override { return session_->statistics(); }
+  sv::status refusal() const noexcept override { return session_->refusal(); }
+
+ private:
+  decltype(sv::make(std::declval<const sv::edge_options&>(), std::declval<const Preset&>())) session_;
+};
+
+template <class Preset>
+[[nodiscard]] sv::result<specverify_edge*> place_edge(const edge_order& order, const Preset& system) noexcept {
+  const auto made = place<edge_of<Preset>>(order.memory, order.options, system);
+  if (!made) return made.error();
+  return static_cast<specverify_edge*>(*made);
+}
+
+}  // namespace specverify_c
+
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host's callbacks as the model, the link and the observer that drive, generate and serve take.
+#ifndef SPECVERIFY_SRC_C_HOSTS_HPP
+#define SPECVERIFY_SRC_C_HOSTS_HPP
+
+#include "convert.hpp"
+
+#include <specverify/session/host.hpp>
+
+namespace specverify_c {
+
+class c_model {
+ public:
+  explicit c_model(const specverify_model& from) noexcept : from_(from) {}
+
+  sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) const {
+    return from_c(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
+  }
+  any_row row(std::uint32_t index) const { return {from_.row(from_.self, index)}; }
+  sv::status truncate(std::uint32_t position) const {
+    return from_.truncate == nullptr ? refused(sv::errc::unsupported) : from_c(from_.truncate(from_.self, position));
+  }
+  sv::status keep_from(std::uint32_t position) const {
+    return from_.keep_from == nullptr ? sv::status{} : from_c(from_.keep_from(from_.self, position));
+  }
+  sv::row_transform transform(std::uint32_t index, const sv::row_transform& base) const {
+    if (from_.transform == nullptr) return base;
+    specverify_transform changed = to_c(base);
+    from_.transform(from_.self, index, &changed);
+    const auto made = from_c(&changed);
+    sv::row_transform wrong;
+    wrong.temperature = -1;  // no row is read under it
+    return made ? *made : wrong;
+  }
+  std::span<const float> hidden(std::uint32_t index) const {
+    const specverify_extras given = extras(index);
+    return span_of(given.hidden, given.hidden_count);
+  }
+  std::span<const float> attention(std::uint32_t index) const {
+    const specverify_extras given = extras(index);
+    return span_of(given.attention, given.attention_count);
+  }
+  sv::status scores(const sv::session_output& asked, std::span<double> out) const {
+    const specverify_output shown = to_c(asked);
+    return from_.scores == nullptr ? refused(sv::errc::unsupported, asked.position)
+                                   : from_c(from_.scores(from_.self, &shown, out.data()));
+  }
+
+ private:
+  [[nodiscard]] specverify_extras extras(std::uint32_t index) const {
+    specverify_extras given{};
+    if (from_.extras != nullptr) from_.extras(from_.self, index, &given);
+    return given;
+  }
+  specverify_model from_;
+};
+
+struct c_observer {
+  specverify_observer to;
+  sv::status operator()(const sv::session_output& out) const {
+    const specverify_output shown = to_c(out);
+    return to.on_output == nullptr ? sv::status{} : from_c(to.on_output(to.self, &shown));
+  }
+};
+
+class c_link {
+ public:
+  explicit c_link(const specverify_link& from) noexcept : from_(from) {}
+
+  sv::status send(std::span<const std::byte> message) {
+    return lost_ = from_c(from_.send(from_.self, message.data(), message.size()));
+  }
+  sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
+    const void* message = nullptr;
+    std::size_t size = 0;
+    lost_ = from_c(from_.receive(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE), &message, &size));
+    if (!lost_.ok()) return lost_;
+    return bytes_of(message, size);
+  }
+  sv::session_time now() { return from_.now(from_.self); }
+  sv::status reconnect(std::optional<sv::session_time> until) {
+    if (from_.reconnect == nullptr) return lost_.ok() ? refused(sv::errc::link_lost) : lost_;
+    return from_c(from_.reconnect(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE)));
+  }
+
+ private:
+  specverify_link from_;
+  sv::status lost_{};
+};
+
+struct c_clock {
+  sv::session_time time;
+  [[nodiscard]] sv::session_time now() const noexcept { return time; }
+};
+
+[[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
+  const auto set = taken(given, specverify_model{});
+  if (!set) return set.error();
+  if (set->feed == nullptr || set->row == nullptr) return refused(sv::errc::null_span);
+  return c_model(*set);
+}
+// Null hears nothing.
+[[nodiscard]] inline sv::result<c_observer> observer_of(const specverify_observer* given) noexcept {
+  if (given == nullptr) return c_observer{};
+  const auto set = taken(given, specverify_observer{});
+  if (!set) return set.error();
+  return c_observer{*set};
+}
+[[nodiscard]] inline sv::result<c_link> link_of(const specverify_link* given) noexcept {
+  const auto set = taken(given, specverify_link{});
+  if (!set) return set.error();
+  if (set->send == nullptr || set->receive == nullptr || set->now == nullptr) return refused(sv::errc::null_span);
+  return c_link(*set);
+}
+
+// Calls work(model, link, observer) with what the callbacks make.
+template <class Work>
+[[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
+                                          const specverify_observer* observer, Work&& work) noexcept {
+  auto its_model = model_of(model);
+  if (!its_model) return to_c(its_model.error());
+  auto its_link = link_of(link);
+  if (!its_link) return to_c(its_link.error());
+  const auto its_observer = observer_of(observer);
+  if (!its_observer) return to_c(its_observer.error());
+  return to_c(work(*its_model, *its_link, *its_observer));
+}
+template <class Work>
+[[nodiscard]] specverify_status with_engine(const specverify_model* model, const specverify_observer* observer,
+                                            Work&& work) noexcept {
+  auto its_model = model_of(model);
+  if (!its_model) return to_c(its_model.error());
+  const auto its_observer = observer_of(observer);
+  if (!its_observer) return to_c(its_observer.error());
+  return to_c(work(*its_model, *its_observer));
+}
+
+}  // namespace specverify_c
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cloud, and the table of a level.
+#include "core.hpp"
+
+#include <specverify/session/cloud.hpp>
+
+namespace specverify_c {
+namespace {
+
+// Rows of one kind of scalar; `mixed` is where another one came.
+template <class Scalar>
+struct typed_rows {
+  const row_source& source;
+  std::uint8_t scalar;
+  sv::status& wrong;
+
+  [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
+    const specverify_row row = source.row(source.self, index);
+    wrong = check_row(row);
+    if (wrong.ok() && row.scalar != scalar) wrong = {sv::errc::invalid_argument, sv::part::host, index};
+    return wrong.ok() ? view_of<Scalar>(row) : sv::row_view<Scalar>{};
+  }
+  [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept {
+    return source.transform(source.self, index);
+  }
+};
+
+class cloud_of final : public specverify_cloud {
+ public:
+  explicit cloud_of(const sv::cloud_options& options) : session_(sv::cloud_session::make(options)) {}
+  [[nodiscard]] sv::status why() const noexcept { return session_.error(); }
+
+  void destroy() noexcept override { unplace(this); }
+  sv::result<sv::journal_reading> restore(std::span<const std::byte> journal) noexcept override {
+    return session_->restore(journal);
+  }
+  sv::status receive(std::span<const std::byte> message, sv::session_time now) noexcept override {
+    return session_->receive(message, now);
+  }
+  sv::status engine_failed(sv::status why) noexcept override { return session_->engine_failed(why); }
+  sv::status take_rows(const row_source& rows, sv::session_time now) noexcept override {
+    if (!session_->wants_rows()) return {sv::errc::unexpected_message, sv::part::session, 0};
+    switch (rows.row(rows.self, 0).scalar) {
+      case SPECVERIFY_FLOAT16:
+        return take<sv::float16_bits>(rows, SPECVERIFY_FLOAT16, now);
+      case SPECVERIFY_BFLOAT16:
+        return take<sv::bfloat16_bits>(rows, SPECVERIFY_BFLOAT16, now);
+      default:
+        return take<float>(rows, SPECVERIFY_FLOAT, now);
+    }
+  }
+  sv::status supply_scores(std::span<const double> scores, sv::session_time now) noexcept override {
+    return session_->supply_scores(scores, now);
+  }
+
+  sv::session_output next() noexcept override { return session_->next(); }
+  bool has_outputs() const noexcept override { return session_->has_outputs(); }
+  bool wants_rows() const noexcept override { return session_->wants_rows(); }
+  bool wants_scores() const noexcept override { return session_->wants_scores(); }
+  sv::cloud_state state() const noexcept override { return session_->state(); }
+  std::uint64_t session_id() const noexcept override { return session_->session_id(); }
+  std::span<const sv::token_id> text() const noexcept override { return session_->text(); }
+  std::uint32_t prompt_length() const noexcept override { return session_->prompt_length(); }
+  std::uint32_t keep_from() const noexcept override { return session_->keep_from(); }
+  std::uint32_t draft_position() const noexcept override { return session_->draft_position(); }
+  sv::row_transform transform() const noexcept override { return session_->transform(); }
+  sv::channel_report reported_channel() const noexcept override { return session_->reported_channel(); }
+  const sv::session_statistics& statistics() const noexcept override { return session_->statistics(); }
+  sv::status refusal() const noexcept override { return session_->refusal(); }
+
+ private:
+  template <class Scalar>
+  [[nodiscard]] sv::status take(const row_source& rows, std::uint8_t scalar, sv::session_time now) noexcept {
+    sv::status wrong{};
+    const sv::status why = session_->supply_rows(sv::exec::simd, typed_rows<Scalar>{rows, scalar, wrong}, now);
+    return wrong.ok() ? why : wrong;
+  }
+  sv::result<sv::cloud_session> session_;
+};
+
+sv::result<specverify_edge*> make_edge(const edge_order& order) noexcept {
+  switch (order.kind) {
+    case system_kind::c_sqs:
+      return make_conformal_edge(order);
+    case system_kind::u_hlm:
+    case system_kind::cu_hlm:
+      return make_uncertain_edge(order);
+    case system_kind::rand_hlm:
+      return make_random_edge(order);
+    case system_kind::ui:
+      return make_important_edge(order);
+    case system_kind::cu_hlm_online:
+      return make_online_edge(order);
+    case system_kind::compressed_hlm:
+      return make_budget_edge(order);
+    default:
+      return make_plain_edge(order);
+  }
+}
+
+sv::result<specverify_cloud*> make_cloud(const sv::cloud_options& options, const memory_hooks& memory) noexcept {
+  const auto made = place<cloud_of>(memory, options);
+  if (!made) return made.error();
+  return static_cast<specverify_cloud*>(*made);
+}
+
+}  // namespace
+
+SPECVERIFY_LEVEL_TABLE(level_calls, specverify_c_levels) = {make_edge, make_cloud, make_law_of, verify_drafts};
+
+}  // namespace specverify_c

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comes first in every unit of the C library: the memory of its sessions is the host's, so its classes have a layout
+// and a namespace of their own (SPECVERIFY_ALLOCATOR).
+#ifndef SPECVERIFY_SRC_C_MEMORY_HPP
+#define SPECVERIFY_SRC_C_MEMORY_HPP
+
+#include <cstddef>
+#include <limits>
+#include <new>
+#include <type_traits>
+
+namespace specverify_c {
+
+struct memory_hooks {
+  void* self;
+  void* (*allocate)(void* self, std::size_t size, std::size_t alignment);
+  void (*deallocate)(void* self, void* memory, std::size_t size, std::size_t alignment);
+};
+
+// The hooks of the session that this thread is making; null else. A session allocates while it is made and never again.
+inline constinit thread_local const memory_hooks* making = nullptr;
+
+class making_scope {
+ public:
+  explicit making_scope(const memory_hooks* hooks) noexcept : before_(making) { making = hooks; }
+  ~making_scope() { making = before_; }
+  making_scope(const making_scope&) = delete;
+  making_scope& operator=(const making_scope&) = delete;
+
+ private:
+  const memory_hooks* before_;
+};
+
+// Keeps the hooks that it was made under, which live in front of the session.
+template <class Element>
+class hook_allocator {
+ public:
+  using value_type = Element;
+  using propagate_on_container_move_assignment = std::true_type;
+  using propagate_on_container_swap = std::true_type;
+  using is_always_equal = std::false_type;
+
+  hook_allocator() noexcept : hooks_(making) {}
+  template <class Other>
+  hook_allocator(const hook_allocator<Other>& other) noexcept : hooks_(other.hooks()) {}
+
+  [[nodiscard]] const memory_hooks* hooks() const noexcept { return hooks_; }
+  [[nodiscard]] Element* allocate(std::size_t count) {
+    const bool fits = count <= std::numeric_limits<std::size_t>::max() / 2 / sizeof(Element);
+    void* const memory =
+        hooks_ != nullptr && fits ? hooks_->allocate(hooks_->self, count * sizeof(Element), alignof(Element)) : nullptr;
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<Element*>(memory);
+  }
+  void deallocate(Element* memory, std::size_t count) noexcept {
+    hooks_->deallocate(hooks_->self, memory, count * sizeof(Element), alignof(Element));
+  }
+  template <class Other>
+  [[nodiscard]] bool operator==(const hook_allocator<Other>& other) const noexcept {
+    return hooks_ == other.hooks();
+  }
+
+ private:
+  const memory_hooks* hooks_;
+};
+
+}  // namespace specverify_c
+
+#define SPECVERIFY_ALLOCATOR specverify_c::hook_allocator
+
+#endif

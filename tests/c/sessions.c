@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host in C11: every system by name, memory from hooks, structs of older and newer programs, errors, a restart.
+#include "check.h"
+
+static const char* const systems[] = {"qs", "k-sqs", "c-sqs", "hlm", "u-hlm", "rand-hlm",
+                                      "ui", "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
+enum { system_count = sizeof systems / sizeof *systems };
+static engine small, large;
+
+// Writes one text; a copy of it comes back, with its number of tokens.
+static size_t run(const char* name, int scalar, counted* memory, int32_t text[64]) {
+  const specverify_system system = system_of(name);
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const specverify_allocator hooks = allocator_of(memory);
+  small.noise = 2, small.scalar = large.scalar = scalar;
+  const specverify_model drafter = model_of(&small), target = model_of(&large);
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  const int32_t prompt[] = {1};
+  IS(specverify_edge_create(&device, &system, &hooks, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, &hooks, &cloud), ok);
+  const size_t made = memory->calls;
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  const specverify_status why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
+  IS(why, ok);
+  if (why.code != 0) printf("%s: %u at %u\n", name, why.code, (unsigned)why.where);
+  CHECK(memory->calls == made);
+  size_t count = 0, prompt_length = 0, cloud_count = 0;
+  const int32_t* const written = specverify_edge_text(edge, &count, &prompt_length);
+  const int32_t* const verified = specverify_cloud_text(cloud, &cloud_count, NULL);
+  CHECK(count == 41 && prompt_length == 1 && cloud_count == count && memcmp(written, verified, 4 * count) == 0);
+  memcpy(text, written, count < 64 ? 4 * count : 256);
+  specverify_statistics seen = {.struct_size = sizeof seen};
+  IS(specverify_edge_statistics(edge, &seen), ok);
+  CHECK(seen.emitted == 40 && seen.bytes_up > 0 && seen.rounds > 0);
+  CHECK(specverify_cloud_session_id(cloud) == 1 && specverify_cloud_state(cloud) == SPECVERIFY_CLOUD_FINISHED);
+  IS(specverify_edge_refusal(edge), ok);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+  CHECK(memory->live == 0);
+  return count;
+}
+
+static void check_systems(void) {
+  for (int i = 0; i < system_count; ++i) {
+    counted memory = {0, 0, 0, 0};
+    int32_t text[64];
+    CHECK(run(systems[i], SPECVERIFY_FLOAT, &memory, text) == 41);
+    CHECK(memory.calls > 20 && memory.bytes > 4096);
+  }
+  counted memory = {0, 0, 0, 0};
+  const int pairs[2][2] = {{SPECVERIFY_FLOAT16, floats_of_halves}, {SPECVERIFY_BFLOAT16, floats_of_bfloats}};
+  int32_t text[3][64];
+  for (int i = 0; i < 2; ++i) {
+    for (int k = 0; k < 2; ++k) CHECK(run("k-sqs", pairs[i][k], &memory, text[k]) == 41);
+    CHECK(run("k-sqs", SPECVERIFY_FLOAT, &memory, text[2]) == 41);
+    CHECK(memcmp(text[0], text[1], 164) == 0 && memcmp(text[0], text[2], 164) != 0);
+  }
+}
+
+// Each request for memory fails once.
+static void check_memory(const char* name) {
+  const specverify_system system = system_of(name);
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  size_t refused = 0;
+  for (size_t at = 1; at < 60; ++at) {
+    counted memory = {0, 0, 0, at};
+    const specverify_allocator hooks = allocator_of(&memory);
+    specverify_edge* edge = (specverify_edge*)&memory;
+    const specverify_status why = specverify_edge_create(&device, &system, &hooks, &edge);
+    if (why.code == 0) {
+      specverify_edge_destroy(edge);
+    } else {
+      IS(why, out_of_memory);
+      CHECK(edge == NULL);
+      ++refused;
+    }
+    CHECK(memory.live == 0);
+    counted other = {0, 0, 0, at};
+    const specverify_allocator its = allocator_of(&other);
+    specverify_cloud* cloud = NULL;
+    if (specverify_cloud_create(&service, &system, &its, &cloud).code == 0) specverify_cloud_destroy(cloud);
+    CHECK(other.live == 0);
+  }
+  CHECK(refused > 15 && refused < 59);
+}
+
+// A struct as an older program has it, and as a newer one has it.
+static void check_struct_sizes(void) {
+  specverify_edge* edge = NULL;
+  specverify_system system = system_of("k-sqs");
+  specverify_edge_options device = device_options();
+  device.struct_size = offsetof(specverify_edge_options, retry_timeout);
+  device.mode = 77;  // behind the end
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  specverify_edge_destroy(edge);
+  struct {
+    specverify_edge_options known;
+    uint64_t unknown[2];
+  } newer = {device_options(), {0, 0}};
+  newer.known.struct_size = sizeof newer;
+  IS(specverify_edge_create(&newer.known, &system, NULL, &edge), ok);
+  specverify_edge_destroy(edge);
+  newer.unknown[1] = 1;
+  const specverify_status why = specverify_edge_create(&newer.known, &system, NULL, &edge);
+  IS(why, unknown_option);
+  CHECK(why.where == sizeof newer.known + 8 && edge == NULL);
+  device = device_options();
+  device.struct_size = 0;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), invalid_argument);
+  system.struct_size = offsetof(specverify_system, support_size);
+  system.support_size = 1u << 30;  // behind the end
+  device = device_options();
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  // What is written ends where the caller's struct ends.
+  unsigned char room[sizeof(specverify_statistics)];
+  memset(room, 0xaa, sizeof room);
+  const size_t size = offsetof(specverify_statistics, drafted);
+  memcpy(room, &size, sizeof size);
+  IS(specverify_edge_statistics(edge, (specverify_statistics*)(void*)room), ok);
+  CHECK(memcmp(room, &size, sizeof size) == 0 && room[size - 1] == 0 && room[size] == 0xaa);
+  specverify_edge_destroy(edge);
+}
+
+static void check_refusals(void) {
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  specverify_edge_options device = device_options();
+  specverify_system system = specverify_system_named("qs");
+  system.support_size = 3;
+  specverify_status why = specverify_edge_create(&device, &system, NULL, &edge);
+  IS(why, invalid_argument);
+  CHECK(why.where == offsetof(specverify_system, support_size));
+  system = specverify_system_named("nothing");
+  why = specverify_edge_create(&device, &system, NULL, &edge);
+  CHECK(why.code == specverify_errc_invalid_argument && why.where == offsetof(specverify_system, name));
+  system = system_of("k-sqs");
+  memset(device.secret, 0, sizeof device.secret);
+  why = specverify_edge_create(&device, &system, NULL, &edge);
+  IS(why, secret_missing);
+  char words[192];
+  IS(specverify_message(why, words, sizeof words), ok);
+  CHECK(strncmp(words, "secret_missing in session at 5: ", 32) == 0);
+  why = specverify_message(why, NULL, 0);
+  CHECK(why.code == specverify_errc_output_too_small && why.where > 32 && why.where <= 192);
+  specverify_cloud_options service = service_options();
+  service.salt = 0;
+  IS(specverify_cloud_create(&service, NULL, NULL, &cloud), salt_missing);
+  uint8_t secret[16];
+  IS(specverify_secret_from_hex("3f9a", secret), secret_missing);
+  IS(specverify_edge_start(NULL, NULL, 0, 0), null_span);
+  CHECK(specverify_edge_deadline(NULL) == SPECVERIFY_NO_DEADLINE && specverify_edge_text(NULL, NULL, NULL) == NULL);
+  specverify_edge_destroy(NULL);
+  // An engine that fails ends both sides, with its own status on its own side.
+  device = device_options();
+  service = service_options();
+  const int32_t prompt[] = {1};
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  const specverify_model drafter = model_of(&small), target = model_of(&large);
+  large.fails = 1;
+  why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
+  CHECK(why.code == specverify_errc_engine_failed && why.part == 13 && why.where == 7);
+  large.fails = 0;
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
+// A number of the host's own travels to the peer as engine_failed.
+static void check_own_numbers(void) {
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const int32_t prompt[] = {1};
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  specverify_output out = {.struct_size = sizeof out};
+  for (out.action = SPECVERIFY_JOURNAL; out.action != SPECVERIFY_NONE;) {
+    IS(specverify_edge_next(edge, &out), ok);
+    if (out.action == SPECVERIFY_SEND) IS(specverify_cloud_receive(cloud, out.bytes, out.bytes_size, 0), ok);
+  }
+  while (specverify_cloud_next(cloud, &out).code == 0 && out.action != SPECVERIFY_NONE) {
+  }
+  const specverify_status own = {1000, 99, 7};
+  CHECK(specverify_cloud_engine_failed(cloud, own).code == 1000);
+  int sent = 0;
+  while (specverify_cloud_next(cloud, &out).code == 0 && out.action != SPECVERIFY_NONE) {
+    if (out.action != SPECVERIFY_SEND) continue;
+    ++sent;
+    (void)specverify_edge_receive(edge, out.bytes, out.bytes_size, 0);
+  }
+  CHECK(sent == 1 && specverify_edge_state(edge) == SPECVERIFY_EDGE_FAILED);
+  const specverify_status why = specverify_edge_refusal(edge);
+  CHECK(why.code == specverify_errc_engine_failed && why.part == 13);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
+typedef struct record {
+  unsigned char bytes[1 << 16];
+  size_t size;
+  uint32_t committed;
+} record;
+static specverify_status keep(void* self, const specverify_output* out) {
+  record* const me = (record*)self;
+  CHECK(out->struct_size == sizeof *out);
+  if (out->action == SPECVERIFY_JOURNAL) {
+    if (out->replaces) me->size = 0;
+    memcpy(me->bytes + me->size, out->bytes, out->bytes_size);
+    me->size += out->bytes_size;
+  }
+  if (out->action == SPECVERIFY_COMMITTED) me->committed += (uint32_t)out->token_count;
+  return me->committed > 20 ? specverify_failure(specverify_errc_session_closed, 0) : specverify_ok();  // a crash
+}
+
+static void check_restart(void) {
+  static record journal;
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const specverify_model drafter = model_of(&small), target = model_of(&large);
+  const specverify_observer keeper = specverify_observer_of(&journal, keep);
+  const int32_t prompt[] = {1};
+  counted memory = {0, 0, 0, 0};
+  int32_t whole[64];
+  const size_t length = run("k-sqs", SPECVERIFY_FLOAT, &memory, whole);
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  IS(specverify_run_pair(edge, &drafter, cloud, &target, &keeper), session_closed);
+  specverify_edge_destroy(edge);
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  size_t kept = 0;
+  IS(specverify_edge_restore(edge, journal.bytes, journal.size, 0, &kept), ok);
+  CHECK(kept == journal.size && journal.size > 0);
+  // The cloud may still have outputs of the first life.
+  specverify_output out = {.struct_size = sizeof out};
+  do IS(specverify_cloud_next(cloud, &out), ok);
+  while (out.action != SPECVERIFY_NONE && out.action != SPECVERIFY_EVALUATE);
+  IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
+  size_t count = 0;
+  const int32_t* const text = specverify_edge_text(edge, &count, NULL);
+  CHECK(count == length && memcmp(text, whole, 4 * count) == 0);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
+int main(void) {
+  check_systems();
+  for (int i = 0; i < system_count; ++i) check_memory(systems[i]);
+  check_struct_sizes();
+  check_refusals();
+  check_own_numbers();
+  check_restart();
+  CHECK(specverify_version() == 100);
+  printf("%d systems on %s vectors, %d checks failed\n", system_count, specverify_vectors(), failed_checks);
+  return failed_checks != 0;
+}

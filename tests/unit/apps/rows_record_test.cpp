@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the embedded pair: what is recorded is what the models say, the text has the law that was asked for, and over
+// recorded rows the shipped rules emit the target's law and sessions send the bytes that the report counts. Built by
+// apps/rows/CMakeLists.txt; elsewhere this file is empty.
+#ifdef SPECVERIFY_TINYLM_DIRECTORY
+
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/session/host.hpp>
+#include <specverify/testing/chi_square.hpp>
+#include <specverify/testing/message_pipe.hpp>
+#include <specverify/verify/token.hpp>
+
+#include "../../../apps/edge_cloud/engine.hpp"
+#include "../../../apps/rows/record.hpp"
+#include "../../../apps/rows/report.hpp"
+#include "../models/embedded_pair.hpp"
+
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+
+#include <unistd.h>
+
+namespace {
+
+using recorded::side;
+using specverify::token_id;
+
+//! A file of recorded rows that goes with the test.
+struct recording {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("recorded." + std::to_string(::getpid()) + ".safetensors");
+
+  explicit recording(std::uint32_t rows, const recorded::record_settings& changed = {},
+                     recorded::dtype logits = recorded::dtype::f32) {
+    recorded::record_settings settings = changed;
+    if (settings.context == 0) settings.context = 256;
+    settings.end = tinylm::tokenizer::end_token;
+    edge_cloud::engine target(models().target), drafter(models().drafter);
+    recorded::rows_plan plan{.rows = rows, .vocab_size = 4096, .logits = logits};
+    plan.about["fingerprint"] = "00";
+    recorded::rows_writer out(path, plan);
+    const std::vector<std::vector<token_id>> prompts{
+        tinylm::problem_ids(models().vocabulary, "Tom has 4 apples and buys 3 bags of 7 apples."), {256, 73, 110}};
+    recorded::record(target, drafter, prompts, settings, out);
+    out.finish();
+  }
+  recording(const recording&) = delete;
+  recording& operator=(const recording&) = delete;
+  ~recording() { std::filesystem::remove(path); }
+  [[nodiscard]] std::string bytes() const {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+};
+
+//! p at T = 1, in double.
+std::vector<double> law_of(const recorded::rows_file& file, side which, std::size_t i) {
+  std::vector<float> row(file.vocab_size());
+  file.logits(which, i, row);
+  const double top = *std::max_element(row.begin(), row.end());
+  std::vector<double> law;
+  for (const float z : row) law.push_back(std::exp(z - top));
+  const double sum = std::accumulate(law.begin(), law.end(), 0.0);
+  for (double& p : law) p /= sum;
+  return law;
+}
+
+//! Tokens counted row by row, against the laws of these rows: the statistics of all rows together.
+class row_counts {
+ public:
+  explicit row_counts(const recorded::rows_file& file)
+      : file_(file), counts_(file.size(), std::vector<std::uint64_t>(file.vocab_size())) {}
+  void add(std::size_t row, token_id token) { ++counts_[row][static_cast<std::size_t>(token)]; }
+  [[nodiscard]] double p_value(side which) const {
+    double statistic = 0, freedom = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      const auto found = specverify::chi_square(std::span<const std::uint64_t>(counts_[i]), law_of(file_, which, i));
+      REQUIRE(found.ok());
+      if (found->impossible > 0) return 0;
+      statistic += found->statistic;
+      freedom += found->degrees_of_freedom;
+    }
+    return specverify::chi_square_tail(statistic, freedom);
+  }
+
+ private:
+  const recorded::rows_file& file_;
+  std::vector<std::vector<std::uint64_t>> counts_;
+};
+
+//! A language model that says the recorded rows one after another, whatever the text is.
+class row_player {
+ public:
+  row_player(const recorded::rows_file& file, side which) : file_(file), which_(which) {}
+  [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    first_ = position + tokens.size() - rows;
+    return {};
+  }
+  [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const {
+    return file_.view<float>(which_, (first_ + i) % file_.size());
+  }
+  void truncate(std::uint32_t) {}
+
+ private:
+  const recorded::rows_file& file_;
+  side which_;
+  std::size_t first_ = 0;
+};
+static_assert(specverify::truncating_model<row_player> && !recorded::model_with_logits<row_player>);
+
+//! Rounds of K-SQS over recorded rows: two drafts travel as bytes, and the shipped rule tests them against three rows.
+class round_maker {
+ public:
+  explicit round_maker(const recorded::rows_file& file)
+      : file_(file),
+        memory_(2 * specverify::digest_workspace_size(4096, {}, specverify::draft_law_request(4096, kept_, {}, {})) +
+                2 * specverify::draft_law_workspace_size(4096, kept_, {}, {}) +
+                specverify::verify_workspace_size(4096, {}, 2) + (1u << 16)),
+        block_(*specverify::received_draft_block::make({2, specverify::max_draft_entries(format_, 2)})) {}
+
+  //! Calls `emitted(row, token)` for each token of round `number`, which begins at `row`.
+  template <class Emitted>
+  void operator()(std::uint32_t number, std::size_t row, Emitted emitted) {
+    using namespace specverify;
+    workspace scratch{std::span<std::byte>(memory_)};
+    std::vector<draft> drafts;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      const auto read = read_row(exec::simd, file_.view<float>(side::drafter, row + i), {},
+                                 draft_law_request(4096, kept_, {}, {}), scratch);
+      REQUIRE(read.ok());
+      const auto made = make_draft_law(*read, kept_, {}, {}, scratch);
+      REQUIRE(made.ok());
+      drafts.push_back(draw(made->drafted, uniforms{philox{{{1, 2}}}, i, number}.at(purpose::draft_draw)));
+    }
+    const wire_context context{.session_id = 3, .round = number};
+    const auto sent = encode_draft(context, format_, std::span<const draft>(drafts), bytes_);
+    REQUIRE(sent.ok());
+    REQUIRE(decode_draft(context, format_, *sent, block_, scratch).ok());
+    const std::array<row_view<float>, 3> rows{file_.view<float>(side::target, row),
+                                              file_.view<float>(side::target, row + 1),
+                                              file_.view<float>(side::target, row + 2)};
+    const std::array<row_transform, 1> transform{};
+    const auto said = token_rule{}.verify(exec::simd, block_.drafts(), row_span_provider<float>(rows, transform),
+                                          uniforms{philox{{{5, 6}}}, 0, number}, {}, scratch);
+    REQUIRE(said.ok());
+    for (std::uint32_t i = 0; i < said->accepted; ++i) emitted(row + i, drafts[i].token());
+    emitted(row + said->accepted, said->next_token);
+  }
+
+ private:
+  static constexpr specverify::top_k kept_{16};
+  const recorded::rows_file& file_;
+  specverify::wire_format format_ = specverify::k_sqs({.max_draft_length = 2}).format_for(4096);
+  std::vector<std::byte> memory_;
+  std::array<std::byte, 512> bytes_{};
+  specverify::received_draft_block block_;
+};
+
+bool long_run() { return std::getenv("SPECVERIFY_LONG") != nullptr; }
+
+}  // namespace
+
+TEST_CASE("recorded rows are those of the models, text by text") {
+  const recording made(300);
+  const recorded::rows_file file(made.path);
+  REQUIRE(file.size() == 300);
+  const auto prompt = tinylm::problem_ids(models().vocabulary, "Tom has 4 apples and buys 3 bags of 7 apples.");
+  tinylm::sequence target(models().target), drafter(models().drafter);
+  std::vector<float> p(prompt.size() * 4096), q(prompt.size() * 4096), row(4096);
+  REQUIRE(target.feed(prompt, p) == "");
+  REQUIRE(drafter.feed(prompt, q) == "");
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < 256 && ended == 0; ++i) {
+    file.logits(side::target, i, row);
+    CHECK(std::equal(row.begin(), row.end(), p.end() - 4096));
+    file.logits(side::drafter, i, row);
+    CHECK(std::equal(row.begin(), row.end(), q.end() - 4096));
+    if (file.tokens()[i] == tinylm::tokenizer::end_token || target.size() == 256) ended = i + 1;
+    p.resize(4096);
+    q.resize(4096);
+    if (ended != 0) break;
+    REQUIRE(target.feed(file.tokens().subspan(i, 1), p) == "");
+    REQUIRE(drafter.feed(file.tokens().subspan(i, 1), q) == "");
+  }
+  REQUIRE(ended > 1);
+  REQUIRE(ended < 300);
+  tinylm::sequence other(models().target);  // the next text begins with the next prompt
+  p.resize(3 * 4096);
+  REQUIRE(other.feed(std::vector<token_id>{256, 73, 110}, p) == "");
+  file.logits(side::target, ended, row);
+  CHECK(std::equal(row.begin(), row.end(), p.end() - 4096));
+}
+
+TEST_CASE("the same seed records the same bytes, another one another text") {
+  const std::string first = recording(40).bytes(), again = recording(40).bytes();
+  CHECK(first == again);
+  CHECK(first != recording(40, {.seed = 2}).bytes());
+}
+
+TEST_CASE("a prompt without room is refused, and leaves no file") {
+  CHECK_THROWS_WITH(recording(10, {.context = 5}), doctest::Contains("the context has 5"));
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::temp_directory_path() /
+                                      ("recorded." + std::to_string(::getpid()) + ".safetensors")));
+}
+
+TEST_CASE("a model that shows no logits is recorded by ln p: the same law") {
+  const recording made(6);
+  const recorded::rows_file file(made.path);
+  row_player target(file, side::target);
+  recorded::logits_of<row_player> shown;
+  REQUIRE(target.feed(0, std::vector<token_id>{1, 2, 3}, 1).ok());
+  const auto values = shown(target);
+  const auto law = law_of(file, side::target, 2);
+  double worst = 0;
+  for (std::size_t v = 0; v < law.size(); ++v) worst = std::max(worst, std::fabs(std::exp(double{values[v]}) - law[v]));
+  CHECK(worst < 1e-6);
+}
+
+TEST_CASE("tokens have the law that was asked for") {
+  const recording made(3);
+  const recorded::rows_file file(made.path);
+  const auto counts_of = [&](recorded::token_law law) {
+    recorded::token_source source(4096, {.law = law, .seed = 5});
+    row_counts counts(file);
+    for (std::uint32_t i = 0; i < 3000; ++i)
+      counts.add(i % 3, source.draw(file.view<float>(side::target, i % 3), file.view<float>(side::drafter, i % 3), i));
+    return counts;
+  };
+  const row_counts of_target = counts_of(recorded::token_law::target), sent = counts_of(recorded::token_law::sent);
+  CHECK(of_target.p_value(side::target) > 1e-4);
+  CHECK(of_target.p_value(side::drafter) < 1e-6);
+  CHECK(sent.p_value(side::target) < 1e-6);
+}
+
+TEST_CASE("T1 rounds over recorded rows emit the target's law") {
+  const recording made(24);
+  const recorded::rows_file file(made.path);
+  round_maker play(file);
+  row_counts counts(file);
+  std::uint64_t tokens = 0;
+  const std::uint32_t rounds = long_run() ? 200'000 : 20'000;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    play(round, round % 22, [&](std::size_t row, token_id token) {
+      counts.add(row, token);
+      ++tokens;
+    });
+  }
+  CHECK(tokens > rounds + rounds / 4);
+  const double emitted_law = counts.p_value(side::target);
+  INFO(tokens, " tokens, p-value ", emitted_law);
+  CHECK(emitted_law > 1e-4);
+  CHECK(counts.p_value(side::drafter) < 1e-12);  // the test has the power to see another law
+}
+
+TEST_CASE("sessions over recorded rows accept and send what the report says") {
+  const recording made(400);
+  const recorded::rows_file file(made.path);
+  auto system = specverify::k_sqs({.max_draft_length = 1});
+  system.bonus = false;  // a round is a position: each row is drafted and tested ten times
+  const auto reported =
+      recorded::named(recorded::measure(file, 1, system, [](std::uint32_t) { return 0.0; }), file.size(), "K-SQS", "");
+  specverify::message_pipe pipe;
+  const auto secret = specverify::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
+  auto edge = specverify::make({.session_id = 4, .secret = secret, .vocab_size = 4096, .token_budget = 4000}, system);
+  auto cloud = specverify::cloud_session::make({.secret = secret, .salt = 9, .vocab_size = 4096});
+  REQUIRE(edge.ok());
+  REQUIRE(cloud.ok());
+  auto device = pipe.edge(), server = pipe.cloud();
+  row_player small(file, side::drafter), large(file, side::target);
+  specverify::status served;
+  {
+    const std::jthread serving([&] { served = specverify::serve(*cloud, large, server); });
+    REQUIRE(specverify::generate(*edge, std::array<token_id, 1>{1}, small, device).ok());
+  }
+  REQUIRE(served.ok());
+  const auto& seen = edge->statistics();
+  const double bits = 8 * static_cast<double>(seen.draft_bytes) / static_cast<double>(seen.drafted),
+               stood = static_cast<double>(seen.accepted) / static_cast<double>(seen.evaluated);
+  REQUIRE(seen.evaluated == 4000);
+  CHECK(bits == doctest::Approx(reported.coded_bits).epsilon(0.002));
+  CHECK(std::fabs(stood - reported.acceptance) < 4 * std::sqrt(0.25 / 4000));
+}
+
+TEST_CASE("coded bits are those of messages that can be read, and lie above the ideal ones") {
+  const recording made(61);
+  const recorded::rows_file file(made.path);
+  for (const recorded::measured& line : recorded::measure_all(file, 1)) {
+    INFO(line.system, " ", line.setting);
+    const bool ids = line.system == "greedy" || line.system == "ids only";
+    const double drafts = ids ? 8 : line.system == "HLM" ? 1 : 4;
+    const double messages = std::ceil(61 / drafts);
+    // a header of 8 bytes, the number of drafts, and at most two bytes of rounding a message
+    CHECK(line.coded_bits >= line.ideal_bits + messages * 64 / 61 - 1e-9);
+    CHECK(line.coded_bits <= line.ideal_bits + messages * (64 + 4 + 16) / 61 + (ids ? 0 : 0.5));
+    CHECK(line.acceptance <= line.overlap + (line.system == "greedy" ? 1e-12 : 2e-3));
+  }
+}
+
+TEST_CASE("one message of drafts over recorded rows, by hand") {
+  const recording made(4);
+  const recorded::rows_file file(made.path);
+  const auto system = specverify::hlm();
+  const auto counted = recorded::measure(file, 1, system, [](std::uint32_t) { return 0.0; });
+  CHECK(counted.coded_bits == 8 * 4 * (8 + 2 + 2 * 4096 + 2));  // header, number of drafts, V halves, an id
+}
+
+#endif
