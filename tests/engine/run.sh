@@ -24,7 +24,7 @@ rows() {
 # A failure says what happened in its first words, and ends with its own code: fails CODE WORDS ARGUMENTS...
 fails() {
   local code=$1 words=$2 said got
-  said=$(build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --systems ksqs --tokens 24 --pace none \
+  said=$(build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --systems ksqs --tokens 24 --pace none --salt 7 \
     --cloud-model "$large" "${@:3}" 2>&1 >/dev/null)
   got=$?
   [ "$got" = "$code" ] && grep -q "^$words" <<<"$said" && echo "exit code $code: $(grep "^$words" <<<"$said")" && return 0
