@@ -34,6 +34,12 @@ class model {
     return made;
   }
 
+  model(const model&) = delete;  // two would feed one sequence
+  model& operator=(const model&) = delete;
+  model(model&&) noexcept = default;
+  model& operator=(model&&) noexcept = default;
+  ~model() = default;
+
   //! Positions of a text in this context: `max_text_length` and the longest draft together must not exceed it.
   [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }

@@ -17,6 +17,7 @@ int main(int count, char** arguments) {
   engine large(0.0);
   for (int left = std::atoi(arguments[2]); left > 0; --left) {
     const int file = ::accept(listening, nullptr, nullptr);
+    if (file < 0) return 1;
     socket_link link(file);
     engine_model model{large};
     auto session = sv::cloud_session::make({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),

@@ -10,7 +10,11 @@ int main(int count, char** arguments) {
   if (count != 3) return 2;
   const int file = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
   const sockaddr_un address = socket_link::address(arguments[1]);
-  while (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) ::usleep(10000);
+  int tries = 500;  // of 10 ms each
+  while (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (--tries == 0) return std::cout << "no cloud\n", 1;
+    ::usleep(10000);
+  }
   socket_link link(file);
   engine small(0.7);
   engine_model model{small};

@@ -16,6 +16,7 @@ struct engine_model {
     const int code = mine.decode(static_cast<int>(position), tokens.data(), count);
     first = count - static_cast<int>(rows);
     if (code == 0) return {};
+    if (code == 1) return {sv::errc::context_full, sv::part::host, engine::context};
     return {sv::errc::engine_failed, sv::part::host, static_cast<std::uint32_t>(code)};  // ends the session, by name
   }
   sv::row_view<float> row(std::uint32_t i) {  // in place: it lives until the next feed

@@ -80,6 +80,8 @@ template <class Element>
     return refused(sv::errc::invalid_argument, offsetof(specverify_transform, truncation_order));
   if (set->bias_count > 0 && (set->bias_ids == nullptr || set->bias_values == nullptr))
     return refused(sv::errc::null_span, offsetof(specverify_transform, bias_ids));
+  if (set->mask_word_count > 0 && set->mask_words == nullptr)
+    return refused(sv::errc::null_span, offsetof(specverify_transform, mask_words));
   sv::row_transform made;
   made.temperature = set->temperature;
   made.truncation = {set->top_k, set->top_p, set->min_p, static_cast<sv::truncation_order>(set->truncation_order)};

@@ -33,7 +33,10 @@ class edge_of final : public specverify_edge {
   void record_channel(const sv::channel_report& channel) noexcept override { session_->record_channel(channel); }
   sv::status take_row(const specverify_row& row, const sv::row_transform& transform, const row_gifts& gifts,
                       sv::session_time now) noexcept override {
-    if (const sv::status wrong = check_row(row); !wrong.ok()) return wrong;
+    if (const sv::status wrong = check_row(row); !wrong.ok()) {
+      if (session_->wants_rows()) (void)session_->engine_failed(wrong);  // as any other row that is none
+      return wrong;
+    }
     const sv::row_extras extras{gifts.hidden, gifts.attention};
     switch (row.scalar) {
       case SPECVERIFY_FLOAT16:

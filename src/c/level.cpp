@@ -7,18 +7,15 @@
 namespace specverify_c {
 namespace {
 
-// Rows of one kind of scalar; `mixed` is where another one came.
+// Rows of one kind of scalar. One that is of another, or none, is empty: the session refuses it by its size.
 template <class Scalar>
 struct typed_rows {
   const row_source& source;
   std::uint8_t scalar;
-  sv::status& wrong;
 
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
     const specverify_row row = source.row(source.self, index);
-    wrong = check_row(row);
-    if (wrong.ok() && row.scalar != scalar) wrong = {sv::errc::invalid_argument, sv::part::host, index};
-    return wrong.ok() ? view_of<Scalar>(row) : sv::row_view<Scalar>{};
+    return check_row(row).ok() && row.scalar == scalar ? view_of<Scalar>(row) : sv::row_view<Scalar>{};
   }
   [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept {
     return source.transform(source.self, index);
@@ -40,7 +37,12 @@ class cloud_of final : public specverify_cloud {
   sv::status engine_failed(sv::status why) noexcept override { return session_->engine_failed(why); }
   sv::status take_rows(const row_source& rows, sv::session_time now) noexcept override {
     if (!session_->wants_rows()) return {sv::errc::unexpected_message, sv::part::session, 0};
-    switch (rows.row(rows.self, 0).scalar) {
+    const specverify_row first = rows.row(rows.self, 0);
+    if (const sv::status wrong = check_row(first); !wrong.ok()) {
+      (void)session_->engine_failed(wrong);
+      return wrong;
+    }
+    switch (first.scalar) {
       case SPECVERIFY_FLOAT16:
         return take<sv::float16_bits>(rows, SPECVERIFY_FLOAT16, now);
       case SPECVERIFY_BFLOAT16:
@@ -71,9 +73,7 @@ class cloud_of final : public specverify_cloud {
  private:
   template <class Scalar>
   [[nodiscard]] sv::status take(const row_source& rows, std::uint8_t scalar, sv::session_time now) noexcept {
-    sv::status wrong{};
-    const sv::status why = session_->supply_rows(sv::exec::simd, typed_rows<Scalar>{rows, scalar, wrong}, now);
-    return wrong.ok() ? why : wrong;
+    return session_->supply_rows(sv::exec::simd, typed_rows<Scalar>{rows, scalar}, now);
   }
   sv::result<sv::cloud_session> session_;
 };

@@ -61,6 +61,14 @@ struct field {
   return {};
 }
 
+// A session reads all its rows under this one, so that what it points to would have to stay: biases and masks belong to
+// a row. Errors: invalid_argument (`where` = `field`), those of from_c.
+sv::result<sv::row_transform> transform_of(const specverify_transform* given, std::size_t field) noexcept {
+  const auto made = from_c(given);
+  if (made && !(made->bias_ids.empty() && made->mask_words.empty())) return refused(sv::errc::invalid_argument, field);
+  return made;
+}
+
 }  // namespace
 
 sv::result<named_system> system_of(const specverify_system* given) noexcept {
@@ -77,8 +85,10 @@ sv::result<named_system> system_of(const specverify_system* given) noexcept {
 sv::result<sv::edge_options> options_of(const specverify_edge_options* given) noexcept {
   const auto set = taken(given, specverify_edge_defaults());
   if (!set) return set.error();
-  const auto transform = from_c(set->transform);
+  const auto transform = transform_of(set->transform, offsetof(specverify_edge_options, transform));
   if (!transform) return transform.error();
+  if (set->stop_count > 0 && set->stop_tokens == nullptr)
+    return refused(sv::errc::null_span, offsetof(specverify_edge_options, stop_tokens));
   if (set->on_link_loss > 2)
     return refused(sv::errc::invalid_argument, offsetof(specverify_edge_options, on_link_loss));
   if (set->journal_drafts > 2)
@@ -110,8 +120,10 @@ sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
                                          const specverify_system* serves) noexcept {
   const auto set = taken(given, specverify_cloud_defaults());
   if (!set) return set.error();
-  const auto transform = from_c(set->transform);
+  const auto transform = transform_of(set->transform, offsetof(specverify_cloud_options, transform));
   if (!transform) return transform.error();
+  if (set->stop_count > 0 && set->stop_tokens == nullptr)
+    return refused(sv::errc::null_span, offsetof(specverify_cloud_options, stop_tokens));
   if (set->required > 2) return refused(sv::errc::invalid_argument, offsetof(specverify_cloud_options, required));
   sv::cloud_options made;
   if (serves != nullptr) {

@@ -10,6 +10,7 @@
 #include <llama_cpp/model.hpp>
 
 #include <optional>
+#include <utility>
 
 using namespace specverify;
 
@@ -63,7 +64,7 @@ struct two_sides {
   static void wrap(llama_context& context, std::optional<llama_cpp::model>& engine, std::optional<Model>& out) {
     engine.emplace(*llama_cpp::model::make(&context));
     if constexpr (std::is_same_v<Model, llama_cpp::model>) {
-      out.emplace(*engine);
+      out.emplace(std::move(*engine));
     } else {
       out.emplace(*Model::make(*engine, context.n_ctx));
     }

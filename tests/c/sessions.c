@@ -2,8 +2,8 @@
 // A host in C11: every system by name, memory from hooks, structs of older and newer programs, errors, a restart.
 #include "check.h"
 
-static const char* const systems[] = {"qs", "k-sqs", "c-sqs", "hlm", "u-hlm", "rand-hlm",
-                                      "ui", "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
+static const char* const systems[] = {"qs",     "k-sqs",         "c-sqs",          "hlm",    "u-hlm", "rand-hlm", "ui",
+                                      "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
 enum { system_count = sizeof systems / sizeof *systems };
 static engine small, large;
 
@@ -124,6 +124,10 @@ static void check_struct_sizes(void) {
   specverify_edge_destroy(edge);
 }
 
+static specverify_row no_row(void* self, uint32_t index) {
+  return (void)self, (void)index, specverify_logits(NULL, toy_vocab_size);
+}
+
 static void check_refusals(void) {
   specverify_edge* edge = NULL;
   specverify_cloud* cloud = NULL;
@@ -153,6 +157,40 @@ static void check_refusals(void) {
   IS(specverify_edge_start(NULL, NULL, 0, 0), null_span);
   CHECK(specverify_edge_deadline(NULL) == SPECVERIFY_NO_DEADLINE && specverify_edge_text(NULL, NULL, NULL) == NULL);
   specverify_edge_destroy(NULL);
+  // A session keeps no pointer of its options: biases and masks belong to rows.
+  device = device_options();
+  service = service_options();
+  specverify_transform changed = specverify_transform_defaults();
+  const uint64_t mask[16] = {~0ull};
+  device.transform = service.transform = &changed;
+  changed.mask_word_count = 16;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), null_span);
+  changed.mask_words = mask;
+  why = specverify_edge_create(&device, &system, NULL, &edge);
+  IS(why, invalid_argument);
+  CHECK(why.where == offsetof(specverify_edge_options, transform) && edge == NULL);
+  why = specverify_cloud_create(&service, NULL, NULL, &cloud);
+  IS(why, invalid_argument);
+  CHECK(why.where == offsetof(specverify_cloud_options, transform) && cloud == NULL);
+  device = device_options();
+  device.stop_count = 1;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), null_span);
+  // A row that is none ends the session.
+  for (int side = 0; side < 2; ++side) {
+    device = device_options();
+    service = service_options();
+    specverify_model drafter = model_of(&small), target = model_of(&large);
+    *(side == 0 ? &drafter.row : &target.row) = no_row;
+    IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+    IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+    IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+    const specverify_status ended = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
+    IS(ended, null_span);
+    CHECK((specverify_edge_state(edge) == SPECVERIFY_EDGE_FAILED) == (side == 0));
+    CHECK((specverify_cloud_state(cloud) == SPECVERIFY_CLOUD_FAILED) == (side == 1));
+    specverify_edge_destroy(edge);
+    specverify_cloud_destroy(cloud);
+  }
   // An engine that fails ends both sides, with its own status on its own side.
   device = device_options();
   service = service_options();
