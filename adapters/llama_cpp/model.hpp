@@ -20,7 +20,8 @@
 #include <span>
 #include <vector>
 
-namespace specverify::llama_cpp {
+SPECVERIFY_NAMESPACE_BEGIN
+namespace llama_cpp {
 
 class model {
  public:
@@ -142,6 +143,7 @@ class model {
   std::int32_t first_row_ = 0;
 };
 
-}  // namespace specverify::llama_cpp
+}  // namespace llama_cpp
+SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -26,7 +26,8 @@
 #include <utility>
 #include <vector>
 
-namespace specverify::llama_cpp {
+SPECVERIFY_NAMESPACE_BEGIN
+namespace llama_cpp {
 
 struct sampler_deleter {
   void operator()(llama_sampler* sampler) const noexcept { llama_sampler_free(sampler); }
@@ -140,6 +141,7 @@ class constrained {
   std::vector<float> final_;
 };
 
-}  // namespace specverify::llama_cpp
+}  // namespace llama_cpp
+SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -17,7 +17,8 @@
 #include <type_traits>
 #include <vector>
 
-namespace specverify::llama_cpp {
+SPECVERIFY_NAMESPACE_BEGIN
+namespace llama_cpp {
 
 static_assert(std::is_same_v<llama_token, token_id>);
 
@@ -69,6 +70,7 @@ static_assert(std::is_same_v<llama_token, token_id>);
   return ends;
 }
 
-}  // namespace specverify::llama_cpp
+}  // namespace llama_cpp
+SPECVERIFY_NAMESPACE_END
 
 #endif
