@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cloud's functions.
+#include "handles.hpp"
 #include "hosts.hpp"
 #include "levels.hpp"
 #include "options.hpp"
@@ -9,14 +10,6 @@ using namespace specverify_c;
 SPECVERIFY_LEVEL_TABLES(level_calls, specverify_c_levels);
 
 namespace {
-
-constexpr specverify_status no_handle{static_cast<std::uint16_t>(sv::errc::null_span), 13, 0};
-
-// The status of work(cloud); none is an error.
-template <class Handle, class Work>
-[[nodiscard]] specverify_status with(Handle* handle, Work&& work) noexcept {
-  return handle == nullptr ? no_handle : to_c(work(*handle));
-}
 
 // The caller's transforms stand as far apart as its struct is long.
 [[nodiscard]] const specverify_transform* transform_at(const specverify_transform* first, std::size_t index) noexcept {
@@ -44,7 +37,7 @@ struct given_rows {
 
 specverify_status specverify_cloud_create(const specverify_cloud_options* options, const specverify_system* serves,
                                           const specverify_allocator* memory, specverify_cloud** made) {
-  if (made == nullptr) return no_handle;
+  if (made == nullptr) return to_c(no_handle);
   *made = nullptr;
   const auto its_options = options_of(options, serves);
   if (!its_options) return to_c(its_options.error());
@@ -62,14 +55,14 @@ void specverify_cloud_destroy(specverify_cloud* cloud) {
 specverify_status specverify_serve(specverify_cloud* cloud, const specverify_model* model, const specverify_link* link,
                                    const specverify_observer* observer) {
   return with_host(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
-    return cloud == nullptr ? from_c(no_handle) : sv::serve(*cloud, its_model, its_link, its_observer);
+    return cloud == nullptr ? no_handle : sv::serve(*cloud, its_model, its_link, its_observer);
   });
 }
 
 specverify_status specverify_cloud_drive(specverify_cloud* cloud, const specverify_model* model,
                                          const specverify_observer* observer, uint64_t now) {
   return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
-    return cloud == nullptr ? from_c(no_handle) : sv::drive(*cloud, its_model, its_observer, c_clock{now});
+    return cloud == nullptr ? no_handle : sv::drive(*cloud, its_model, its_observer, c_clock{now});
   });
 }
 
@@ -88,7 +81,7 @@ specverify_status specverify_cloud_receive(specverify_cloud* cloud, const void* 
 specverify_status specverify_cloud_supply_rows(specverify_cloud* cloud, const specverify_row* rows, size_t count,
                                                const specverify_transform* transforms, uint64_t now) {
   return with(cloud, [&](specverify_cloud& c) {
-    if (rows == nullptr || count == 0) return from_c(no_handle);
+    if (rows == nullptr || count == 0) return no_handle;
     for (std::size_t i = 0; transforms != nullptr && i < count; ++i) {
       if (const auto its = from_c(transform_at(transforms, i)); !its) return its.error();
     }
@@ -106,10 +99,7 @@ specverify_status specverify_cloud_engine_failed(specverify_cloud* cloud, specve
 }
 
 specverify_status specverify_cloud_next(specverify_cloud* cloud, specverify_output* output) {
-  return with(cloud, [&](specverify_cloud& c) {
-    const sv::status room = give(specverify_output{}, output);
-    return room.ok() ? give(to_c(c.next()), output) : room;
-  });
+  return next_of(cloud, output);
 }
 
 int specverify_cloud_wants_rows(const specverify_cloud* cloud) {
@@ -129,10 +119,7 @@ uint64_t specverify_cloud_session_id(const specverify_cloud* cloud) {
 }
 
 const int32_t* specverify_cloud_text(const specverify_cloud* cloud, size_t* count, size_t* prompt_length) {
-  const auto text = cloud == nullptr ? std::span<const sv::token_id>{} : cloud->text();
-  if (count != nullptr) *count = text.size();
-  if (prompt_length != nullptr) *prompt_length = cloud == nullptr ? 0 : cloud->prompt_length();
-  return text.data();
+  return text_of(cloud, count, prompt_length);
 }
 
 uint32_t specverify_cloud_keep_from(const specverify_cloud* cloud) {

@@ -53,6 +53,13 @@ template <class Element>
 [[nodiscard]] std::span<const Element> span_of(const Element* data, std::size_t size) noexcept {
   return {data, data == nullptr ? 0 : size};
 }
+// An option's array. Errors: null_span (`where` = `field`; a count and no array).
+template <class Element>
+[[nodiscard]] sv::result<std::span<const Element>> array_of(const Element* data, std::size_t size,
+                                                            std::size_t field) noexcept {
+  if (data == nullptr && size > 0) return refused(sv::errc::null_span, field);
+  return span_of(data, size);
+}
 [[nodiscard]] inline std::span<const std::byte> bytes_of(const void* data, std::size_t size) noexcept {
   return span_of(static_cast<const std::byte*>(data), size);
 }
@@ -78,16 +85,18 @@ template <class Element>
   if (!set) return set.error();
   if (set->truncation_order > 2)
     return refused(sv::errc::invalid_argument, offsetof(specverify_transform, truncation_order));
-  if (set->bias_count > 0 && (set->bias_ids == nullptr || set->bias_values == nullptr))
-    return refused(sv::errc::null_span, offsetof(specverify_transform, bias_ids));
-  if (set->mask_word_count > 0 && set->mask_words == nullptr)
-    return refused(sv::errc::null_span, offsetof(specverify_transform, mask_words));
+  const auto ids = array_of(set->bias_ids, set->bias_count, offsetof(specverify_transform, bias_ids));
+  if (!ids) return ids.error();
+  const auto values = array_of(set->bias_values, set->bias_count, offsetof(specverify_transform, bias_ids));
+  if (!values) return values.error();
+  const auto mask = array_of(set->mask_words, set->mask_word_count, offsetof(specverify_transform, mask_words));
+  if (!mask) return mask.error();
   sv::row_transform made;
   made.temperature = set->temperature;
   made.truncation = {set->top_k, set->top_p, set->min_p, static_cast<sv::truncation_order>(set->truncation_order)};
-  made.bias_ids = span_of(set->bias_ids, set->bias_count);
-  made.bias_values = span_of(set->bias_values, set->bias_count);
-  made.mask_words = span_of(set->mask_words, set->mask_word_count);
+  made.bias_ids = *ids;
+  made.bias_values = *values;
+  made.mask_words = *mask;
   return made;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's functions.
+#include "handles.hpp"
 #include "hosts.hpp"
 #include "levels.hpp"
 #include "options.hpp"
@@ -8,21 +9,9 @@ using namespace specverify_c;
 
 SPECVERIFY_LEVEL_TABLES(level_calls, specverify_c_levels);
 
-namespace {
-
-constexpr specverify_status no_handle{static_cast<std::uint16_t>(sv::errc::null_span), 13, 0};
-
-// The status of work(edge); none is an error.
-template <class Handle, class Work>
-[[nodiscard]] specverify_status with(Handle* handle, Work&& work) noexcept {
-  return handle == nullptr ? no_handle : to_c(work(*handle));
-}
-
-}  // namespace
-
 specverify_status specverify_edge_create(const specverify_edge_options* options, const specverify_system* system,
                                          const specverify_allocator* memory, specverify_edge** made) {
-  if (made == nullptr) return no_handle;
+  if (made == nullptr) return to_c(no_handle);
   *made = nullptr;
   const auto its_options = options_of(options);
   if (!its_options) return to_c(its_options.error());
@@ -43,7 +32,7 @@ void specverify_edge_destroy(specverify_edge* edge) {
 specverify_status specverify_generate(specverify_edge* edge, const specverify_model* model, const specverify_link* link,
                                       const specverify_observer* observer) {
   return with_host(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
-    if (edge == nullptr) return from_c(no_handle);
+    if (edge == nullptr) return no_handle;
     return sv::generate(*edge, its_model, its_link, its_observer).error();
   });
 }
@@ -51,7 +40,7 @@ specverify_status specverify_generate(specverify_edge* edge, const specverify_mo
 specverify_status specverify_edge_drive(specverify_edge* edge, const specverify_model* model,
                                         const specverify_observer* observer, uint64_t now) {
   return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
-    return edge == nullptr ? from_c(no_handle) : sv::drive(*edge, its_model, its_observer, c_clock{now});
+    return edge == nullptr ? no_handle : sv::drive(*edge, its_model, its_observer, c_clock{now});
   });
 }
 
@@ -84,7 +73,7 @@ specverify_status specverify_edge_supply_row(specverify_edge* edge, const specve
                                              const specverify_transform* transform, const specverify_extras* extras,
                                              uint64_t now) {
   return with(edge, [&](specverify_edge& e) {
-    if (row == nullptr) return from_c(no_handle);
+    if (row == nullptr) return no_handle;
     const auto its_transform = transform == nullptr ? sv::result<sv::row_transform>(e.transform()) : from_c(transform);
     if (!its_transform) return its_transform.error();
     const row_gifts gifts = extras == nullptr ? row_gifts{}
@@ -108,7 +97,7 @@ specverify_status specverify_edge_engine_failed(specverify_edge* edge, specverif
 
 specverify_status specverify_edge_report_channel(specverify_edge* edge, const specverify_channel* channel) {
   return with(edge, [&](specverify_edge& e) {
-    if (channel == nullptr) return from_c(no_handle);
+    if (channel == nullptr) return no_handle;
     e.record_channel({channel->uplink_rate, channel->downlink_rate, channel->uplink_loss, channel->downlink_loss,
                       channel->round_trip});
     return sv::status{};
@@ -116,10 +105,7 @@ specverify_status specverify_edge_report_channel(specverify_edge* edge, const sp
 }
 
 specverify_status specverify_edge_next(specverify_edge* edge, specverify_output* output) {
-  return with(edge, [&](specverify_edge& e) {
-    const sv::status room = give(specverify_output{}, output);
-    return room.ok() ? give(to_c(e.next()), output) : room;
-  });
+  return next_of(edge, output);
 }
 
 uint64_t specverify_edge_deadline(const specverify_edge* edge) {
@@ -133,10 +119,7 @@ uint32_t specverify_edge_state(const specverify_edge* edge) {
 }
 
 const int32_t* specverify_edge_text(const specverify_edge* edge, size_t* count, size_t* prompt_length) {
-  const auto text = edge == nullptr ? std::span<const sv::token_id>{} : edge->text();
-  if (count != nullptr) *count = text.size();
-  if (prompt_length != nullptr) *prompt_length = edge == nullptr ? 0 : edge->prompt_length();
-  return text.data();
+  return text_of(edge, count, prompt_length);
 }
 
 uint32_t specverify_edge_keep_from(const specverify_edge* edge) { return edge == nullptr ? 0u : edge->keep_from(); }

@@ -11,11 +11,12 @@ namespace {
 template <class Scalar>
 struct typed_rows {
   const row_source& source;
-  std::uint8_t scalar;
+  const specverify_row& first;  // is there, and of this kind
 
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
+    if (index == 0) return view_of<Scalar>(first);
     const specverify_row row = source.row(source.self, index);
-    return check_row(row).ok() && row.scalar == scalar ? view_of<Scalar>(row) : sv::row_view<Scalar>{};
+    return check_row(row).ok() && row.scalar == first.scalar ? view_of<Scalar>(row) : sv::row_view<Scalar>{};
   }
   [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept {
     return source.transform(source.self, index);
@@ -44,11 +45,11 @@ class cloud_of final : public specverify_cloud {
     }
     switch (first.scalar) {
       case SPECVERIFY_FLOAT16:
-        return take<sv::float16_bits>(rows, SPECVERIFY_FLOAT16, now);
+        return take<sv::float16_bits>(rows, first, now);
       case SPECVERIFY_BFLOAT16:
-        return take<sv::bfloat16_bits>(rows, SPECVERIFY_BFLOAT16, now);
+        return take<sv::bfloat16_bits>(rows, first, now);
       default:
-        return take<float>(rows, SPECVERIFY_FLOAT, now);
+        return take<float>(rows, first, now);
     }
   }
   sv::status supply_scores(std::span<const double> scores, sv::session_time now) noexcept override {
@@ -72,8 +73,8 @@ class cloud_of final : public specverify_cloud {
 
  private:
   template <class Scalar>
-  [[nodiscard]] sv::status take(const row_source& rows, std::uint8_t scalar, sv::session_time now) noexcept {
-    return session_->supply_rows(sv::exec::simd, typed_rows<Scalar>{rows, scalar}, now);
+  [[nodiscard]] sv::status take(const row_source& rows, const specverify_row& first, sv::session_time now) noexcept {
+    return session_->supply_rows(sv::exec::simd, typed_rows<Scalar>{rows, first}, now);
   }
   sv::result<sv::cloud_session> session_;
 };

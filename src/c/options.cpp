@@ -87,8 +87,8 @@ sv::result<sv::edge_options> options_of(const specverify_edge_options* given) no
   if (!set) return set.error();
   const auto transform = transform_of(set->transform, offsetof(specverify_edge_options, transform));
   if (!transform) return transform.error();
-  if (set->stop_count > 0 && set->stop_tokens == nullptr)
-    return refused(sv::errc::null_span, offsetof(specverify_edge_options, stop_tokens));
+  const auto stops = array_of(set->stop_tokens, set->stop_count, offsetof(specverify_edge_options, stop_tokens));
+  if (!stops) return stops.error();
   if (set->on_link_loss > 2)
     return refused(sv::errc::invalid_argument, offsetof(specverify_edge_options, on_link_loss));
   if (set->journal_drafts > 2)
@@ -104,7 +104,7 @@ sv::result<sv::edge_options> options_of(const specverify_edge_options* given) no
   made.fingerprint = {set->fingerprint_high, set->fingerprint_low};
   made.threshold = set->threshold;
   made.transform = *transform;
-  made.stop_tokens = span_of(set->stop_tokens, set->stop_count);
+  made.stop_tokens = *stops;
   made.retry_timeout = set->retry_timeout;
   made.retry_limit = set->retry_limit;
   made.text_chunk = set->text_chunk;
@@ -122,8 +122,8 @@ sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
   if (!set) return set.error();
   const auto transform = transform_of(set->transform, offsetof(specverify_cloud_options, transform));
   if (!transform) return transform.error();
-  if (set->stop_count > 0 && set->stop_tokens == nullptr)
-    return refused(sv::errc::null_span, offsetof(specverify_cloud_options, stop_tokens));
+  const auto stops = array_of(set->stop_tokens, set->stop_count, offsetof(specverify_cloud_options, stop_tokens));
+  if (!stops) return stops.error();
   if (set->required > 2) return refused(sv::errc::invalid_argument, offsetof(specverify_cloud_options, required));
   sv::cloud_options made;
   if (serves != nullptr) {
@@ -144,7 +144,7 @@ sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
   made.max_text_length = set->max_text_length;
   made.fingerprint = {set->fingerprint_high, set->fingerprint_low};
   made.transform = *transform;
-  made.stop_tokens = span_of(set->stop_tokens, set->stop_count);
+  made.stop_tokens = *stops;
   made.required = static_cast<sv::guarantee>(set->required);
   made.trial_cap = set->trial_cap;
   made.text_chunk = set->text_chunk;

@@ -83,13 +83,11 @@ struct lane_keys {
 //! Stages the keys of lanes, and the largest of each block. Read them behind a barrier.
 __device__ __forceinline__ void stage_lanes(const float* maxima, std::uint32_t blocks, entry_list& staged,
                                             std::uint32_t* tops) noexcept {
-  constexpr std::uint32_t threads_a_block = kernel::lane_count / per_load;  // threads that share a block
   SPECVERIFY_UNROLL(1)
-  for (std::uint32_t first = 0; first < blocks * threads_a_block && first < most_tops * threads_a_block;
-       first += blockDim.x) {
+  for (std::uint32_t first = 0; first < blocks * per_block && first < most_tops * per_block; first += blockDim.x) {
     const std::uint32_t part = first + threadIdx.x, lane = part * per_load;  // whole warps go through it together
     std::uint32_t top = 0;
-    if (part < blocks * threads_a_block) {
+    if (part < blocks * per_block) {
       const float4 four = *reinterpret_cast<const float4*>(maxima + lane);
       const float values[per_load] = {four.x, four.y, four.z, four.w};
       SPECVERIFY_UNROLL(4)
@@ -101,12 +99,12 @@ __device__ __forceinline__ void stage_lanes(const float* maxima, std::uint32_t b
       }
     }
     SPECVERIFY_UNROLL(2)
-    for (int with = 1; with < static_cast<int>(threads_a_block); with *= 2) {
+    for (int with = 1; with < static_cast<int>(per_block); with *= 2) {
       const std::uint32_t other = __shfl_xor_sync(all_lanes, top, with);
       top = other > top ? other : top;
     }
-    const std::uint32_t block = part / threads_a_block;
-    if (part % threads_a_block == 0 && block < blocks && block < most_tops) tops[block] = top;
+    const std::uint32_t block = part / per_block;
+    if (part % per_block == 0 && block < blocks && block < most_tops) tops[block] = top;
   }
 }
 

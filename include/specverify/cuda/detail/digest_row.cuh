@@ -11,7 +11,6 @@ SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
 inline constexpr std::uint32_t digest_threads = 256;  // at most; four read a block of 1024 ids
-inline constexpr std::uint32_t per_block = 4;         // threads that share a block of 1024 ids
 inline constexpr std::uint32_t digest_in_flight = 7;  // loads of a thread at once; 63 of a block, behind its first
 
 inline constexpr std::uint32_t held_passes = 2;  // whose first logits stay in shared memory

@@ -40,12 +40,12 @@ __global__ void __launch_bounds__(reference_threads, 1)
 [[nodiscard]] __device__ __forceinline__ best_entry best_of_lanes(const digest_place& place,
                                                                   digest_room& room) noexcept {
   best_entry mine{kernel::negative_infinity<float>(), 0};
-  const std::uint32_t fours = place.blocks * (kernel::lane_count / per_load);
+  const std::uint32_t fours = place.blocks * per_block;
   SPECVERIFY_UNROLL(4)
   for (std::uint32_t i = threadIdx.x; i < fours; i += blockDim.x) {
     const float4 tops = __ldcg(reinterpret_cast<const float4*>(place.lane_maxima) + i);
     const float top = larger_or_nan(larger_or_nan(tops.x, tops.y), larger_or_nan(tops.z, tops.w));
-    if (!(top <= mine.value)) mine = {larger_or_nan(mine.value, top), i / (kernel::lane_count / per_load)};
+    if (!(top <= mine.value)) mine = {larger_or_nan(mine.value, top), i / per_block};
   }
   const bool has_nan = __syncthreads_or(kernel::is_nan(mine.value)) != 0;
   const best_entry block = best_of_block(mine, room.best);

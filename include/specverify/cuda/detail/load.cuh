@@ -13,6 +13,8 @@ namespace cuda_detail {
 
 //! Ids that one load of a thread takes: 16 bytes of floats, 8 of 16-bit logits.
 inline constexpr std::uint32_t per_load = 4;
+//! Threads that share the lanes of a block of 1024 ids.
+inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 
 inline constexpr std::uint32_t most_row_threads = 1024;  // of a kernel that reads a row in runs of four ids
 
