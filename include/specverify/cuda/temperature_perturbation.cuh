@@ -24,12 +24,6 @@ namespace cuda_detail {
 
 using detail::tempered_answer;
 
-//! What one group of draws added.
-struct tempered_count {
-  std::uint32_t hits = 0;   // of this lane
-  std::uint32_t reads = 0;  // the same for all threads
-};
-
 //! The bounds of all ids but the largest of each lane. By the whole block.
 template <class Scalar>
 __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, const device_digest& digest,
@@ -38,25 +32,31 @@ __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, cons
                                        kernel::coarse_scale(digest.one_hot ? 1.0 : digest.temperature), false};
   double tops = 0;
   std::uint32_t count = 0;
-  for (std::uint32_t i = threadIdx.x; i < row.lanes; i += blockDim.x) {
-    const float top = row.lane_maxima[i];
-    if (!kernel::is_finite(top)) continue;
-    tops += static_cast<double>(weight(top));
-    ++count;
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t i = threadIdx.x; i < row.count_of_tops(); i += blockDim.x) {
+    const float4 four = __ldg(row.tops() + i);
+    const float all[] = {four.x, four.y, four.z, four.w};
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t k = 0; k < per_load; ++k) {
+      if (!kernel::is_finite(all[k])) continue;
+      tops += static_cast<double>(weight(all[k]));
+      ++count;
+    }
   }
   tops = real_sum_of_block(tops, room.partial);
   const double listed = real_sum_of_block(static_cast<double>(count), room.partial);
   if (threadIdx.x != 0) return;
-  room.rest.begin(row.source.size - static_cast<std::uint32_t>(listed), 0);
+  room.rest.begin(row.batch.rows.size - static_cast<std::uint32_t>(listed), 0);
   if (digest.one_hot || digest.truncated) return;  // its sums are those of another law
   const double shift = static_cast<double>(digest.reference) - static_cast<double>(digest.maximum);
-  room.rest.learn_coarse({digest.coarse_total - tops, digest.coarse_total, shift, digest.temperature}, row.source.size);
+  room.rest.learn_coarse({digest.coarse_total - tops, digest.coarse_total, shift, digest.temperature},
+                         row.batch.rows.size);
 }
 
 //! Draws temperature and uniform of sample `m`; by each lane of the first warp. A point mass is decided at once.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ tempered_answer ask(const device_batch<Scalar>& batch, token_id token,
-                                                             double difference, const perturbation_options& options,
+                                                             const perturbation_options& options,
                                                              const device_uniforms<Key>& random, std::uint32_t m,
                                                              tempered_room& room) noexcept {
   const std::uint32_t number = blockIdx.x, lane = lane_of_thread();
@@ -67,7 +67,7 @@ template <class Scalar, class Key>
   const double temperature = options.maximum_temperature * decision_uniform(at.at(number, at.first_of(number)));
   if (temperature < detail::coldest)
     return token == batch.digests.rows[number].argmax ? tempered_answer::hit : tempered_answer::miss;
-  const double inverse = 1.0 / temperature, weight = kernel::exponential(difference * inverse);
+  const double inverse = 1.0 / temperature, weight = kernel::exponential(room.difference * inverse);
   if (!(weight > 0.0)) return tempered_answer::miss;
   room.temperatures[lane] = temperature;
   room.inverses[lane] = inverse;
@@ -82,8 +82,9 @@ template <class Scalar, class Key>
   return detail::answer_within(room.weights[lane_of_thread()], room.drawn[lane_of_thread()], total);
 }
 
-//! Looks at the bounds, and names the first of the open draws for the next read. By the first warp.
-__device__ __forceinline__ void look(tempered_answer& answer, tempered_room& room) noexcept {
+//! Looks at the bounds, and names the first of the open draws for the next read. By the first warp. Not inlined: its
+//! numbers in double would take registers from the sums.
+[[nodiscard]] SPECVERIFY_DEVICE_CALL tempered_answer look(tempered_answer answer, tempered_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   if (answer == tempered_answer::open) {
     const double tops = room.tops[lane];
@@ -96,58 +97,62 @@ __device__ __forceinline__ void look(tempered_answer& answer, tempered_room& roo
   const auto count = static_cast<std::uint32_t>(__popc(open));
   if (is_open && before < asked_at_once) room.asked[before] = lane;
   if (lane >= count && lane < asked_at_once) room.asked[lane] = 0;  // summed for nothing
-  if (lane == 0) room.asked_count = count < asked_at_once ? count : asked_at_once;
+  if (lane != 0) return answer;
+  room.asked_count = count < asked_at_once ? count : asked_at_once;
+  room.more = count > asked_at_once;
+  return answer;
 }
 
 //! Enters the totals of a read, and decides by them. What is too close joins room.exact. By the first warp.
-__device__ __forceinline__ void learn(tempered_answer& answer, tempered_room& room) noexcept {
+[[nodiscard]] SPECVERIFY_DEVICE_CALL tempered_answer learn(tempered_answer answer, tempered_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   bool is_close = false;
   for (std::uint32_t t = 0; t < room.asked_count; ++t) {
     const double total = room.totals[t];
     const std::uint32_t m = room.asked[t];
-    if (lane == 0) room.rest.learn_total(room.inverses[m], total, room.tops[m]);
+    if (lane == 0 && room.more) room.rest.learn_total(room.inverses[m], total, room.tops[m]);
     if (lane != m) continue;
     answer = answer_of({total, total}, room);
     is_close = answer == tempered_answer::open;
   }
   const std::uint32_t close = __ballot_sync(all_lanes, is_close);
   if (is_close) answer = tempered_answer::miss;  // until the exact sum is there
+  if (lane == 0) ++room.reads;
   if (lane == 0) room.exact |= close;
   __syncwarp();
+  return answer;
 }
 
-//! The draws from sample `first` on. By the whole block.
+//! Decides the draws of the first warp's lanes. By the whole block.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ tempered_count decide(const tempered_row<Scalar>& row, tempered_answer& answer,
-                                                               tempered_room& room) noexcept {
+__device__ __forceinline__ void decide(const tempered_row<Scalar>& row, tempered_answer& answer,
+                                       tempered_room& room) noexcept {
   const bool leads = warp_of_thread() == 0;
-  tempered_count found;
   if (threadIdx.x == 0) room.exact = 0;
   __syncthreads();
   sum_tops(row, room);
   __syncthreads();
-  for (;; ++found.reads) {
-    if (leads) look(answer, room);
+  for (;;) {
+    if (leads) answer = look(answer, room);
     __syncthreads();
     const std::uint32_t asked = room.asked_count;
     if (asked == 0) break;  // the same for all threads
     if (asked <= 2) {
       sum_quickly<2>(row, room);
+    } else if (asked <= 4) {
+      sum_quickly<4>(row, room);
     } else {
       sum_quickly<asked_at_once>(row, room);
     }
-    if (leads) learn(answer, room);
+    if (leads) answer = learn(answer, room);
   }
-  for (std::uint32_t left = room.exact; left != 0; left &= left - 1, ++found.reads) {
+  for (std::uint32_t left = room.exact; left != 0; left &= left - 1) {
     const auto m = static_cast<std::uint32_t>(__ffs(static_cast<int>(left))) - 1;
-    const double inverse = room.inverses[m];
-    const double total = sum_exactly(row.source, {static_cast<double>(row.maximum), inverse, false}, room);
+    const double total = sum_exactly(row, room.inverses[m], room);
     if (leads && lane_of_thread() == m && room.drawn[m] * total < room.weights[m]) answer = tempered_answer::hit;
   }
+  if (threadIdx.x == 0) room.reads += static_cast<std::uint32_t>(__popc(room.exact));
   __syncthreads();  // the room is used again
-  found.hits = answer == tempered_answer::hit ? 1 : 0;
-  return found;
 }
 
 template <class Scalar, class Key>
@@ -155,37 +160,31 @@ __global__ void __launch_bounds__(tempered_threads, 1)
     tempered_kernel(device_batch<Scalar> batch, const token_id* tokens, perturbation_options options,
                     device_uniforms<Key> random, device_disagreement* out) {
   __shared__ tempered_room room;
-  const std::uint32_t number = blockIdx.x;
-  const device_digest& digest = batch.digests.rows[number];
-  const token_id token = tokens[number];
-  device_disagreement found;
-  found.why = digest.of_whole_row();
-  if (found.why.ok() && (token < 0 || static_cast<std::uint32_t>(token) >= batch.rows.size))
-    found.why = {errc::token_out_of_range, part::row, 0};
-  if (found.why.ok()) {
-    tempered_row<Scalar> row;
-    row.source = open_row(batch.rows, batch.transform, number);
-    row.lanes = batch.digests.blocks * kernel::lane_count;
-    row.lane_maxima = batch.digests.lane_maxima + std::size_t{number} * row.lanes;
-    row.maximum = digest.maximum;
-    row.aligned = is_aligned(row.source.data);
-    const double difference =
-        static_cast<double>(row.source.value(static_cast<std::uint32_t>(token))) - static_cast<double>(digest.maximum);
-    begin_rest(row, digest, room);
-    std::uint32_t hits = 0;
-    for (std::uint32_t first = 0; first < options.samples; first += tempered_lanes) {
-      tempered_answer answer = tempered_answer::miss;
-      if (warp_of_thread() == 0)
-        answer = ask(batch, token, difference, options, random, first + lane_of_thread(), room);
-      const tempered_count added = decide(row, answer, room);
-      hits += added.hits;
-      found.reads += added.reads;
-    }
-    hits = __reduce_add_sync(all_lanes, hits);
-    found.samples = options.samples;
-    found.disagreements = options.samples - hits;
+  const device_digest& digest = batch.digests.rows[blockIdx.x];
+  const token_id token = tokens[blockIdx.x];
+  status why = digest.of_whole_row();
+  if (why.ok() && (token < 0 || static_cast<std::uint32_t>(token) >= batch.rows.size))
+    why = {errc::token_out_of_range, part::row, 0};
+  if (!why.ok()) {  // the same for all threads
+    if (threadIdx.x == 0) out[blockIdx.x] = {why, 0, 0, 0};
+    return;
   }
-  if (threadIdx.x == 0) out[number] = found;
+  const tempered_row<Scalar> row{batch, digest.maximum};
+  if (threadIdx.x == 0) {
+    const float drafted = row.open().value(static_cast<std::uint32_t>(token));
+    room.difference = static_cast<double>(drafted) - static_cast<double>(digest.maximum);
+    room.reads = 0;
+  }
+  begin_rest(row, digest, room);
+  std::uint32_t hits = 0;  // of this lane
+  for (std::uint32_t first = 0; first < options.samples; first += tempered_lanes) {
+    tempered_answer answer = tempered_answer::miss;
+    if (warp_of_thread() == 0) answer = ask(batch, token, options, random, first + lane_of_thread(), room);
+    decide(row, answer, room);
+    hits += answer == tempered_answer::hit ? 1 : 0;
+  }
+  hits = __reduce_add_sync(all_lanes, hits);
+  if (threadIdx.x == 0) out[blockIdx.x] = {{}, options.samples - hits, options.samples, room.reads};
 }
 
 }  // namespace cuda_detail
@@ -203,8 +202,7 @@ template <class Scalar, class Key>
   if (const status why = check(options); !why.ok()) return why;
   const bool placed = random.at(purpose::perturbed_draw).has_all();
   if (tokens == nullptr || found == nullptr || !placed) return device_detail::refusal(errc::null_span);
-  const std::uint32_t loads = (batch.rows.size + cuda_detail::per_load - 1) / cuda_detail::per_load;
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for(loads, cuda_detail::tempered_threads)},
+  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_tempered(how.tuning, batch.rows)},
                               &cuda_detail::tempered_kernel<Scalar, Key>, batch, tokens, options, random, found);
 }
 

@@ -12,9 +12,10 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t tempered_threads = 256;  // at most
+inline constexpr std::uint32_t tempered_threads = 512;  // at most
 inline constexpr std::uint32_t asked_at_once = 8;       // temperatures of one read of a row
-inline constexpr std::uint32_t loads_in_float = 64;     // that a thread sums before they go to a double
+inline constexpr std::uint32_t tempered_in_flight = 4;  // loads of a thread at once
+inline constexpr std::uint32_t groups_in_float = 4;     // of 16 ids, that a thread sums before they go to a double
 inline constexpr std::uint32_t tempered_lanes = detail::temper_group;
 
 static_assert(tempered_lanes == lanes_per_warp, "a lane of the first warp for each temperature of a group");
@@ -30,20 +31,50 @@ struct tempered_room {
   double totals[asked_at_once];
   std::uint32_t asked[asked_at_once];  // temperatures of the next read
   std::uint32_t asked_count, exact;
+  std::uint32_t reads;  // of the row, so far
+  double difference;    // of the token's logit from the largest
+  bool more;            // draws are open behind the next read
   double lanes[tempered_threads];
   double blocks[tempered_threads / kernel::lane_count];
   double total;
 };
 
-//! A row that is asked for sums.
+//! Threads for a row: half of what a multiprocessor takes where each has one row at most, else a quarter of that.
+template <class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_tempered(const cuda_tuning& tuning,
+                                                                   const device_rows<Scalar>& rows) noexcept {
+  const std::uint32_t most = rows.count <= tuning.multiprocessors ? tempered_threads : tempered_threads / 2;
+  return threads_for((rows.size + per_load - 1) / per_load, most);
+}
+
+//! The row of this thread block. It is opened anew for each sum: no thread holds it while it waits for the bounds.
 template <class Scalar>
 struct tempered_row {
-  kernel::row_source<Scalar> source;
-  const float* lane_maxima;
-  std::uint32_t lanes;
+  const device_batch<Scalar>& batch;
   float maximum;
-  bool aligned;
+
+  [[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open() const noexcept {
+    return open_row(batch.rows, batch.transform, blockIdx.x);
+  }
+  //! The largest logits of the digest's lanes, four to a place.
+  [[nodiscard]] __device__ __forceinline__ const float4* tops() const noexcept {
+    return reinterpret_cast<const float4*>(batch.digests.lane_maxima) + std::size_t{blockIdx.x} * count_of_tops();
+  }
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t count_of_tops() const noexcept {
+    return batch.digests.blocks * per_block;
+  }
 };
+
+//! Octaves a nat under a temperature. With it terms of a sum are off by less than kernel::tempered_margin, 2^-16: at 29
+//! octaves below the largest by 2^-18 for three roundings of 2^-24, by 2^-22 for the power, and by 2^-18 for the sum of
+//! 64 terms in float. What lies lower weighs less than it is off.
+[[nodiscard]] __device__ __forceinline__ float octaves_a_nat(double temperature) noexcept {
+  return static_cast<float>(kernel::log2_e / temperature);
+}
+//! e^(logit - maximum) under a temperature.
+[[nodiscard]] __device__ __forceinline__ float tempered_power(float logit, float maximum, float scale) noexcept {
+  return quick_power(__fmul_rn(logit - maximum, scale));
+}
 
 //! room.tops, a temperature a warp. The caller's barriers stand around it.
 template <class Scalar>
@@ -52,14 +83,31 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
     const double temperature = room.temperatures[m];
     double sum = 0;
     if (temperature > 0.0) {  // the same for the warp
-      const float scale = kernel::coarse_scale(temperature);
-      for (std::uint32_t i = lane_of_thread(); i < row.lanes; i += lanes_per_warp) {
-        const float top = row.lane_maxima[i];
-        if (kernel::is_finite(top)) sum += static_cast<double>(kernel::quick_exponential(top - row.maximum, scale));
+      const float scale = octaves_a_nat(temperature);
+      SPECVERIFY_UNROLL(4)
+      for (std::uint32_t i = lane_of_thread(); i < row.count_of_tops(); i += lanes_per_warp) {
+        const float4 top = __ldg(row.tops() + i);
+        const float first = tempered_power(top.x, row.maximum, scale) + tempered_power(top.y, row.maximum, scale);
+        const float last = tempered_power(top.z, row.maximum, scale) + tempered_power(top.w, row.maximum, scale);
+        sum = __dadd_rn(sum, static_cast<double>(first + last));
       }
     }
     sum = sum_of_warp(sum);
     if (lane_of_thread() == 0) room.tops[m] = sum;
+  }
+}
+
+//! Adds the powers of a group of logits at every temperature.
+template <std::uint32_t Temperatures>
+__device__ __forceinline__ void add_powers(const logit_group<tempered_in_flight>& group, float maximum,
+                                           const float (&scales)[Temperatures], float (&part)[Temperatures]) noexcept {
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < tempered_in_flight; ++k) {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) {
+      SPECVERIFY_UNROLL(8)
+      for (std::uint32_t t = 0; t < Temperatures; ++t) part[t] += tempered_power(group.at[k].at[i], maximum, scales[t]);
+    }
   }
 }
 
@@ -70,23 +118,19 @@ __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tem
   double sums[Temperatures];
   SPECVERIFY_UNROLL(8)
   for (std::uint32_t t = 0; t < Temperatures; ++t) {
-    scales[t] = kernel::coarse_scale(room.temperatures[room.asked[t]]);
+    scales[t] = octaves_a_nat(room.temperatures[room.asked[t]]);
     sums[t] = 0;
   }
+  const kernel::row_source<Scalar> source = row.open();
+  const bool aligned = is_aligned(source.data);
+  const std::uint32_t stride = blockDim.x * per_load;
   std::uint32_t id = threadIdx.x * per_load;
-  std::uint32_t bias = row.source.bias_count == 0 ? 0 : row.source.bias_from(id);
-  while (id < row.source.size) {
+  std::uint32_t bias = source.bias_count == 0 ? 0 : source.bias_from(id);
+  while (id < source.size) {
     float part[Temperatures] = {};
     SPECVERIFY_UNROLL(1)
-    for (std::uint32_t n = 0; n < loads_in_float && id < row.source.size; ++n, id += blockDim.x * per_load) {
-      const four_logits four = load_four(row.source, row.aligned, id, bias);
-      SPECVERIFY_UNROLL(4)
-      for (std::uint32_t i = 0; i < per_load; ++i) {
-        const float difference = four.at[i] - row.maximum;
-        SPECVERIFY_UNROLL(8)
-        for (std::uint32_t t = 0; t < Temperatures; ++t) part[t] += kernel::quick_exponential(difference, scales[t]);
-      }
-    }
+    for (std::uint32_t n = 0; n < groups_in_float && id < source.size; ++n, id += tempered_in_flight * stride)
+      add_powers(load_group<tempered_in_flight>(source, aligned, id, stride, bias), row.maximum, scales, part);
     SPECVERIFY_UNROLL(8)
     for (std::uint32_t t = 0; t < Temperatures; ++t) sums[t] += static_cast<double>(part[t]);
   }
@@ -107,14 +151,16 @@ __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tem
 
 //! Z in double by one more read, in the order of kernel::exact_sum. Every thread gets it.
 template <class Scalar>
-[[nodiscard]] __device__ __forceinline__ double sum_exactly(const kernel::row_source<Scalar>& row,
-                                                            const kernel::exact_weight& weight,
+[[nodiscard]] __device__ __forceinline__ double sum_exactly(const tempered_row<Scalar>& opened, double inverse,
                                                             tempered_room& room) noexcept {
+  const kernel::row_source<Scalar> row = opened.open();
+  const kernel::exact_weight weight{static_cast<double>(opened.maximum), inverse, false};
   const std::uint32_t at_once = blockDim.x / kernel::lane_count;
   const std::uint32_t mine = threadIdx.x / kernel::lane_count, lane = threadIdx.x % kernel::lane_count;
   double total = 0;  // of the first thread
   for (std::uint32_t first = 0; first < row.size; first += at_once * kernel::exact_size) {
     double sum = 0;
+    SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = 0; i < kernel::exact_size; i += kernel::lane_count) {
       const std::uint32_t id = first + mine * kernel::exact_size + i + lane;
       sum = __dadd_rn(sum, id < row.size ? weight(static_cast<double>(row.value(id))) : 0.0);

@@ -17,6 +17,12 @@
 #else
 #define SPECVERIFY_UNROLL(times)
 #endif
+//! A function of threads that stays a call: its registers are not those of what calls it.
+#if defined(__CUDACC__)
+#define SPECVERIFY_DEVICE_CALL inline __device__ __noinline__
+#else
+#define SPECVERIFY_DEVICE_CALL inline __device__
+#endif
 
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
