@@ -8,9 +8,10 @@
 //!             (cuda_tuning::split_rounds) the token rule reads all rows of the batch first, each split over thread
 //!             blocks, and a block a round walks their digests: rows after a rejection are then read for nothing.
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
-//!             shapes. A row that is looked at is read once, and once more where the bounds of its digest leave a
-//!             decision open (about one row in twenty; counted as exact_normalisers). No allocation, no
-//!             synchronisation, nothing is read back.
+//!             shapes. A row that is looked at is read once, and once more, in float, where the bounds of its digest
+//!             leave a decision open (about one row in twenty; counted as exact_normalisers). What is closer than 2e-5
+//!             and draws after `trial_cap` refused trials take exact sums. No allocation, no synchronisation, nothing
+//!             is read back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -291,7 +292,7 @@ struct token_round {
       if (threadIdx.x == 0 && answer == draft_rejected && !tested.known)
         round.decided().outcome = verdict_outcome::deferred;
     }
-    if (threadIdx.x == 0 && row.summed) ++round.counters().exact_normalisers;
+    if (threadIdx.x == 0 && row.was_read_again()) ++round.counters().exact_normalisers;
     return answer == draft_stands;
   }
 };

@@ -6,6 +6,7 @@
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
 
 #include <specverify/cuda/detail/block_sums.cuh>
+#include <specverify/cuda/detail/quick_sum.cuh>
 #include <specverify/cuda/digest.cuh>
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/residual.hpp>
@@ -22,11 +23,14 @@ struct tested_row {
   double normaliser;    // Z, or 0: not known
   token_id argmax;
   bool one_hot;
-  bool summed;  // Z took one more read
   bool truncated;
+  bool narrow;  // the bounds are those of a quick sum
+  bool summed;  // Z was summed
   kept_law kept;
 
   [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
+  //! Whether Z, or bounds of it, took one more read.
+  [[nodiscard]] __device__ __forceinline__ bool was_read_again() const noexcept { return narrow || summed; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;
     if (is_truncated()) return kept.weight(id);
@@ -60,9 +64,24 @@ template <bool Cuts, class Scalar>
           digest.one_hot ? 1.0 : digest.normaliser,
           digest.argmax,
           digest.one_hot,
-          false,
           digest.truncated,
+          false,
+          false,
           {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
+}
+
+//! Bounds of Z that kernel::quick_error says, by one more read in float where nothing is known that well.
+template <class Scalar, bool Cuts>
+__device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
+  if (row.normaliser > 0.0 || row.narrow) return;  // the same for all threads
+  const kernel::exact_weight& exact = row.drawn.exact;
+  const float scales[] = {static_cast<float>(kernel::log2_e * exact.inverse_temperature)};
+  double sums[1];
+  sum_powers(row.drawn.source, static_cast<float>(exact.reference), scales, sums);
+  const double total = real_sum_of_block(sums[0], room.partial);
+  row.lower = total * (1.0 - kernel::quick_error);
+  row.upper = total * (1.0 + kernel::quick_error);
+  row.narrow = true;
 }
 
 //! Z, by one more read where it is not known.
@@ -76,33 +95,50 @@ template <class Scalar, bool Cuts>
   return row.normaliser;
 }
 
+//! A token's accept test in numbers: u * full * Z < have. By the first thread.
+struct asked_test {
+  double have = 0, full = 0, drawn = 0;
+
+  //! By the bounds of Z: whether they leave it open.
+  template <class Scalar, bool Cuts>
+  [[nodiscard]] __device__ __forceinline__ bool decide(const tested_row<Scalar, Cuts>& row,
+                                                       acceptance& tested) const noexcept {
+    const detail::bound_decision decision = detail::decide(drawn, full, have, row.lower, row.upper);
+    tested.accepted = decision == detail::bound_decision::accepted;
+    return decision == detail::bound_decision::open;
+  }
+};
+
 //! The accept test of a token of the row. `count`, `resolution` and `uniform` are those of the first thread, which gets
 //! the answer.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar, Cuts>& row,
                                                                const drafted_token& drafted, double uniform,
                                                                block_room& room) noexcept {
+  const bool was_known = row.normaliser > 0.0, leads = threadIdx.x == 0;
   acceptance tested;
-  double have = 0, full = 0, drawn = 0;
-  std::uint32_t is_open = 0;
-  if (threadIdx.x == 0) {
+  asked_test asked;
+  bool is_open = false;
+  if (leads) {
     const double weight = row.weight(drafted.token);
     tested.accepted = weight > 0.0;
     if (tested.accepted && drafted.count != 0) {
-      have = numeric::product(static_cast<double>(drafted.resolution), weight);
-      full = static_cast<double>(drafted.count);
-      drawn = uniform * full;
-      const detail::bound_decision decision =
-          row.normaliser > 0.0 ? detail::bound_decision::open : detail::decide(drawn, full, have, row.lower, row.upper);
-      tested.accepted = decision == detail::bound_decision::accepted;
-      is_open = decision == detail::bound_decision::open ? 1 : 0;
+      asked.have = numeric::product(static_cast<double>(drafted.resolution), weight);
+      asked.full = static_cast<double>(drafted.count);
+      asked.drawn = uniform * asked.full;
+      is_open = was_known || asked.decide(row, tested);
     }
   }
-  if (tell(is_open, &room.step) == 0) return tested;
-  const bool was_known = row.normaliser > 0.0;
+  if (__syncthreads_or(is_open ? 1 : 0) == 0) return tested;
+  if (leads) tested.exact = !was_known;
+  if (!was_known) {
+    narrow_bounds(row, room);
+    if (leads) is_open = asked.decide(row, tested);
+    if (__syncthreads_or(is_open ? 1 : 0) == 0) return tested;
+  }
   const double total = normaliser_of(row, room);
-  if (threadIdx.x == 0) {
-    tested = detail::decide_exactly(drawn, full, have, total);
+  if (leads) {
+    tested = detail::decide_exactly(asked.drawn, asked.full, asked.have, total);
     tested.exact = !was_known;
   }
   return tested;
@@ -155,6 +191,19 @@ template <class Scalar, bool Cuts>
   return made;
 }
 
+//! Whether a trial stands that the bounds of the digest left open. Every thread gets it.
+template <class Scalar, bool Cuts>
+[[nodiscard]] __device__ __forceinline__ bool stands(tested_row<Scalar, Cuts>& row, const made_trial& tried,
+                                                     block_room& room) noexcept {
+  narrow_bounds(row, room);
+  if (!(row.normaliser > 0.0)) {
+    const detail::bound_decision decision =
+        detail::decide_rest(tried.need, tried.slack, tried.have, tried.share, row.lower, row.upper);
+    if (decision != detail::bound_decision::open) return decision == detail::bound_decision::accepted;
+  }
+  return tried.need < tried.slack * kernel::left_of(tried.have, tried.share, normaliser_of(row, room));
+}
+
 //! A token by trials, each by a warp, the next of them at once: the first that stands counts, as one after the other.
 //! Draws from p make one at a time, which most often stands. Whether one stands; every thread gets it.
 template <class Scalar, bool Cuts, class Key>
@@ -175,10 +224,7 @@ template <class Scalar, bool Cuts, class Key>
     for (std::uint32_t i = 0; i < count; ++i) {  // the same for all threads
       const made_trial& tried = room.trials[i];
       if (tried.answer == trial_refused) continue;
-      if (tried.answer == trial_open) {
-        const double total = normaliser_of(row, room);
-        if (!(tried.need < tried.slack * kernel::left_of(tried.have, tried.share, total))) continue;
-      }
+      if (tried.answer == trial_open && !stands(row, tried, room)) continue;
       drawn.token = tried.token;
       drawn.trials = first + i + 1;
       return true;
@@ -209,7 +255,8 @@ template <class Scalar, bool Cuts, class Key>
   const double uniform = decision_uniform(random.at(options.trial_cap));
   drawn.trials = options.trial_cap;
   drawn.exact = true;
-  const left_weight left{taken, options.scale, total};
+  const bool staged = row.summed && options.scale == 1.0 && are_staged(row.drawn.source.size);
+  const left_weight left{taken, options.scale, total, staged};
   drawn.token = row.is_truncated() ? draw_kept(row.kept, left, uniform, total, drawn.fallback, room)
                                    : draw_exactly(row.drawn, left, uniform, drawn.fallback, room);
   if (drawn.token == no_token)

@@ -13,7 +13,8 @@ namespace cuda_detail {
 inline constexpr std::uint32_t test_threads = 512;  // at most; 16 take a term of 256 ids
 inline constexpr std::uint32_t ids_per_thread = kernel::exact_size / kernel::lane_count;
 inline constexpr std::uint32_t staged_terms = 1024;  // of 256 ids
-inline constexpr std::uint32_t term_in_flight = 4;   // loads of a thread at once
+inline constexpr std::uint32_t term_in_flight = 16;  // loads of a thread at once
+inline constexpr std::uint32_t skipped_at_once = 8;  // terms or weights
 inline constexpr std::uint32_t most_trials = 8;      // at once, one a warp: they read half a block of logits
 
 enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
@@ -32,6 +33,7 @@ struct block_room {
     proposal_room proposals[most_trials];  // one a warp, while trials are made
   };
   double terms[staged_terms];  // of a whole row, if it has no more; else those of a pass
+  double partial[most_warps];
   double told;
   made_trial trials[most_trials];
   std::uint32_t step;
@@ -45,6 +47,31 @@ template <class Word>
   __syncthreads();
   return *place;
 }
+
+//! What a law says of a run of ids.
+struct part_of_law {
+  const token_id* ids = nullptr;  // those listed in the run
+  const std::uint32_t* counts = nullptr;
+  std::uint32_t size = 0;
+  std::uint32_t rest = 0;  // the count of the others
+  token_id point = no_token;
+  double unit = 0;  // 1 / resolution
+
+  //! Whether no id of the run has a share.
+  [[nodiscard]] __device__ __forceinline__ bool is_empty() const noexcept {
+    return size == 0 && rest == 0 && point == no_token;
+  }
+  //! q of an id of the run.
+  [[nodiscard]] __device__ __forceinline__ double share(std::uint32_t id) const noexcept {
+    const auto token = static_cast<token_id>(id);
+    std::uint32_t count = rest;
+    if (size != 0) {
+      const std::uint32_t at = numeric::count_below(ids, size, token);
+      if (at < size && ids[at] == token) count = counts[at];
+    }
+    return numeric::product(static_cast<double>(token == point ? 1u : count), unit);
+  }
+};
 
 //! What is subtracted from p: a law, a point mass, or nothing.
 struct subtracted_law {
@@ -61,6 +88,22 @@ struct subtracted_law {
     const std::uint32_t count = listed != nullptr ? listed->count(token) : token == point ? 1u : 0u;
     return numeric::product(static_cast<double>(count), unit);
   }
+  //! Of the ids from `first` to below `end`.
+  [[nodiscard]] __device__ __forceinline__ part_of_law within(std::uint32_t first, std::uint32_t end) const noexcept {
+    const auto from = static_cast<token_id>(first), to = static_cast<token_id>(end);
+    part_of_law part;
+    part.unit = unit;
+    if (listed == nullptr) {
+      if (point >= from && point < to) part.point = point;
+      return part;
+    }
+    const std::uint32_t below = numeric::count_below(listed->ids, listed->size, from);
+    part.ids = listed->ids + below;
+    part.counts = listed->counts + below;
+    part.size = numeric::count_below(listed->ids, listed->size, to) - below;  // as many steps for all threads
+    part.rest = listed->tail_count;
+    return part;
+  }
 };
 
 //! (scale * e_v - q(v) Z)+; e_v itself without arguments.
@@ -68,34 +111,38 @@ struct left_weight {
   subtracted_law taken{};
   double scale = 1;
   double total = 0;
+  bool staged = false;  // room.terms are the sums of e_v, from the sum of Z: they stay where nothing is subtracted
 
-  //! Of an id whose e_v is known; 0 behind the row, where that is 0.
-  [[nodiscard]] __device__ __forceinline__ double of(std::uint32_t id, double weight) const noexcept {
+  //! Of an id whose e_v is known; 0 behind the row, where that is 0. `shares` has that of the id.
+  template <class Shares>
+  [[nodiscard]] __device__ __forceinline__ double of(std::uint32_t id, double weight,
+                                                     const Shares& shares) const noexcept {
     if (!(weight > 0.0) || taken.is_nothing()) return weight;
-    const double left = kernel::left_of(numeric::product(scale, weight), taken.share(id), total);
+    const double left = kernel::left_of(numeric::product(scale, weight), shares.share(id), total);
     return left > 0.0 ? left : 0.0;
   }
   template <class Scalar>
   [[nodiscard]] __device__ __forceinline__ double operator()(const drawn_row<Scalar>& row,
                                                              std::uint32_t id) const noexcept {
-    return of(id, id < row.source.size ? row.weight(id) : 0.0);
+    return of(id, id < row.source.size ? row.weight(id) : 0.0, taken);
   }
-  //! The sum behind `sum` of the weights at id, id + 16, ...: ids_per_thread of them, in this order.
+  //! The sum of the weights at id, id + 16, ...: ids_per_thread of them, in this order.
   template <class Scalar>
-  [[nodiscard]] __device__ __forceinline__ double sum_behind(double sum, const drawn_row<Scalar>& row,
-                                                             std::uint32_t id) const noexcept {
+  [[nodiscard]] __device__ __forceinline__ double sum_from(const drawn_row<Scalar>& row, std::uint32_t id,
+                                                           const part_of_law& shares) const noexcept {
+    double sum = 0;
     SPECVERIFY_UNROLL(1)
     for (std::uint32_t i = 0; i < ids_per_thread; i += term_in_flight) {
       float values[term_in_flight];
-      SPECVERIFY_UNROLL(4)
+      SPECVERIFY_UNROLL(16)
       for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads before what waits for them
         const std::uint32_t at = id + (i + k) * kernel::lane_count;
         values[k] = at < row.source.size ? row.source.value(at) : kernel::negative_infinity<float>();
       }
-      SPECVERIFY_UNROLL(4)
+      SPECVERIFY_UNROLL(16)
       for (std::uint32_t k = 0; k < term_in_flight; ++k) {
         const std::uint32_t at = id + (i + k) * kernel::lane_count;
-        sum = __dadd_rn(sum, of(at, row.exact(static_cast<double>(values[k]))));
+        sum = __dadd_rn(sum, of(at, row.exact(static_cast<double>(values[k])), shares));
       }
     }
     return sum;
@@ -120,18 +167,21 @@ struct kept_law {
   return size <= staged_terms * kernel::exact_size;
 }
 
-//! The terms of the ids from `first` on, 16 ids a thread: at the place that is returned.
+//! The terms of the ids from `first` on, 16 ids a thread: at the place that is returned. A barrier is due before another
+//! warp reads them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ const double* load_terms(const drawn_row<Scalar>& row,
                                                                   const left_weight& weight, std::uint32_t first,
                                                                   block_room& room) noexcept {
   const std::uint32_t lane = threadIdx.x % kernel::lane_count, term = threadIdx.x / kernel::lane_count;
   double* const place = room.terms + (are_staged(row.source.size) ? first / kernel::exact_size : 0);
-  room.entries[threadIdx.x] = weight.sum_behind(0.0, row, first + term * kernel::exact_size + lane);
+  const std::uint32_t begin = first + term * kernel::exact_size;
+  const part_of_law shares = weight.taken.within(begin, begin + kernel::exact_size);
+  const bool stays = weight.staged && shares.is_empty();  // of all threads of a term
+  if (!stays) room.entries[threadIdx.x] = weight.sum_from(row, begin + lane, shares);
   __syncwarp();
-  const bool exists = first + term * kernel::exact_size < row.source.size;
-  if (lane == 0 && exists) place[term] = kernel::lane_tree(room.entries + threadIdx.x);
-  __syncthreads();
+  if (lane == 0 && !stays && begin < row.source.size) place[term] = kernel::lane_tree(room.entries + threadIdx.x);
+  __syncwarp();
   return place;
 }
 
@@ -142,14 +192,21 @@ template <class Scalar>
   return left < most ? left : most;
 }
 
-//! The sum of a row's weights as kernel::exact_sum takes it. Every thread gets it.
+//! The sum of a row's weights as kernel::exact_sum takes it: terms that are staged at the end, others pass by pass.
+//! Every thread gets it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double sum_of_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                            block_room& room) noexcept {
+  const std::uint32_t size = row.source.size, step = blockDim.x * ids_per_thread;
+  const bool staged = are_staged(size);
   double sum = 0;
-  for (std::uint32_t first = 0; first < row.source.size; first += blockDim.x * ids_per_thread) {
-    const double* const placed = load_terms(row, weight, first, room);
-    const std::uint32_t terms = terms_from(first, row.source.size);
+  for (std::uint32_t first = 0; first < size; first += step) {
+    const double* placed = load_terms(row, weight, first, room);
+    std::uint32_t terms = terms_from(first, size);
+    if (staged && size - first > step) continue;
+    if (staged) terms += static_cast<std::uint32_t>(placed - room.terms);
+    if (staged) placed = room.terms;
+    __syncthreads();
     if (threadIdx.x == 0) {
       SPECVERIFY_UNROLL(8)
       for (std::uint32_t t = 0; t < terms; ++t) sum = __dadd_rn(sum, placed[t]);
@@ -161,12 +218,27 @@ template <class Scalar>
 
 inline constexpr std::uint32_t not_proven = no_id - 1;
 
+//! Adds weights to `sum`, eight at a time, as long as it stays below `bar`: how many were added.
+[[nodiscard]] __device__ __forceinline__ std::uint32_t skip_below(double& sum, double bar, const double* weights,
+                                                                  std::uint32_t count) noexcept {
+  std::uint32_t skipped = 0;
+  for (; skipped + skipped_at_once <= count; skipped += skipped_at_once) {
+    double next = sum;
+    SPECVERIFY_UNROLL(8)
+    for (std::uint32_t k = 0; k < skipped_at_once; ++k) next = __dadd_rn(next, weights[skipped + k]);
+    if (!(next < bar)) break;
+    sum = next;
+  }
+  return skipped;
+}
+
 //! The id of a term at which the running sum passes `target`; not_proven where it does so by less than the slack; no_id
 //! where it does not. By the first thread, from room.entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
                                                                  std::uint32_t first, std::uint32_t count,
                                                                  const block_room& room) noexcept {
-  for (std::uint32_t i = 0; i < count; ++i) {
+  std::uint32_t i = skip_below(sum, target - slack, room.entries, count);
+  for (; i < count; ++i) {
     sum = __dadd_rn(sum, room.entries[i]);
     if (sum > target + slack) return first + i;
     if (sum > target - slack) return not_proven;
@@ -184,9 +256,13 @@ template <class Scalar>
   for (std::uint32_t first = 0; first < size; first += blockDim.x * ids_per_thread) {
     const double* const placed =
         are_staged(size) ? room.terms + first / kernel::exact_size : load_terms(row, weight, first, room);
+    __syncthreads();
     const std::uint32_t terms = terms_from(first, size);
     for (std::uint32_t t = 0;; ++t) {
-      while (threadIdx.x == 0 && t < terms && sum + placed[t] < target - slack) sum = __dadd_rn(sum, placed[t++]);
+      if (threadIdx.x == 0) {
+        t += skip_below(sum, target - slack, placed + t, terms - t);
+        while (t < terms && sum + placed[t] < target - slack) sum = __dadd_rn(sum, placed[t++]);
+      }
       t = tell(t, &room.step);
       if (t >= terms) break;
       const std::uint32_t begin = first + t * kernel::exact_size;
@@ -237,7 +313,7 @@ template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk_kept(const kept_law& kept, const left_weight& weight,
                                                             double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t i) {
-    return i < kept.size ? weight.of(static_cast<std::uint32_t>(kept.ids[i]), kept.weights[i]) : 0.0;
+    return i < kept.size ? weight.of(static_cast<std::uint32_t>(kept.ids[i]), kept.weights[i], weight.taken) : 0.0;
   };
   const std::uint32_t found = walk_weights(kept.size, weight_at, target, sum, room);
   return found == no_id ? no_token : kept.ids[found];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Powers of two in float for sums of exponentials whose error is certified, and sums of doubles over a block.
+//! Sums of exponentials in float whose error is certified, of a row by a thread block, and sums of doubles over a block.
 #ifndef SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 #define SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 
-#include <specverify/cuda/detail/threads.cuh>
-#include <specverify/kernel/scalar/exponential.hpp>
+#include <specverify/cuda/detail/load.cuh>
+#include <specverify/kernel/scalar/log_sum_exp.hpp>
 
 #include <cmath>
 
@@ -63,6 +63,54 @@ struct octave_scale {
   double sum = 0;
   for (std::uint32_t warp = 0; warp < warps_of_block(); ++warp) sum = __dadd_rn(sum, room[warp]);
   return sum;
+}
+
+inline constexpr std::uint32_t power_loads = 4;      // loads of a thread at once
+inline constexpr std::uint32_t groups_in_float = 4;  // of 16 ids, that a thread sums before they go to a double
+
+//! Octaves a nat under a temperature, to 2^-24.
+[[nodiscard]] __device__ __forceinline__ float octaves_a_nat(double temperature) noexcept {
+  return static_cast<float>(kernel::log2_e / temperature);
+}
+//! e^(logit - reference) under a temperature: three roundings of 2^-24 of its octaves, and 2^-22 for the power.
+[[nodiscard]] __device__ __forceinline__ float tempered_power(float logit, float reference, float scale) noexcept {
+  return quick_power(__fmul_rn(logit - reference, scale));
+}
+
+//! Adds the powers of a group of logits at every temperature.
+template <std::uint32_t Temperatures>
+__device__ __forceinline__ void add_powers(const logit_group<power_loads>& group, float reference,
+                                           const float (&scales)[Temperatures], float (&part)[Temperatures]) noexcept {
+  SPECVERIFY_UNROLL(4)
+  for (std::uint32_t k = 0; k < power_loads; ++k) {
+    SPECVERIFY_UNROLL(4)
+    for (std::uint32_t i = 0; i < per_load; ++i) {
+      SPECVERIFY_UNROLL(8)
+      for (std::uint32_t t = 0; t < Temperatures; ++t)
+        part[t] += tempered_power(group.at[k].at[i], reference, scales[t]);
+    }
+  }
+}
+
+//! This thread's part of the sums of e^(logit - reference) over a row, at some temperatures in octaves a nat: to 2^-18
+//! of itself and what its powers are off. One read of the row by the block.
+template <std::uint32_t Temperatures, class Scalar>
+__device__ __forceinline__ void sum_powers(const kernel::row_source<Scalar>& row, float reference,
+                                           const float (&scales)[Temperatures], double (&sums)[Temperatures]) noexcept {
+  const bool aligned = is_aligned(row.data);
+  const std::uint32_t stride = blockDim.x * per_load;
+  std::uint32_t id = threadIdx.x * per_load;
+  std::uint32_t bias = row.bias_count == 0 ? 0 : row.bias_from(id);
+  SPECVERIFY_UNROLL(8)
+  for (std::uint32_t t = 0; t < Temperatures; ++t) sums[t] = 0;
+  while (id < row.size) {
+    float part[Temperatures] = {};
+    SPECVERIFY_UNROLL(1)
+    for (std::uint32_t n = 0; n < groups_in_float && id < row.size; ++n, id += power_loads * stride)
+      add_powers(load_group<power_loads>(row, aligned, id, stride, bias), reference, scales, part);
+    SPECVERIFY_UNROLL(8)
+    for (std::uint32_t t = 0; t < Temperatures; ++t) sums[t] += static_cast<double>(part[t]);
+  }
 }
 
 }  // namespace cuda_detail

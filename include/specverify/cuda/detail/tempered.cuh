@@ -14,8 +14,6 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t tempered_threads = 512;  // at most
 inline constexpr std::uint32_t asked_at_once = 8;       // temperatures of one read of a row
-inline constexpr std::uint32_t tempered_in_flight = 4;  // loads of a thread at once
-inline constexpr std::uint32_t groups_in_float = 4;     // of 16 ids, that a thread sums before they go to a double
 inline constexpr std::uint32_t tempered_lanes = detail::temper_group;
 
 static_assert(tempered_lanes == lanes_per_warp, "a lane of the first warp for each temperature of a group");
@@ -65,17 +63,6 @@ struct tempered_row {
   }
 };
 
-//! Octaves a nat under a temperature. With it terms of a sum are off by less than kernel::tempered_margin, 2^-16: at 29
-//! octaves below the largest by 2^-18 for three roundings of 2^-24, by 2^-22 for the power, and by 2^-18 for the sum of
-//! 64 terms in float. What lies lower weighs less than it is off.
-[[nodiscard]] __device__ __forceinline__ float octaves_a_nat(double temperature) noexcept {
-  return static_cast<float>(kernel::log2_e / temperature);
-}
-//! e^(logit - maximum) under a temperature.
-[[nodiscard]] __device__ __forceinline__ float tempered_power(float logit, float maximum, float scale) noexcept {
-  return quick_power(__fmul_rn(logit - maximum, scale));
-}
-
 //! room.tops, a temperature a warp. The caller's barriers stand around it.
 template <class Scalar>
 __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
@@ -97,43 +84,15 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! Adds the powers of a group of logits at every temperature.
-template <std::uint32_t Temperatures>
-__device__ __forceinline__ void add_powers(const logit_group<tempered_in_flight>& group, float maximum,
-                                           const float (&scales)[Temperatures], float (&part)[Temperatures]) noexcept {
-  SPECVERIFY_UNROLL(4)
-  for (std::uint32_t k = 0; k < tempered_in_flight; ++k) {
-    SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i) {
-      SPECVERIFY_UNROLL(8)
-      for (std::uint32_t t = 0; t < Temperatures; ++t) part[t] += tempered_power(group.at[k].at[i], maximum, scales[t]);
-    }
-  }
-}
-
-//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin.
+//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16. At 29
+//! octaves below the largest a power is off by 2^-18; what lies lower weighs less than that.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];
   double sums[Temperatures];
   SPECVERIFY_UNROLL(8)
-  for (std::uint32_t t = 0; t < Temperatures; ++t) {
-    scales[t] = octaves_a_nat(room.temperatures[room.asked[t]]);
-    sums[t] = 0;
-  }
-  const kernel::row_source<Scalar> source = row.open();
-  const bool aligned = is_aligned(source.data);
-  const std::uint32_t stride = blockDim.x * per_load;
-  std::uint32_t id = threadIdx.x * per_load;
-  std::uint32_t bias = source.bias_count == 0 ? 0 : source.bias_from(id);
-  while (id < source.size) {
-    float part[Temperatures] = {};
-    SPECVERIFY_UNROLL(1)
-    for (std::uint32_t n = 0; n < groups_in_float && id < source.size; ++n, id += tempered_in_flight * stride)
-      add_powers(load_group<tempered_in_flight>(source, aligned, id, stride, bias), row.maximum, scales, part);
-    SPECVERIFY_UNROLL(8)
-    for (std::uint32_t t = 0; t < Temperatures; ++t) sums[t] += static_cast<double>(part[t]);
-  }
+  for (std::uint32_t t = 0; t < Temperatures; ++t) scales[t] = octaves_a_nat(room.temperatures[room.asked[t]]);
+  sum_powers(row.open(), row.maximum, scales, sums);
   SPECVERIFY_UNROLL(8)
   for (std::uint32_t t = 0; t < Temperatures; ++t) {
     const double sum = sum_of_warp(sums[t]);
