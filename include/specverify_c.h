@@ -74,7 +74,7 @@ typedef struct specverify_channel {
 
 // With a row, where the system wants it.
 typedef struct specverify_extras {
-  const float* hidden;     // wisv: the drafter's state behind the row
+  const float* hidden;  // wisv: the drafter's state behind the row
   size_t hidden_count;
   const float* attention;  // ui: the last layer's attention of the row's query, mean over heads
   size_t attention_count;
@@ -122,8 +122,9 @@ typedef struct specverify_observer {
   specverify_status (*on_output)(void* self, const specverify_output* output);
 } specverify_observer;
 
-static inline specverify_observer specverify_observer_of(
-    void* self, specverify_status (*on_output)(void*, const specverify_output*)) {
+static inline specverify_observer specverify_observer_of(void* self,
+                                                         specverify_status (*on_output)(void*,
+                                                                                        const specverify_output*)) {
   const specverify_observer made = {sizeof made, self, on_output};
   return made;
 }

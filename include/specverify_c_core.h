@@ -89,15 +89,15 @@ SPECVERIFY_API specverify_status specverify_decode(const specverify_round* round
 
 typedef struct specverify_target {
   size_t struct_size;
-  specverify_key key;                     // of specverify_verdict_key
-  const specverify_row* rows;             // of the target, one more than drafts, all of one kind of scalar
+  specverify_key key;          // of specverify_verdict_key
+  const specverify_row* rows;  // of the target, one more than drafts, all of one kind of scalar
   size_t row_count;
   const specverify_transform* transform;  // of all rows; null: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint32_t remaining_budget;              // tokens that may still be committed
+  uint32_t remaining_budget;  // tokens that may still be committed
   uint32_t trial_cap;
-  uint32_t no_bonus;                      // 1: a draft that stands whole is not followed by another token
+  uint32_t no_bonus;  // 1: a draft that stands whole is not followed by another token
 } specverify_target;
 
 static inline specverify_target specverify_target_defaults(void) {

@@ -11,12 +11,12 @@
 #include "../../examples/c/toy.h"
 
 static int failed_checks = 0;
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition);  \
-      ++failed_checks;                                            \
-    }                                                             \
+#define CHECK(condition)                                         \
+  do {                                                           \
+    if (!(condition)) {                                          \
+      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+      ++failed_checks;                                           \
+    }                                                            \
   } while (0)
 #define IS(status, name) CHECK((status).code == specverify_errc_##name)
 

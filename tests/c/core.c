@@ -7,17 +7,17 @@
 static engine small, large;
 
 // Memory as large as a function said; one byte less is refused with the same number.
-#define WITH_SPACE(space, call)                                           \
-  do {                                                                    \
-    (space).data = NULL, (space).size = 0;                                \
-    specverify_status first = (call);                                     \
-    IS(first, output_too_small);                                          \
-    (space).data = malloc(first.where), (space).size = first.where - 1;   \
-    specverify_status second = (call);                                    \
-    IS(second, output_too_small);                                         \
-    CHECK(second.where == first.where);                                   \
-    (space).size = first.where;                                           \
-    IS(call, ok);                                                         \
+#define WITH_SPACE(space, call)                                         \
+  do {                                                                  \
+    (space).data = NULL, (space).size = 0;                              \
+    specverify_status first = (call);                                   \
+    IS(first, output_too_small);                                        \
+    (space).data = malloc(first.where), (space).size = first.where - 1; \
+    specverify_status second = (call);                                  \
+    IS(second, output_too_small);                                       \
+    CHECK(second.where == first.where);                                 \
+    (space).size = first.where;                                         \
+    IS(call, ok);                                                       \
   } while (0)
 
 enum { most = 4 };
