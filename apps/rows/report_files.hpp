@@ -41,6 +41,12 @@ inline void print_table(const file_report& made, std::FILE* out) {
   std::fprintf(out, "\n");
 }
 
+//! Throws bad_rows (cannot_write): a full disk.
+inline void finish(std::ofstream& out, const std::filesystem::path& file) {
+  out.close();
+  if (!out) throw bad_rows(defect::cannot_write, file.string());
+}
+
 inline void write_csv(std::span<const file_report> all, const std::filesystem::path& file) {
   std::ofstream out(file);
   out.precision(12);
@@ -52,6 +58,7 @@ inline void write_csv(std::span<const file_report> all, const std::filesystem::p
           << line.paper_bits << ',' << line.ideal_bits << ',' << line.coded_bits << '\n';
     }
   }
+  finish(out, file);
 }
 
 //! One indexed block a system of a file; its name stands in front.
@@ -70,6 +77,7 @@ inline std::vector<std::string> write_plot_data(std::span<const file_report> all
       out << line.coded_bits << '\t' << line.acceptance << '\t' << line.setting << '\t' << line.preset << '\n';
     }
   }
+  finish(out, file);
   return names;
 }
 
@@ -110,6 +118,7 @@ plot )";
         << plot_text(all.size() > 1 ? all[i].name + ", 1 - TV(p, q)" : "1 - TV(p, q)");
   }
   out << "\n";
+  finish(out, folder / "rows.gnuplot");
 }
 
 //! rows.csv, and rows.svg where gnuplot is installed; says whether it was drawn.
