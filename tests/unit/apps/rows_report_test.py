@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import struct
 import sys
 import tempfile
@@ -209,6 +210,12 @@ def test_full_disk(folder, file):
         assert "cannot_write" in rows.run("row_report", file, code=2, stdout=full)
 
 
+def test_quotes(folder, file):
+    out = os.path.join(folder, "it's; a 'folder'")
+    said = rows.run("row_report", file, "--out", out)
+    assert ("rows.svg" in said) == bool(shutil.which("gnuplot")) == os.path.exists(os.path.join(out, "rows.svg")), said
+
+
 def test_metadata(file):
     about, tensors = read(file)
     assert about["format"] == "rows-1" and about["draw"] == "p" and len(about["fingerprint"]) == 32, about
@@ -227,6 +234,7 @@ def main():
         compare(rows.record(folder, "top", "-n", "9", "--top", "64", "--states"), 1)
         test_metadata(whole)
         test_refusals(folder, whole)
+        test_quotes(folder, whole)
         if os.path.exists("/dev/full"):
             test_full_disk(folder, whole)
     print("row_report agrees with the rows")
