@@ -28,6 +28,10 @@ llama_sampler* llama_sampler_init_grammar(const llama_vocab* vocab, const char* 
 llama_sampler* llama_sampler_init_penalties(std::int32_t n_vocab, std::int32_t penalty_last_n, float penalty_repeat,
                                             float penalty_freq, float penalty_present);
 
+std::int32_t llama_model_n_embd(const llama_model* model);
+float* llama_get_embeddings_ith(llama_context* context, std::int32_t i);
+llama_batch llama_batch_get_one(llama_token* tokens, std::int32_t n_tokens);
+
 enum llama_ftype { LLAMA_FTYPE_MOSTLY_Q2_K = 10 };
 struct llama_model_quantize_params {
   std::int32_t nthread;
