@@ -5,7 +5,7 @@
 // Options   A struct begins with its size: take it from `..._defaults()` and change what you want. What its pointers
 //           point to is read during `..._create` alone. A struct of an older program is taken, fields that it lacks
 //           have their defaults. One of a newer program is taken where the fields unknown here are zero; else
-//           unknown_option, `where` = offset of the first such byte.
+//           unknown_option, `where` = offset of the first such byte. A size that nobody set is invalid_argument.
 // Errors    Every function returns a status with the numbers of specverify/core/errc.def. No exception leaves the
 //           library. A callback must not throw and must not call a function that takes an input of the same session.
 // Memory    A session takes all of its memory from its allocator when it is made, and gives it back when destroyed.
@@ -65,6 +65,24 @@ typedef struct specverify_statistics {
   uint64_t retransmissions, repeated_answers, refusals, restarts, fed_tokens, rollbacks;
 } specverify_statistics;
 
+// One round of an edge, its times by the host's clock; the same names as round_record.
+typedef struct specverify_edge_round {
+  size_t struct_size;
+  uint32_t round;  // 0: none yet
+  uint32_t resolution, drafted, accepted, emitted, skipped;
+  uint64_t support_sum, draft_bytes, supply_bytes, feedback_bytes;
+  uint64_t began, sent, answered;  // sent - began: drafting; answered - sent: the link and the cloud
+} specverify_edge_round;
+
+// One round of a cloud; the same names as decided_round.
+typedef struct specverify_cloud_round {
+  size_t struct_size;
+  uint32_t round;  // 0: this process decided none yet
+  uint32_t drafted, accepted;
+  uint32_t mismatches, scored;  // wisv
+  double accepted_score;
+} specverify_cloud_round;
+
 // The channel as an edge reports it with each draft (wisv).
 typedef struct specverify_channel {
   float uplink_rate, downlink_rate;  // bit/s
@@ -74,14 +92,14 @@ typedef struct specverify_channel {
 
 // With a row, where the system wants it.
 typedef struct specverify_extras {
-  const float* hidden;     // wisv: the drafter's state behind the row
+  const float* hidden;  // wisv: the drafter's state behind the row
   size_t hidden_count;
   const float* attention;  // ui: the last layer's attention of the row's query, mean over heads
   size_t attention_count;
 } specverify_extras;
 
-// ---- What a host brings. Callbacks from `keep_from` on, and `reconnect`, may be null. A status that is not ok ends
-// the session.
+// ---- What a host brings. Callbacks from `keep_from` on, and `reconnect`, may be null; another that is missing is
+// null_span. A status that is not ok ends the session.
 
 typedef struct specverify_model {
   size_t struct_size;
@@ -96,6 +114,7 @@ typedef struct specverify_model {
   specverify_status (*keep_from)(void* self, uint32_t position);
   // Adds bias and mask of the host to the session's transform.
   void (*transform)(void* self, uint32_t index, specverify_transform* changed);
+  // Asked once a row; what it gives lives until the next feed.
   void (*extras)(void* self, uint32_t index, specverify_extras* given);
   // wisv, cloud: a score in [0, 1] for each of the asked->rows drafts.
   specverify_status (*scores)(void* self, const specverify_output* asked, double* scores);
@@ -122,8 +141,9 @@ typedef struct specverify_observer {
   specverify_status (*on_output)(void* self, const specverify_output* output);
 } specverify_observer;
 
-static inline specverify_observer specverify_observer_of(
-    void* self, specverify_status (*on_output)(void*, const specverify_output*)) {
+static inline specverify_observer specverify_observer_of(void* self,
+                                                         specverify_status (*on_output)(void*,
+                                                                                        const specverify_output*)) {
   const specverify_observer made = {sizeof made, self, on_output};
   return made;
 }
@@ -199,6 +219,9 @@ SPECVERIFY_API uint32_t specverify_edge_keep_from(const specverify_edge* edge);
 SPECVERIFY_API specverify_status specverify_edge_transform(const specverify_edge* edge, specverify_transform* written);
 SPECVERIFY_API specverify_status specverify_edge_statistics(const specverify_edge* edge,
                                                             specverify_statistics* written);
+// The last round that was answered.
+SPECVERIFY_API specverify_status specverify_edge_last_round(const specverify_edge* edge,
+                                                            specverify_edge_round* written);
 // Why the cloud refused the session.
 SPECVERIFY_API specverify_status specverify_edge_refusal(const specverify_edge* edge);
 
@@ -249,11 +272,13 @@ SPECVERIFY_API specverify_status specverify_cloud_transform(const specverify_clo
                                                             specverify_transform* written);
 SPECVERIFY_API specverify_status specverify_cloud_statistics(const specverify_cloud* cloud,
                                                              specverify_statistics* written);
+SPECVERIFY_API specverify_status specverify_cloud_last_round(const specverify_cloud* cloud,
+                                                             specverify_cloud_round* written);
 SPECVERIFY_API specverify_status specverify_cloud_refusal(const specverify_cloud* cloud);
 SPECVERIFY_API specverify_channel specverify_cloud_reported_channel(const specverify_cloud* cloud);
 
 // For a trial, both sides in one process: a started edge writes its text, messages go through memory. `observer` hears
-// the edge's outputs, and may be null.
+// the edge's outputs, and may be null. Messages on their way are on the C++ heap, not in the sessions' allocators.
 SPECVERIFY_API specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter,
                                                      specverify_cloud* cloud, const specverify_model* target,
                                                      const specverify_observer* observer);

@@ -72,13 +72,13 @@ static inline specverify_row specverify_logits(const float* values, uint32_t siz
 // In this order: bias, mask, temperature, truncation.
 typedef struct specverify_transform {
   size_t struct_size;
-  double temperature;          // >= 0; below 1e-6: the argmax
-  double top_p;                // (0, 1]; 1: off
-  double min_p;                // [0, 1]; 0: off
-  uint32_t top_k;              // 0: off
-  uint32_t truncation_order;   // 0: joint; 1: top-k, then top-p; 2: top-p, then top-k
-  const int32_t* bias_ids;     // strictly ascending
-  const float* bias_values;    // added to their logits
+  double temperature;         // >= 0; below 1e-6: the argmax
+  double top_p;               // (0, 1]; 1: off
+  double min_p;               // [0, 1]; 0: off
+  uint32_t top_k;             // 0: off
+  uint32_t truncation_order;  // 0: joint; 1: top-k, then top-p; 2: top-p, then top-k
+  const int32_t* bias_ids;    // strictly ascending
+  const float* bias_values;   // added to their logits
   size_t bias_count;
   const uint64_t* mask_words;  // bit v of word v / 64 set: v is allowed; none: all are
   size_t mask_word_count;
@@ -137,26 +137,26 @@ typedef struct specverify_allocator {
 
 typedef struct specverify_edge_options {
   size_t struct_size;
-  uint64_t session_id;          // unique for the device's secret
-  uint8_t secret[16];           // of this device; must be set; never travels
-  uint32_t vocab_size;          // must be set; the cloud's is the same
-  uint32_t token_budget;        // tokens to generate; 0: until max_text_length
-  uint32_t max_text_length;     // prompt and text
-  uint32_t pad_to;              // messages are padded to a multiple of so many bytes
-  uint64_t fingerprint_high;    // of the vocabulary, as the cloud's
+  uint64_t session_id;        // unique for the device's secret
+  uint8_t secret[16];         // of this device; must be set; never travels
+  uint32_t vocab_size;        // must be set; the cloud's is the same
+  uint32_t token_budget;      // tokens to generate; 0: until max_text_length
+  uint32_t max_text_length;   // prompt and text
+  uint32_t pad_to;            // messages are padded to a multiple of so many bytes
+  uint64_t fingerprint_high;  // of the vocabulary, as the cloud's
   uint64_t fingerprint_low;
-  double threshold;             // wisv: told to the cloud
+  double threshold;                       // wisv: told to the cloud
   const specverify_transform* transform;  // none: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint64_t retry_timeout;       // microseconds until a question is asked again; 0: never
+  uint64_t retry_timeout;  // microseconds until a question is asked again; 0: never
   uint32_t retry_limit;
   uint32_t text_chunk;
-  uint32_t on_link_loss;        // 0: wait; 1: stop; 2: go on alone
+  uint32_t on_link_loss;  // 0: wait; 1: stop; 2: go on alone
   uint32_t loss_after;
   uint32_t max_ahead;
-  uint32_t journal_drafts;      // 0: automatic; 1: always; 2: never
-  uint32_t mode;                // 0: draft and verify; 1: the cloud writes alone
+  uint32_t journal_drafts;  // 0: automatic; 1: always; 2: never
+  uint32_t mode;            // 0: draft and verify; 1: the cloud writes alone
 } specverify_edge_options;
 
 static inline specverify_edge_options specverify_edge_defaults(void) {
@@ -175,19 +175,19 @@ static inline specverify_edge_options specverify_edge_defaults(void) {
 
 typedef struct specverify_cloud_options {
   size_t struct_size;
-  uint64_t salt;                // another one for each session, not 0, from the system's random source; never travels
-  uint8_t secret[16];           // of this cloud; must be set; never travels
-  uint32_t vocab_size;          // must be set; each edge's is the same
-  uint32_t max_text_length;     // prompt and text
+  uint64_t salt;             // another one for each session, not 0, from the system's random source; never travels
+  uint8_t secret[16];        // of this cloud; must be set; never travels
+  uint32_t vocab_size;       // must be set; each edge's is the same
+  uint32_t max_text_length;  // prompt and text
   uint64_t fingerprint_high;
   uint64_t fingerprint_low;
   const specverify_transform* transform;  // sizes the workspace; none: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint32_t required;            // refuses weaker drafts; 0: lossy; 1: honest drafter; 2: unconditional
+  uint32_t required;  // refuses weaker drafts; 0: lossy; 1: honest drafter; 2: unconditional
   uint32_t trial_cap;
   uint32_t text_chunk;
-  uint32_t lazy;                // wisv: 1: asks for one mismatch at a time
+  uint32_t lazy;  // wisv: 1: asks for one mismatch at a time
   // Limits on what an edge may ask for. 0: those of the systems that the cloud serves.
   uint32_t max_draft_length;
   uint32_t max_law_entries;

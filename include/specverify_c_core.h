@@ -3,7 +3,7 @@
 // draft, draws, messages, verdicts, bits. Guide: docs/c.md
 //
 // Memory    Yours. A function that has too little space or room, or none (null), says how much it needs:
-//           output_too_small, `where` = bytes, or drafts. Nothing is allocated.
+//           output_too_small, `where` = bytes, or drafts; UINT32_MAX: so many or more. Nothing is allocated.
 // Threads   All functions are pure: any number may run at once.
 // Draws     Numbers are a function of (key, position, round). Each side keeps its own secret. A position of a round is
 //           drawn once.
@@ -77,7 +77,8 @@ static inline specverify_round specverify_round_defaults(void) {
   return made;
 }
 
-// One draft message. *size: bytes at `out`, then bytes written. Systems that send laws.
+// One draft message. *size: bytes at `out`, then bytes written. Systems that send laws. On an error the bytes at `out`
+// are void. Encoded once where it fits; asking for its size first takes as long as encoding it.
 SPECVERIFY_API specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,
                                                    const specverify_draft* drafts, size_t count, void* out,
                                                    size_t* size);
@@ -89,15 +90,15 @@ SPECVERIFY_API specverify_status specverify_decode(const specverify_round* round
 
 typedef struct specverify_target {
   size_t struct_size;
-  specverify_key key;                     // of specverify_verdict_key
-  const specverify_row* rows;             // of the target, one more than drafts, all of one kind of scalar
+  specverify_key key;          // of specverify_verdict_key
+  const specverify_row* rows;  // of the target, one more than drafts, all of one kind of scalar
   size_t row_count;
   const specverify_transform* transform;  // of all rows; null: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint32_t remaining_budget;              // tokens that may still be committed
+  uint32_t remaining_budget;  // tokens that may still be committed
   uint32_t trial_cap;
-  uint32_t no_bonus;                      // 1: a draft that stands whole is not followed by another token
+  uint32_t no_bonus;  // 1: a draft that stands whole is not followed by another token
 } specverify_target;
 
 static inline specverify_target specverify_target_defaults(void) {

@@ -41,6 +41,12 @@ inline void print_table(const file_report& made, std::FILE* out) {
   std::fprintf(out, "\n");
 }
 
+//! Throws bad_rows (cannot_write): a full disk.
+inline void finish(std::ofstream& out, const std::filesystem::path& file) {
+  out.close();
+  if (!out) throw bad_rows(defect::cannot_write, file.string());
+}
+
 inline void write_csv(std::span<const file_report> all, const std::filesystem::path& file) {
   std::ofstream out(file);
   out.precision(12);
@@ -52,6 +58,7 @@ inline void write_csv(std::span<const file_report> all, const std::filesystem::p
           << line.paper_bits << ',' << line.ideal_bits << ',' << line.coded_bits << '\n';
     }
   }
+  finish(out, file);
 }
 
 //! One indexed block a system of a file; its name stands in front.
@@ -70,15 +77,19 @@ inline std::vector<std::string> write_plot_data(std::span<const file_report> all
       out << line.coded_bits << '\t' << line.acceptance << '\t' << line.setting << '\t' << line.preset << '\n';
     }
   }
+  finish(out, file);
   return names;
 }
 
-//! Text inside single quotes of a gnuplot script.
-[[nodiscard]] inline std::string plot_text(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
-  return quoted + "'";
+//! Text inside single quotes; `quote` is what one of them in the text becomes.
+[[nodiscard]] inline std::string quoted(const std::string& text, const std::string& quote) {
+  std::string made = "'";
+  for (const char c : text) made += c == '\'' ? quote : std::string(1, c);
+  return made + "'";
 }
+//! In a gnuplot script, and in a command.
+[[nodiscard]] inline std::string plot_text(const std::string& text) { return quoted(text, "''"); }
+[[nodiscard]] inline std::string shell_text(const std::string& text) { return quoted(text, R"('\'')"); }
 
 inline void write_plot_script(std::span<const file_report> all, const std::vector<std::string>& names,
                               const std::filesystem::path& folder) {
@@ -110,6 +121,7 @@ plot )";
         << plot_text(all.size() > 1 ? all[i].name + ", 1 - TV(p, q)" : "1 - TV(p, q)");
   }
   out << "\n";
+  finish(out, folder / "rows.gnuplot");
 }
 
 //! rows.csv, and rows.svg where gnuplot is installed; says whether it was drawn.
@@ -117,8 +129,8 @@ inline bool write_files(std::span<const file_report> all, const std::filesystem:
   std::filesystem::create_directories(folder);
   write_csv(all, folder / "rows.csv");
   write_plot_script(all, write_plot_data(all, folder / "rows.tsv"), folder);
-  const std::string command =
-      "gnuplot " + plot_text((folder / "rows.gnuplot").string()) + " 2>" + plot_text((folder / "gnuplot.log").string());
+  const std::string command = "gnuplot " + shell_text((folder / "rows.gnuplot").string()) + " 2>" +
+                              shell_text((folder / "gnuplot.log").string());
   return std::system(command.c_str()) == 0;
 }
 

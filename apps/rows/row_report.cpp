@@ -28,9 +28,12 @@ int main(int argc, char** argv) try {
     recorded::print_table(all.back(), stdout);
   }
   std::printf("* the papers' own setting. Bits are those of a drafted token; coded ones are real messages.\n");
-  if (folder.empty()) return 0;
-  const bool drawn = recorded::write_files(all, folder);
-  std::printf("%s/rows.csv%s\n", folder.c_str(), drawn ? (" and " + folder + "/rows.svg").c_str() : "; no plot");
+  if (!folder.empty()) {
+    const bool drawn = recorded::write_files(all, folder);
+    std::printf("%s/rows.csv%s\n", folder.c_str(), drawn ? (" and " + folder + "/rows.svg").c_str() : "; no plot");
+  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw recorded::bad_rows(recorded::defect::cannot_write, "standard output");
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "row_report: %s\n", error.what());

@@ -158,38 +158,67 @@ class rows_file {
     if (!about_.contains("fingerprint")) throw bad_rows(defect::bad_metadata, "there is no fingerprint");
   }
 
-  [[nodiscard]] static dtype type_named(const std::string& name, const nlohmann::json& entry) {
-    for (const dtype type : {dtype::f16, dtype::f32, dtype::i32}) {
-      if (entry == name_of(type)) return type;
+  //! What this format names has one of its types. Other tensors are somebody else's, and never read.
+  [[nodiscard]] static bool is_ours(std::string_view name) {
+    static constexpr std::string_view both[] = {"tokens", "positions", "attention"};
+    static constexpr std::string_view either[] = {"p", "p_top_ids", "p_top_logits", "p_tail_logsumexp", "hidden_p"};
+    std::string its(name);
+    if (its.starts_with('q')) its.front() = 'p';
+    if (its == "hidden_q") its.back() = 'p';
+    return std::find(std::begin(both), std::end(both), its) != std::end(both) ||
+           std::find(std::begin(either), std::end(either), its) != std::end(either);
+  }
+  [[nodiscard]] static dtype type_named(const std::string& name, const std::string& type) {
+    for (const dtype its : {dtype::f16, dtype::f32, dtype::i32}) {
+      if (type == name_of(its)) return its;
     }
     throw bad_rows(defect::wrong_dtype, name + " is neither F16, F32 nor I32");
+  }
+  //! Bytes of an entry of any type that safetensors has; 0: not known here.
+  [[nodiscard]] static std::size_t width_named(std::string_view type) {
+    static constexpr std::pair<std::string_view, std::size_t> widths[] = {
+        {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
+        {"BF16", 2}, {"I32", 4}, {"U32", 4}, {"F32", 4},     {"I64", 8},     {"U64", 8}, {"F64", 8}};
+    const auto* const found =
+        std::find_if(std::begin(widths), std::end(widths), [&](const auto& known) { return known.first == type; });
+    return found == std::end(widths) ? 0 : found->second;
   }
 
   [[nodiscard]] tensor read_tensor(const std::string& name, const nlohmann::json& entry) const {
     if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets"))
       throw bad_rows(defect::bad_tensor, name + " lacks dtype, shape or data_offsets");
-    tensor made;
-    made.type = type_named(name, entry["dtype"]);
     const nlohmann::json& shape = entry["shape"];
     const nlohmann::json& offsets = entry["data_offsets"];
     const auto is_number = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
-    if (!shape.is_array() || !std::all_of(shape.begin(), shape.end(), is_number) || !offsets.is_array() ||
-        offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_number))
-      throw bad_rows(defect::bad_tensor, name + " has a shape or offsets that are no numbers");
+    if (!entry["dtype"].is_string() || !shape.is_array() || !std::all_of(shape.begin(), shape.end(), is_number) ||
+        !offsets.is_array() || offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_number))
+      throw bad_rows(defect::bad_tensor,
+                     name + " has a type that is no text, or a shape or offsets that are no numbers");
+    const auto type = entry["dtype"].get<std::string>();
+    tensor made;
+    if (is_ours(name)) made.type = type_named(name, type);
     made.shape = shape.get<std::vector<std::uint64_t>>();
     made.begin = offsets[0].get<std::uint64_t>();
     made.end = offsets[1].get<std::uint64_t>();
     if (made.end > data_.size()) throw bad_rows(defect::truncated, name + " ends behind the file");
-    std::uint64_t left = data_.size() / width_of(made.type), count = 1;
+    if (made.begin > made.end) throw bad_rows(defect::wrong_shape, name + " ends before it begins");
+    check_extents(name, made, width_named(type));
+    return made;
+  }
+  void check_extents(const std::string& name, const tensor& made, std::size_t width) const {
+    const bool ours = is_ours(name), empty = std::find(made.shape.begin(), made.shape.end(), 0u) != made.shape.end();
+    if (ours && empty) throw bad_rows(defect::wrong_shape, name + " has no entry");
+    if (width == 0) return;
+    std::uint64_t left = data_.size() / width, count = empty ? 0 : 1;
     for (const std::uint64_t extent : made.shape) {
-      if (extent == 0 || extent > left) throw bad_rows(defect::wrong_shape, name + " does not fit the file");
+      if (empty) break;
+      if (extent > left) throw bad_rows(defect::wrong_shape, name + " does not fit the file");
       count *= extent;
       left /= extent;
     }
-    if (made.begin > made.end || made.end - made.begin != count * width_of(made.type))
+    if (made.end - made.begin != count * width)
       throw bad_rows(defect::wrong_shape, name + " has offsets that do not fit its shape");
-    if (made.begin % width_of(made.type) != 0) throw bad_rows(defect::misaligned, name);
-    return made;
+    if (ours && made.begin % width != 0) throw bad_rows(defect::misaligned, name);
   }
 
   void check_offsets() const {

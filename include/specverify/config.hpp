@@ -133,12 +133,17 @@
 
 // SPECVERIFY_ALLOCATOR: the allocator of the memory that blocks and sessions own, a class template that can be made
 // from nothing. Default: std::allocator. A unit with another one has a namespace of its own: its classes have another
-// layout.
+// layout. SPECVERIFY_ALLOCATOR_NAME is a word that ends the name of that namespace; units of one program that have
+// different allocators have different words. `c` is that of the C library.
 #ifndef SPECVERIFY_ALLOCATOR
 #define SPECVERIFY_ALLOCATOR std::allocator
 #define SPECVERIFY_ISA_MEMORY
+#elif !defined(SPECVERIFY_ALLOCATOR_NAME)
+#error "SPECVERIFY_ALLOCATOR needs SPECVERIFY_ALLOCATOR_NAME: a word that no other allocator of the program has"
 #else
-#define SPECVERIFY_ISA_MEMORY _own
+#define SPECVERIFY_ISA_OWN_EXPANDED(name) _##name
+#define SPECVERIFY_ISA_OWN(name) SPECVERIFY_ISA_OWN_EXPANDED(name)
+#define SPECVERIFY_ISA_MEMORY SPECVERIFY_ISA_OWN(SPECVERIFY_ALLOCATOR_NAME)
 #endif
 
 #define SPECVERIFY_ISA_JOIN_EXPANDED(a, b, c, d) isa_##a##_##b##_##c##d

@@ -7,7 +7,7 @@ tool=$(command -v clang-format-14 || command -v clang-format) || { echo "clang-f
 if [ $# -gt 1 ]; then
   files=("${@:2}")
 else
-  mapfile -t files < <(find include src tests examples apps models benchmarks adapters -name '*.[ch]pp' -not -path '*/.venv/*' | sort)
+  mapfile -t files < <(find include src tests examples apps models benchmarks adapters \( -name '*.[ch]pp' -o -name '*.[ch]' \) -not -path 'tests/device/shim/*' -not -path '*/.venv/*' | sort)
 fi
 if [ "${1:-}" = --fix ]; then
   "$tool" -i "${files[@]}" && perl -0pi -e 's/\}\n\s*noexcept->/} noexcept -> /g' "${files[@]}"

@@ -138,6 +138,10 @@ specverify_status specverify_cloud_statistics(const specverify_cloud* cloud, spe
   return with(cloud, [&](const specverify_cloud& c) { return give(to_c(c.statistics()), written); });
 }
 
+specverify_status specverify_cloud_last_round(const specverify_cloud* cloud, specverify_cloud_round* written) {
+  return with(cloud, [&](const specverify_cloud& c) { return give(to_c(c.last_round()), written); });
+}
+
 specverify_status specverify_cloud_refusal(const specverify_cloud* cloud) {
   return with(cloud, [](const specverify_cloud& c) { return c.refusal(); });
 }

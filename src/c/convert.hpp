@@ -17,9 +17,9 @@ namespace specverify_c {
 [[nodiscard]] constexpr sv::status from_c(specverify_status why) noexcept {
   return {static_cast<sv::errc>(why.code), static_cast<sv::part>(why.part), why.where};
 }
-[[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
-  return {code, sv::part::host, static_cast<std::uint32_t>(where)};
-}
+
+// No struct of a newer program is longer than this one by so many bytes: a size beyond was never set.
+inline constexpr std::size_t most_unknown = 4096;
 
 // A struct of a caller that may be older or newer than this library: what it lacks stays as in `usual`.
 template <class Struct>
@@ -27,7 +27,8 @@ template <class Struct>
   if (given == nullptr) return refused(sv::errc::null_span);
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < sizeof size) return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
+  if (size < sizeof size || size > sizeof(Struct) + most_unknown)
+    return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   for (std::size_t i = sizeof(Struct); i < size; ++i) {
     if (bytes[i] != 0) return refused(sv::errc::unknown_option, i);
@@ -153,6 +154,26 @@ template <class Element>
           s.restarts,
           s.fed_tokens,
           s.rollbacks};
+}
+
+[[nodiscard]] inline specverify_edge_round to_c(const sv::round_record& r) noexcept {
+  return {sizeof(specverify_edge_round),
+          r.round,
+          r.resolution,
+          r.drafted,
+          r.accepted,
+          r.emitted,
+          r.skipped,
+          r.support_sum,
+          r.draft_bytes,
+          r.supply_bytes,
+          r.feedback_bytes,
+          r.began,
+          r.sent,
+          r.answered};
+}
+[[nodiscard]] inline specverify_cloud_round to_c(const sv::decided_round& r) noexcept {
+  return {sizeof(specverify_cloud_round), r.round, r.drafted, r.accepted, r.mismatches, r.scored, r.accepted_score};
 }
 
 // Null is the C++ heap.

@@ -6,6 +6,8 @@
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/message.hpp>
 
+#include <array>
+
 using namespace specverify_c;
 
 SPECVERIFY_LEVEL_TABLES(level_calls, specverify_c_levels);
@@ -21,30 +23,17 @@ namespace {
   return {static_cast<std::byte*>(space.data), space.data == nullptr ? 0 : space.size};
 }
 
-// A specverify_draft as an encoder takes it: the two laws are the same in memory.
+// A specverify_draft as an encoder takes it.
 class given_draft {
  public:
-  [[nodiscard]] static std::span<const given_draft> all(const specverify_draft* drafts, std::size_t count) noexcept {
-    return {reinterpret_cast<const given_draft*>(drafts), count};
-  }
-  [[nodiscard]] sv::token_id token() const noexcept { return token_; }
-  [[nodiscard]] const sv::law& source_law() const noexcept { return law_; }
-
-  static constexpr bool is_the_same() noexcept {
-    return sizeof(given_draft) == sizeof(specverify_draft) &&
-           offsetof(given_draft, law_) == offsetof(specverify_draft, law) &&
-           offsetof(sv::law, counts) == offsetof(specverify_law, counts) &&
-           offsetof(sv::law, size) == offsetof(specverify_law, size) &&
-           offsetof(sv::law, tail_count) == offsetof(specverify_law, tail_count) &&
-           offsetof(sv::law, resolution) == offsetof(specverify_law, resolution) &&
-           offsetof(sv::law, vocab_size) == offsetof(specverify_law, vocab_size);
-  }
+  given_draft() = default;
+  explicit given_draft(const specverify_draft& from) noexcept : from_(&from) {}
+  [[nodiscard]] sv::token_id token() const noexcept { return from_->token; }
+  [[nodiscard]] sv::law source_law() const noexcept { return from_c(from_->law); }
 
  private:
-  sv::token_id token_;
-  sv::law law_;
+  const specverify_draft* from_;
 };
-static_assert(given_draft::is_the_same());
 
 // What a codec works with.
 struct codec_terms {
@@ -169,16 +158,20 @@ specverify_status specverify_encode(const specverify_round* round, const specver
   if (!terms) return to_c(terms.error());
   if (count > terms->format.max_draft_length)
     return to_c(refused(sv::errc::draft_too_long, terms->format.max_draft_length));
+  std::array<given_draft, sv::max_wire_draft_length> room;
   for (std::size_t i = 0; i < count; ++i) {
-    if (const sv::status wrong = check_draft(drafts[i], i); !wrong.ok()) return to_c(wrong);
+    if (const sv::status wrong = check_arrays(drafts[i].law); !wrong.ok())
+      return to_c({wrong.code, wrong.reporter, static_cast<std::uint32_t>(i)});
+    room[i] = given_draft(drafts[i]);
   }
-  const std::span<const given_draft> all = given_draft::all(drafts, count);
-  const auto needed = draft_bytes(terms->format, all, {});
-  if (!needed) return to_c(needed.error());
-  if (out == nullptr || *size < *needed) return to_c(refused(sv::errc::output_too_small, *needed));
-  const auto written = encode_draft(terms->context, terms->format, all, std::span(static_cast<std::byte*>(out), *size));
+  const std::span<const given_draft> all = std::span<const given_draft>(room).first(count);
+  // The encoder looks at the laws. Where there is too little room, it is asked a second time how much would do.
+  const std::span<std::byte> space(static_cast<std::byte*>(out), out == nullptr ? 0 : *size);
+  const auto written = encode_draft(terms->context, terms->format, all, space);
   if (written.ok()) *size = written->size();
-  return to_c(written.error());
+  if (written.error().code != sv::errc::output_too_small) return to_c(written.error());
+  const auto needed = draft_bytes(terms->format, all, {});
+  return to_c(needed.ok() ? refused(sv::errc::output_too_small, *needed) : needed.error());
 }
 
 specverify_status specverify_decode(const specverify_round* round, const specverify_system* system,

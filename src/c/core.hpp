@@ -35,10 +35,14 @@ struct verify_order {
 [[nodiscard]] inline specverify_law to_c(const sv::law& law) noexcept {
   return {law.ids, law.counts, law.size, law.tail_count, law.resolution, law.vocab_size};
 }
-[[nodiscard]] inline sv::status check_law(const specverify_law& law) noexcept {
+[[nodiscard]] inline sv::status check_arrays(const specverify_law& law) noexcept {
   if (law.size > 0 && (law.ids == nullptr || law.counts == nullptr))
     return {sv::errc::null_span, sv::part::distribution, 0};
-  return check(from_c(law));
+  return {};
+}
+[[nodiscard]] inline sv::status check_law(const specverify_law& law) noexcept {
+  const sv::status why = check_arrays(law);
+  return why.ok() ? check(from_c(law)) : why;
 }
 // Whether the token can come from its law. `where` = the draft.
 [[nodiscard]] inline sv::status check_draft(const specverify_draft& draft, std::size_t index) noexcept {

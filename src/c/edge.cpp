@@ -132,6 +132,10 @@ specverify_status specverify_edge_statistics(const specverify_edge* edge, specve
   return with(edge, [&](const specverify_edge& e) { return give(to_c(e.statistics()), written); });
 }
 
+specverify_status specverify_edge_last_round(const specverify_edge* edge, specverify_edge_round* written) {
+  return with(edge, [&](const specverify_edge& e) { return give(to_c(e.last_round()), written); });
+}
+
 specverify_status specverify_edge_refusal(const specverify_edge* edge) {
   return with(edge, [](const specverify_edge& e) { return e.refusal(); });
 }

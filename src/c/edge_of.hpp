@@ -53,6 +53,7 @@ class edge_of final : public specverify_edge {
   bool wants_rows() const noexcept override { return session_->wants_rows(); }
   std::optional<sv::session_time> deadline() const noexcept override { return session_->deadline(); }
   sv::edge_state state() const noexcept override { return session_->state(); }
+  const sv::round_record& last_round() const noexcept override { return session_->last_round(); }
   std::span<const sv::token_id> text() const noexcept override { return session_->text(); }
   std::uint32_t prompt_length() const noexcept override { return session_->prompt_length(); }
   std::uint32_t keep_from() const noexcept override { return session_->keep_from(); }

@@ -13,13 +13,12 @@ class c_model {
  public:
   explicit c_model(const specverify_model& from) noexcept : from_(from) {}
 
-  sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) const {
+  sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
+    given_for_.reset();
     return from_c(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
   }
   any_row row(std::uint32_t index) const { return {from_.row(from_.self, index)}; }
-  sv::status truncate(std::uint32_t position) const {
-    return from_.truncate == nullptr ? refused(sv::errc::unsupported) : from_c(from_.truncate(from_.self, position));
-  }
+  sv::status truncate(std::uint32_t position) const { return from_c(from_.truncate(from_.self, position)); }
   sv::status keep_from(std::uint32_t position) const {
     return from_.keep_from == nullptr ? sv::status{} : from_c(from_.keep_from(from_.self, position));
   }
@@ -32,13 +31,13 @@ class c_model {
     wrong.temperature = -1;  // no row is read under it
     return made ? *made : wrong;
   }
-  std::span<const float> hidden(std::uint32_t index) const {
-    const specverify_extras given = extras(index);
-    return span_of(given.hidden, given.hidden_count);
+  std::span<const float> hidden(std::uint32_t index) {
+    ask_for_extras(index);
+    return span_of(given_.hidden, given_.hidden_count);
   }
-  std::span<const float> attention(std::uint32_t index) const {
-    const specverify_extras given = extras(index);
-    return span_of(given.attention, given.attention_count);
+  std::span<const float> attention(std::uint32_t index) {
+    ask_for_extras(index);
+    return span_of(given_.attention, given_.attention_count);
   }
   sv::status scores(const sv::session_output& asked, std::span<double> out) const {
     const specverify_output shown = to_c(asked);
@@ -47,12 +46,16 @@ class c_model {
   }
 
  private:
-  [[nodiscard]] specverify_extras extras(std::uint32_t index) const {
-    specverify_extras given{};
-    if (from_.extras != nullptr) from_.extras(from_.self, index, &given);
-    return given;
+  // Once a row, for both of them: a host may copy them from its device.
+  void ask_for_extras(std::uint32_t index) {
+    if (given_for_ == index) return;
+    given_ = {};
+    if (from_.extras != nullptr) from_.extras(from_.self, index, &given_);
+    given_for_ = index;
   }
   specverify_model from_;
+  specverify_extras given_{};
+  std::optional<std::uint32_t> given_for_{};  // of the last feed
 };
 
 struct c_observer {
@@ -93,13 +96,16 @@ struct c_clock {
   [[nodiscard]] sv::session_time now() const noexcept { return time; }
 };
 
+// Errors: those of `taken`; null_span (`where` = offset of a callback that must be there).
 [[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
   const auto set = taken(given, specverify_model{});
   if (!set) return set.error();
-  if (set->feed == nullptr || set->row == nullptr) return refused(sv::errc::null_span);
+  if (set->feed == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, feed));
+  if (set->row == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, row));
+  if (set->truncate == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, truncate));
   return c_model(*set);
 }
-// Null hears nothing.
+// Null hears nothing. Errors: those of `taken`.
 [[nodiscard]] inline sv::result<c_observer> observer_of(const specverify_observer* given) noexcept {
   if (given == nullptr) return c_observer{};
   const auto set = taken(given, specverify_observer{});

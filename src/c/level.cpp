@@ -61,6 +61,7 @@ class cloud_of final : public specverify_cloud {
   bool wants_rows() const noexcept override { return session_->wants_rows(); }
   bool wants_scores() const noexcept override { return session_->wants_scores(); }
   sv::cloud_state state() const noexcept override { return session_->state(); }
+  const sv::decided_round& last_round() const noexcept override { return session_->last_round(); }
   std::uint64_t session_id() const noexcept override { return session_->session_id(); }
   std::span<const sv::token_id> text() const noexcept override { return session_->text(); }
   std::uint32_t prompt_length() const noexcept override { return session_->prompt_length(); }

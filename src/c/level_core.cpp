@@ -7,10 +7,6 @@
 namespace specverify_c {
 namespace {
 
-constexpr sv::status too_small(std::size_t needed) noexcept {
-  return {sv::errc::output_too_small, sv::part::host, static_cast<std::uint32_t>(needed)};
-}
-
 template <class Scalar, class Sparsifier>
 [[nodiscard]] sv::result<sv::law> law_of(const law_order& order, const sv::preset<Sparsifier>& preset,
                                          std::span<std::byte> space) noexcept {
@@ -24,7 +20,7 @@ template <class Scalar, class Sparsifier>
   const sv::read_request wanted = draft_law_request(size, kept, {}, options);
   const std::size_t needed = digest_workspace_size(size, order.transform, wanted) +
                              draft_law_workspace_size(size, kept, {}, options) + 2 * sv::workspace_alignment;
-  if (space.size() < needed) return too_small(needed);
+  if (space.size() < needed) return refused(sv::errc::output_too_small, needed);
   sv::workspace scratch{space};
   const auto row = read_row(sv::exec::simd, view_of<Scalar>(order.row), order.transform, wanted, scratch);
   if (!row) return row.error();
@@ -68,10 +64,10 @@ template <class Scalar>
       sv::slice_bytes<sv::draft>(count) + sv::workspace_alignment +
       verify_workspace_size(order.vocab_size, order.transform, static_cast<std::uint32_t>(count)) +
       sv::workspace_alignment;
-  if (space.size() < needed) return too_small(needed);
+  if (space.size() < needed) return refused(sv::errc::output_too_small, needed);
   sv::workspace scratch{space};
   const auto room = scratch.take<std::byte>(count * sizeof(sv::draft));
-  if (!room) return too_small(needed);
+  if (!room) return refused(sv::errc::output_too_small, needed);
   auto* const drafts = reinterpret_cast<sv::draft*>(room->data());
   for (std::size_t i = 0; i < count; ++i) {
     const specverify_draft& given = order.drafts[i];

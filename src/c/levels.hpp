@@ -35,13 +35,17 @@ using edge_maker = sv::result<specverify_edge*>(const edge_order& order) noexcep
 edge_maker make_plain_edge, make_conformal_edge, make_random_edge, make_uncertain_edge, make_important_edge,
     make_online_edge, make_budget_edge;
 
-// Makes an object behind its hooks: `made(memory)` constructs it. Its `why()` says whether it may be kept.
+// An object behind the hooks that its memory came from.
+template <class Object>
+struct placed {
+  memory_hooks hooks;
+  alignas(Object) std::byte space[sizeof(Object)];
+};
+
+// Makes one of these arguments. Its `why()` says whether it may be kept.
 template <class Object, class... Arguments>
 [[nodiscard]] sv::result<Object*> place(const memory_hooks& given, Arguments&&... arguments) noexcept {
-  struct block {
-    memory_hooks hooks;
-    alignas(Object) std::byte space[sizeof(Object)];
-  };
+  using block = placed<Object>;
   constexpr sv::status no_memory{sv::errc::out_of_memory, sv::part::host, 0};
   void* const memory = given.allocate(given.self, sizeof(block), alignof(block));
   if (memory == nullptr) return no_memory;
@@ -64,10 +68,7 @@ template <class Object, class... Arguments>
 // Ends an object that `place` made.
 template <class Object>
 void unplace(Object* object) noexcept {
-  struct block {
-    memory_hooks hooks;
-    alignas(Object) std::byte space[sizeof(Object)];
-  };
+  using block = placed<Object>;
   auto* const space = reinterpret_cast<std::byte*>(object);
   auto* const made = reinterpret_cast<block*>(space - offsetof(block, space));
   const memory_hooks hooks = made->hooks;

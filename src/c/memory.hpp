@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comes first in every unit of the C library: the memory of its sessions is the host's, so its classes have a layout
-// and a namespace of their own (SPECVERIFY_ALLOCATOR).
+// and a namespace of their own (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
 #ifndef SPECVERIFY_SRC_C_MEMORY_HPP
 #define SPECVERIFY_SRC_C_MEMORY_HPP
 
@@ -67,5 +67,6 @@ class hook_allocator {
 }  // namespace specverify_c
 
 #define SPECVERIFY_ALLOCATOR specverify_c::hook_allocator
+#define SPECVERIFY_ALLOCATOR_NAME c
 
 #endif

@@ -11,11 +11,17 @@
 #include <specverify/session/options.hpp>
 #include <specverify/session/statistics.hpp>
 
+#include <algorithm>
 #include <optional>
 
 namespace specverify_c {
 
 namespace sv = specverify;
+
+// A `where` that does not fit is the largest that does.
+[[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
+  return {code, sv::part::host, static_cast<std::uint32_t>(std::min<std::size_t>(where, 0xffffffffu))};
+}
 
 // A row whose scalar is known when it is supplied.
 struct any_row {
@@ -75,6 +81,7 @@ struct specverify_edge : specverify_session {
                                                     specverify::session_time now) noexcept = 0;
   [[nodiscard]] virtual std::optional<specverify::session_time> deadline() const noexcept = 0;
   [[nodiscard]] virtual specverify::edge_state state() const noexcept = 0;
+  [[nodiscard]] virtual const specverify::round_record& last_round() const noexcept = 0;
 
   template <class Policy>
   [[nodiscard]] specverify::status supply_row(Policy, const specverify_c::any_row& given,
@@ -97,6 +104,7 @@ struct specverify_cloud : specverify_session {
                                                          specverify::session_time now) noexcept = 0;
   [[nodiscard]] virtual bool wants_scores() const noexcept = 0;
   [[nodiscard]] virtual specverify::cloud_state state() const noexcept = 0;
+  [[nodiscard]] virtual const specverify::decided_round& last_round() const noexcept = 0;
   [[nodiscard]] virtual std::uint64_t session_id() const noexcept = 0;
   [[nodiscard]] virtual std::uint32_t draft_position() const noexcept = 0;
   [[nodiscard]] virtual specverify::channel_report reported_channel() const noexcept = 0;

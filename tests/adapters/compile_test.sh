@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
-# Each header of adapters/ alone and the examples on them, by both compilers, against the stand-ins in shim/.
+# Each header of adapters/ alone and the examples on them, by both compilers, and apps/llama by one, against the stand-ins
+# in shim/. Only `./run engine --test` has the real llama.cpp.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 flags=(-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Wsign-conversion -Werror
-  -DSPECVERIFY_WITH_XSIMD=0 -Iinclude -Iadapters -isystem tests/adapters/shim)
+  -DSPECVERIFY_WITH_XSIMD=0 -Iinclude -Iadapters)
+shim=(-isystem tests/adapters/shim)
 failed=0
 for compiler in g++ clang++; do
   command -v "$compiler" >/dev/null || { echo "$compiler is not installed"; continue; }
   for header in adapters/llama_cpp/*.hpp; do
-    echo "#include <${header#adapters/}>" | "$compiler" "${flags[@]}" -x c++ - || { echo "$header: $compiler"; failed=1; }
+    echo "#include <${header#adapters/}>" | "$compiler" "${flags[@]}" "${shim[@]}" -x c++ - || { echo "$header: $compiler"; failed=1; }
   done
   for example in examples/llama/*.cpp; do
-    "$compiler" "${flags[@]}" "$example" || { echo "$example: $compiler"; failed=1; }
+    "$compiler" "${flags[@]}" "${shim[@]}" "$example" || { echo "$example: $compiler"; failed=1; }
   done
+done
+compiler=g++
+command -v clang++ >/dev/null && compiler=clang++ # it takes half the time
+programs=(apps/llama/*.cpp)
+echo '#include <CLI/CLI.hpp>' | "$compiler" -std=c++20 -fsyntax-only -x c++ - 2>/dev/null ||
+  { echo "apps/llama/main.cpp is left out: it needs CLI11"; programs=("${programs[@]/*main.cpp/}"); }
+for program in "${programs[@]}"; do
+  [ -z "$program" ] || "$compiler" "${flags[@]}" -Iapps -isystem tests/adapters/shim/programs "${shim[@]}" "$program" || { echo "$program: $compiler"; failed=1; }
 done
 exit "$failed"

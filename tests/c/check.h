@@ -11,12 +11,12 @@
 #include "../../examples/c/toy.h"
 
 static int failed_checks = 0;
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition);  \
-      ++failed_checks;                                            \
-    }                                                             \
+#define CHECK(condition)                                         \
+  do {                                                           \
+    if (!(condition)) {                                          \
+      printf("%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+      ++failed_checks;                                           \
+    }                                                            \
   } while (0)
 #define IS(status, name) CHECK((status).code == specverify_errc_##name)
 
@@ -26,6 +26,7 @@ typedef struct engine {
   float noise;
   int scalar;
   int fails;  // feed gives engine_failed
+  uint32_t rows_asked, extras_asked;
   uint32_t rows;
   float values[12][V];
   uint16_t halves[12][V];
@@ -64,6 +65,7 @@ static inline specverify_status feed(void* self, uint32_t position, const int32_
 }
 static inline specverify_row row(void* self, uint32_t index) {
   engine* const me = (engine*)self;
+  ++me->rows_asked;
   specverify_row made = specverify_logits(me->values[index], V);
   if (me->scalar == SPECVERIFY_FLOAT16 || me->scalar == SPECVERIFY_BFLOAT16) {
     made.data = me->halves[index];
@@ -76,6 +78,7 @@ static inline specverify_status truncate_to(void* self, uint32_t position) {
 }
 static inline void extras(void* self, uint32_t index, specverify_extras* given) {
   engine* const me = (engine*)self;
+  ++me->extras_asked;
   given->hidden = me->hidden[index], given->hidden_count = 8;
   for (uint32_t i = 0; i < me->length; ++i) me->attention[i] = i % 2 == 0 ? 2.0f / (float)(me->length + 1) : 0;
   given->attention = me->attention, given->attention_count = me->length;

@@ -7,17 +7,17 @@
 static engine small, large;
 
 // Memory as large as a function said; one byte less is refused with the same number.
-#define WITH_SPACE(space, call)                                           \
-  do {                                                                    \
-    (space).data = NULL, (space).size = 0;                                \
-    specverify_status first = (call);                                     \
-    IS(first, output_too_small);                                          \
-    (space).data = malloc(first.where), (space).size = first.where - 1;   \
-    specverify_status second = (call);                                    \
-    IS(second, output_too_small);                                         \
-    CHECK(second.where == first.where);                                   \
-    (space).size = first.where;                                           \
-    IS(call, ok);                                                         \
+#define WITH_SPACE(space, call)                                         \
+  do {                                                                  \
+    (space).data = NULL, (space).size = 0;                              \
+    specverify_status first = (call);                                   \
+    IS(first, output_too_small);                                        \
+    (space).data = malloc(first.where), (space).size = first.where - 1; \
+    specverify_status second = (call);                                  \
+    IS(second, output_too_small);                                       \
+    CHECK(second.where == first.where);                                 \
+    (space).size = first.where;                                         \
+    IS(call, ok);                                                       \
   } while (0)
 
 enum { most = 4 };
@@ -53,6 +53,16 @@ static uint32_t play(const char* name, uint32_t number) {
   size = asked.where;
   IS(specverify_encode(&round, &system, drafts, length, message.data, &size), ok);
   CHECK(size == asked.where);
+  size = asked.where - 1;
+  const specverify_status short_of_one = specverify_encode(&round, &system, drafts, length, message.data, &size);
+  CHECK(short_of_one.code == specverify_errc_output_too_small && short_of_one.where == asked.where);
+  size = asked.where + 9;
+  unsigned char* const roomy = malloc(size);
+  IS(specverify_encode(&round, &system, drafts, length, roomy, &size), ok);
+  CHECK(size == asked.where);
+  IS(specverify_encode(&round, &system, drafts, length, message.data, &size), ok);
+  CHECK(memcmp(roomy, message.data, size) == 0);
+  free(roomy);
   size_t count = most;
   WITH_SPACE(space, specverify_decode(&round, &system, message, space, read, &count));
   CHECK(count == length);
@@ -113,6 +123,14 @@ static void check_errors(void) {
   const specverify_space message = {bytes, size}, room = {space, sizeof space};
   size_t count = 1;
   IS(specverify_decode(&round, &k_sqs, message, room, drafts, &count), checksum_mismatch);
+  drafts[0].law.ids = NULL;
+  IS(specverify_encode(&round, &k_sqs, drafts, 1, bytes, &size), null_span);
+  // More than 32 bits can say.
+  specverify_system wide = system_of("hlm");
+  wide.max_draft_length = 64, round.vocab_size = 1u << 24;
+  why = specverify_decode(&round, &wide, message, none, drafts, &count);
+  CHECK(why.code == specverify_errc_output_too_small && why.where == UINT32_MAX);
+  round.vocab_size = V;
   specverify_target target = specverify_target_defaults();
   const specverify_row rows[] = {row(&large, 0), row(&large, 1)};
   target.rows = rows, target.row_count = 1;

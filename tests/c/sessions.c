@@ -14,6 +14,7 @@ static size_t run(const char* name, int scalar, counted* memory, int32_t text[64
   const specverify_cloud_options service = service_options();
   const specverify_allocator hooks = allocator_of(memory);
   small.noise = 2, small.scalar = large.scalar = scalar;
+  small.rows_asked = small.extras_asked = large.extras_asked = 0;
   const specverify_model drafter = model_of(&small), target = model_of(&large);
   specverify_edge* edge = NULL;
   specverify_cloud* cloud = NULL;
@@ -35,6 +36,14 @@ static size_t run(const char* name, int scalar, counted* memory, int32_t text[64
   IS(specverify_edge_statistics(edge, &seen), ok);
   CHECK(seen.emitted == 40 && seen.bytes_up > 0 && seen.rounds > 0);
   CHECK(specverify_cloud_session_id(cloud) == 1 && specverify_cloud_state(cloud) == SPECVERIFY_CLOUD_FINISHED);
+  CHECK(small.extras_asked == small.rows_asked && small.rows_asked > 0 && large.extras_asked == 0);
+  specverify_edge_round drafted = {.struct_size = sizeof drafted};
+  specverify_cloud_round decided = {.struct_size = sizeof decided};
+  IS(specverify_edge_last_round(edge, &drafted), ok);
+  IS(specverify_cloud_last_round(cloud, &decided), ok);
+  CHECK(drafted.round > 0 && drafted.round <= seen.rounds && drafted.round == decided.round);
+  CHECK(drafted.drafted == decided.drafted && drafted.accepted == decided.accepted);
+  CHECK(drafted.draft_bytes >= 8 && drafted.feedback_bytes > 8 && drafted.draft_bytes < seen.draft_bytes);
   IS(specverify_edge_refusal(edge), ok);
   specverify_edge_destroy(edge);
   specverify_cloud_destroy(cloud);
@@ -110,6 +119,8 @@ static void check_struct_sizes(void) {
   device = device_options();
   device.struct_size = 0;
   IS(specverify_edge_create(&device, &system, NULL, &edge), invalid_argument);
+  device.struct_size = SIZE_MAX / 2;  // nobody set it: no byte behind the struct is read
+  IS(specverify_edge_create(&device, &system, NULL, &edge), invalid_argument);
   system.struct_size = offsetof(specverify_system, support_size);
   system.support_size = 1u << 30;  // behind the end
   device = device_options();
@@ -175,6 +186,16 @@ static void check_refusals(void) {
   device = device_options();
   device.stop_count = 1;
   IS(specverify_edge_create(&device, &system, NULL, &edge), null_span);
+  // A callback that must be there is missed at once.
+  device = device_options();
+  service = service_options();
+  specverify_model uncut = model_of(&small);
+  uncut.truncate = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  why = specverify_edge_drive(edge, &uncut, NULL, 0);
+  CHECK(why.code == specverify_errc_null_span && why.where == offsetof(specverify_model, truncate));
+  CHECK(specverify_edge_state(edge) == SPECVERIFY_EDGE_IDLE);
+  specverify_edge_destroy(edge);
   // A row that is none ends the session.
   for (int side = 0; side < 2; ++side) {
     device = device_options();

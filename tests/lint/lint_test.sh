@@ -46,7 +46,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -179,6 +179,25 @@ plant tests/unit/row/a.cpp '#include "../../../apps/lab/models.hpp"'; red host_l
 plant tests/unit/apps/a.cpp '#include "../../../apps/lab/models.hpp"'; green host_loops; rm tests/unit/apps/a.cpp
 printf 'switch (out.action) { case session_action::send: send(out.bytes); }\n' >>docs/algorithms/digest.md; red host_loops 'quote an example'
 mkdir -p tests/newcomer
+# The C interface and the adapters.
+mkdir -p src/c adapters/llama_cpp
+lines() { printf '// SPDX-License-Identifier: Apache-2.0\n'; seq -f 'int a%.0f;' "$1"; }
+lines 150 >adapters/llama_cpp/model.hpp; red sizes 'adapters/llama_cpp/model.hpp: 151 lines, at most 150'
+lines 120 >adapters/llama_cpp/model.hpp; lines 120 >adapters/llama_cpp/vocabulary.hpp; red sizes 'adapters/llama_cpp/vocabulary.hpp: 121 lines, at most 120'
+rm adapters/llama_cpp/vocabulary.hpp
+lines 300 >src/c/core.cpp; red sizes 'src/c/core.cpp: 301 lines, at most 300'; rm src/c/core.cpp
+lines 300 >include/specverify_c.h; red sizes 'include/specverify_c.h: 301 lines'; rm include/specverify_c.h
+plant adapters/llama_cpp/model.hpp 'namespace specverify::llama_cpp { std::vector<int> kept(); }'; red forbidden 'model.hpp:2: opens the namespace by hand'
+plant adapters/llama_cpp/model.hpp 'std::vector<int> kept();'; green forbidden
+plant adapters/llama_cpp/model.hpp 'inline void f() { throw 1; }'; red forbidden 'adapters/llama_cpp/model.hpp:2: throw'
+plant adapters/llama_cpp/model.hpp 'int seven(int a, int b, int c, int d, int e, int f, int g);'; red arguments 'seven has 7 parameters'; rm adapters/llama_cpp/model.hpp
+plant src/c/memory.hpp 'inline void f() { throw 1; }'; green forbidden
+plant src/c/memory.hpp 'inline void f() { try { g(); } catch (...) {} }'; red forbidden 'src/c/memory.hpp:2: try and catch'; rm src/c/memory.hpp
+plant src/c/core.cpp 'inline void f() { throw 1; }'; red forbidden 'src/c/core.cpp:2: throw'
+body() { printf 'specverify_status f(int* a) {\n'; seq -f '  a[%.0f] = 1;' "$1"; printf '  return {};\n}\n'; }
+body 37 >src/c/core.cpp; green functions
+body 38 >src/c/core.cpp; red functions 'src/c/core.cpp:1: f has 41 lines, at most 40'
+{ printf 'struct c {\n  c(int a);\n  int a_;\n};\nc::c(int a) noexcept\n    : a_{a} {\n'; seq -f '  f(%.0f);' 38; printf '}\n\nint g();\n'; } >src/c/core.cpp; red functions 'c has 41 lines'; rm src/c/core.cpp
 newcomer() { # what the page shows, line of the program
   printf 'Call `sv::%s` of `specverify/core/views.hpp`.\n' "$1" >docs/a.md
   header core/views.hpp 'struct views { int hidden_member; int shown_name(int); };'

@@ -42,8 +42,8 @@ case $kind in
   names)
     # Every set of flags that changes the generated instructions or the arithmetic has a namespace of its own.
     sets=("-march=x86-64 -DSPECVERIFY_WITH_XSIMD=1" -msse3 -mssse3 -msse4.1 -msse4.2 -mavx "-mavx -mfma" -mavx2 "-mavx2 -mfma" -mavx512f "-mavx512f -mavx512dq" "-mavx512f -mavx512bw"
-      -march=skylake-avx512 -march=icelake-server -ffinite-math-only -ffast-math -DSPECVERIFY_ALLOCATOR=own -DSPECVERIFY_WITH_XSIMD=0
-      "-DSPECVERIFY_WITH_XSIMD=0 -DSPECVERIFY_WITH_VECTORS=0")
+      -march=skylake-avx512 -march=icelake-server -ffinite-math-only -ffast-math "-DSPECVERIFY_ALLOCATOR=own -DSPECVERIFY_ALLOCATOR_NAME=host"
+      "-include src/c/memory.hpp" -DSPECVERIFY_WITH_XSIMD=0 "-DSPECVERIFY_WITH_XSIMD=0 -DSPECVERIFY_WITH_VECTORS=0")
     for flags in "${sets[@]}"; do
       # shellcheck disable=SC2086
       printf '#include <specverify/config.hpp>\nSPECVERIFY_NAMESPACE_BEGIN\n' | "${CXX:-g++}" -std=c++20 -Iinclude $flags -E -x c++ - | grep -o 'isa_[a-z0-9_]*' || exit 1
@@ -51,6 +51,9 @@ case $kind in
     twice=$(uniq -d "$work/names")
     [ "$(wc -l <"$work/names")" -eq "${#sets[@]}" ] || { echo "some flags gave no name"; exit 1; }
     [ -z "$twice" ] || { echo "shared by different flags: $twice"; exit 1; }
+    # Allocators that have no name would share one.
+    "${CXX:-g++}" -std=c++20 -Iinclude -DSPECVERIFY_ALLOCATOR=own -E -x c++ include/specverify/config.hpp >"$work/log" 2>&1 && { echo "an allocator without a name is taken"; exit 1; }
+    grep -q 'SPECVERIFY_ALLOCATOR_NAME' "$work/log" || { cat "$work/log"; exit 1; }
     echo "${#sets[@]} sets of flags, as many names"
     ;;
   planted)

@@ -199,7 +199,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <class Draft>
 concept lawful_draft = requires(const Draft& drafted) {
   { drafted.token() } -> std::same_as<token_id>;
-  { drafted.source_law() } -> std::same_as<const law&>;
+  { drafted.source_law() } -> std::convertible_to<law>;
 };
 
 //! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` =

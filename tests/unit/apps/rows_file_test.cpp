@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows-1: what is written is read, and each defect of a file has its name. Built by apps/rows/CMakeLists.txt; elsewhere
-// this file is empty.
-#ifdef SPECVERIFY_TINYLM_DIRECTORY
+// rows-1: what is written is read, and each defect of a file has its name. Built by apps/rows/CMakeLists.txt, and by
+// tests/CMakeLists.txt where there are no apps; elsewhere this file is empty.
+#ifdef SPECVERIFY_ROWS
 
 #include <specverify/core/random.hpp>
 
@@ -223,6 +223,30 @@ TEST_CASE("rows-1: each bad file is refused by name") {
   CHECK(refused(R"([12,20])", R"([16,24])", 24) == "gap_between_tensors");
   CHECK(refused("", "", 24) == "trailing_bytes");
   CHECK(refused(R"([4,12])", R"([6,14])", 24) == "misaligned");
+}
+
+TEST_CASE("rows-1: tensors of others are left alone, whatever their type, where their offsets fit") {
+  const temporary_file file;
+  const auto with = [&](const std::string& dtype, const std::string& shape, std::size_t end, std::size_t begin = 20) {
+    const std::string range = "[" + std::to_string(begin) + "," + std::to_string(end) + "]";
+    const std::string entry = R"({"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + range + "}";
+    return refusal_of(file, header_with(R"(,"q")", R"(,"x":)" + entry + R"(,"q")"), std::max<std::size_t>(end, 20));
+  };
+  CHECK(with(R"("I64")", "[1]", 28) == "none");
+  CHECK(with(R"("BF16")", "[3]", 26) == "none");
+  CHECK(with(R"("BOOL")", "[3]", 23) == "none");
+  CHECK(with(R"("U8")", "[0,5]", 20) == "none");
+  CHECK(with(R"("F64")", "[]", 28) == "none");
+  CHECK(with(R"("F4")", "[9]", 25) == "none");  // of a width that is not known here
+  CHECK(with(R"("I64")", "[1]", 24) == "wrong_shape");
+  CHECK(with(R"("I64")", "[2305843009213693952,8]", 20) == "wrong_shape");
+  CHECK(with(R"("F4")", "[9]", 25, 21) == "gap_between_tensors");
+  CHECK(with(R"("F4")", "[9]", 25, 16) == "overlapping_offsets");
+  CHECK(with(R"("F4")", "[9]", 20, 22) == "wrong_shape");
+  CHECK(with("4", "[9]", 29) == "bad_tensor");
+  CHECK(with(R"("I64")", "[-1]", 28) == "bad_tensor");
+  CHECK(refusal_of(file, header_with("[1,2]", "[1,0]"), 20) == "wrong_shape");  // ours have entries
+  CHECK(refusal_of(file, header_with("F32", "BF16"), 20) == "wrong_dtype");
 }
 
 TEST_CASE("rows-1: values are looked at when they are used") {

@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import struct
 import sys
 import tempfile
@@ -198,6 +199,23 @@ def test_refusals(folder, file):
     assert "cannot_write" in rows.run("record_rows", "tinylm", "a", "-o", "no such folder/file", code=2)
 
 
+def test_full_disk(folder, file):
+    """/dev/full takes no byte."""
+    for name in ("rows.csv", "rows.tsv", "rows.gnuplot"):
+        out = tempfile.mkdtemp(dir=folder)
+        os.symlink("/dev/full", os.path.join(out, name))
+        said = rows.run("row_report", file, "--out", out, code=2)
+        assert "cannot_write" in said and name in said, said
+    with open("/dev/full", "w") as full:
+        assert "cannot_write" in rows.run("row_report", file, code=2, stdout=full)
+
+
+def test_quotes(folder, file):
+    out = os.path.join(folder, "it's; a 'folder'")
+    said = rows.run("row_report", file, "--out", out)
+    assert ("rows.svg" in said) == bool(shutil.which("gnuplot")) == os.path.exists(os.path.join(out, "rows.svg")), said
+
+
 def test_metadata(file):
     about, tensors = read(file)
     assert about["format"] == "rows-1" and about["draw"] == "p" and len(about["fingerprint"]) == 32, about
@@ -216,6 +234,9 @@ def main():
         compare(rows.record(folder, "top", "-n", "9", "--top", "64", "--states"), 1)
         test_metadata(whole)
         test_refusals(folder, whole)
+        test_quotes(folder, whole)
+        if os.path.exists("/dev/full"):
+            test_full_disk(folder, whole)
     print("row_report agrees with the rows")
 
 

@@ -16,8 +16,9 @@ def need_programs():
         sys.exit(77)
 
 
-def run(program, *arguments, code=0):
-    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], capture_output=True, text=True, timeout=300)
+def run(program, *arguments, code=0, stdout=subprocess.PIPE):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
+                          timeout=300)
     assert done.returncode == code, (program, arguments, done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
 
