@@ -29,7 +29,7 @@ struct tested_row {
   kept_law kept;
 
   [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
-  //! Whether Z, or bounds of it, took one more read.
+  //! Whether Z or its bounds took one more read.
   [[nodiscard]] __device__ __forceinline__ bool was_read_again() const noexcept { return narrow || summed; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exponentials in float whose error is certified, of a row by a thread block, and sums of doubles over a block.
+//! Sums of exponentials in float whose error is certified, of a row by a thread block; and sums of doubles over one.
 #ifndef SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 #define SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 

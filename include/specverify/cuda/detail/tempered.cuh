@@ -84,8 +84,8 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16. At 29
-//! octaves below the largest a power is off by 2^-18; what lies lower weighs less than that.
+//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16. A
+//! power 29 octaves below the largest is off by 2^-18; what lies lower weighs less than that.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];
