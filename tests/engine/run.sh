@@ -52,7 +52,7 @@ chat() {
   said=$(printf '%s\n' 'Tell me of lakes.' 'And of ponds?' 'And of seas?' "$(printf 'word %.0s' {1..300})" 'What are primes?' |
     build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --systems ksqs --tokens 60 \
       --pace none --salt 7 --context 256 --interactive) || { echo "chat: exit code $?"; return 1; }
-  [ "$(grep -c 'bits a token up' <<<"$said")" = 4 ] && grep -q '^(context full: the oldest' <<<"$said" &&
+  [ "$(grep -c 'bits a token up' <<<"$said")" = 4 ] && grep -q '(context full: the oldest' <<<"$said" &&
     grep -q '(prompt too long: it has' <<<"$said" && echo "chat: 4 answers; $(grep -c 'context full' <<<"$said") times turns were dropped"
 }
 # A failure says what happened in its first words, and ends with its own code: fails CODE WORDS ARGUMENTS...
