@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -41,9 +42,16 @@ static_assert(std::is_same_v<llama_token, token_id>);
 //! Empty where llama.cpp cannot read it.
 [[nodiscard]] inline std::vector<token_id> tokens_of(const llama_vocab* vocab, std::string_view text,
                                                      bool add_special = true) {
-  std::vector<token_id> ids(text.size() + 2);  // a byte is a token at most, and both ends may be marked
-  const std::int32_t length = llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
-                                             static_cast<std::int32_t>(ids.size()), add_special, true);
+  std::vector<token_id> ids(text.size() + 2);  // most often a byte is a token at most, and both ends may be marked
+  const auto read = [&] {
+    return llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
+                          static_cast<std::int32_t>(ids.size()), add_special, true);
+  };
+  std::int32_t length = read();
+  if (length < 0 && length != std::numeric_limits<std::int32_t>::min()) {  // as many as that are needed
+    ids.resize(static_cast<std::size_t>(-length));
+    length = read();
+  }
   ids.resize(static_cast<std::size_t>(std::max(length, 0)));
   return ids;
 }

@@ -67,7 +67,7 @@ set lmargin 6
 set rmargin 2
 set ytics
 set yrange [0:*]
-set key inside bottom right vertical maxrows 5
+set key inside top left vertical maxrows 5
 plot )";
   static constexpr const char* colours[] = {"#444444", "#c8702a", "#7a4fa3", "#4a9a4a", "#0b6e99"};
   for (std::size_t i = 0; i < reports.size(); ++i) {

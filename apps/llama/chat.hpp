@@ -5,6 +5,7 @@
 
 #include "engine.hpp"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,15 @@ struct turn {
     if (length > 0) text = made.substr(0, static_cast<std::size_t>(length));
   }
   return specverify::llama_cpp::tokens_of(side.vocab(), text);
+}
+
+//! Drops the oldest question and its answer until the conversation has `most` tokens, or its last question alone is
+//! left. Returns how many turns went.
+inline std::size_t drop_oldest(const engine& side, std::vector<turn>& turns, bool with_template, std::size_t most) {
+  const std::size_t before = turns.size();
+  while (turns.size() > 2 && prompt_of(side, turns, with_template).size() > most)
+    turns.erase(turns.begin(), turns.begin() + 2);
+  return before - turns.size();
 }
 
 }  // namespace llama_pair

@@ -9,6 +9,8 @@
 #include "system_run.hpp"
 
 #include <cstdio>
+#include <exception>
+#include <filesystem>
 #include <iostream>
 #include <random>
 
@@ -110,7 +112,6 @@ int demo(settings& set, engine& small, engine& large) {
   }
   edge_cloud::print_rows(stdout, reports);
   print_notes(reports, set);
-  std::filesystem::create_directories(set.out);
   const auto picture = edge_cloud::draw_plot(reports, set.out);
   std::printf("%s\n",
               picture.empty() ? "no plot: gnuplot is not installed or failed" : ("plot: " + picture.string()).c_str());
@@ -120,12 +121,24 @@ int demo(settings& set, engine& small, engine& large) {
 int chat(settings& set, engine& small, engine& large) {
   edge_cloud::live_text screen(stdout);
   screen.note("a line and Enter; an empty line ends it. " + screen.legend() + "\n");
+  const std::size_t room = std::min(text_room(small), text_room(large));
+  const std::size_t answer = std::min<std::size_t>(set.run.tokens, room / 2);
   std::vector<turn> turns;
   for (std::string line;
        std::printf("\n> ") > 0 && std::fflush(stdout) == 0 && std::getline(std::cin, line) && !line.empty();) {
+    const std::size_t alone = prompt_of(small, {{"user", line}}, !set.raw).size();
+    if (alone >= room) {
+      screen.note("(prompt too long: it has " + std::to_string(alone) + " tokens; ask in fewer words)\n");
+      continue;
+    }
     turns.push_back({"user", line});
+    if (const std::size_t dropped = drop_oldest(small, turns, !set.raw, room - answer); dropped > 0)
+      screen.note("(context full: the oldest " + std::to_string(dropped) + " turns are dropped)\n");
+    const auto prompt = prompt_of(small, turns, !set.raw);
+    run_settings run = set.run;
+    run.tokens = std::min(run.tokens, static_cast<std::uint32_t>(room - prompt.size()));
     const auto report =
-        write_text(set.run, set.systems.front(), small, large, prompt_of(small, turns, !set.raw),
+        write_text(run, set.systems.front(), small, large, prompt,
                    [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); });
     ++set.run.session_id;  // each answer is a session of its own
     turns.push_back({"assistant", report.text});
@@ -153,6 +166,7 @@ int main(int argc, char** argv) {
       },
       nullptr);
   try {
+    std::filesystem::create_directories(set.out);  // before a run that would lose its plot
     engine small(set.edge_model, set.context, set.threads), large(set.cloud_model, set.context, set.threads);
     small.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_edge_pass);
     large.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_cloud_pass);
@@ -161,5 +175,8 @@ int main(int argc, char** argv) {
   } catch (const failure& why) {
     std::fprintf(stderr, "\n%s\n", why.what());
     return static_cast<int>(why.code);
+  } catch (const std::exception& why) {
+    std::fprintf(stderr, "\nthe run failed: %s\n", why.what());
+    return static_cast<int>(exit_code::session_failed);
   }
 }

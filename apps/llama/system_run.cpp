@@ -9,6 +9,7 @@
 #include "emulated_pipe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 
 namespace llama_pair {
@@ -19,10 +20,6 @@ namespace {
 constexpr sv::session_secret edge_secret = sv::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
 constexpr sv::session_secret cloud_secret = sv::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
 constexpr std::uint32_t draft_room = 8;  // positions that drafts take beyond a text
-
-std::uint32_t text_room(const engine& side) {
-  return side.context_length() - std::min(side.context_length() - 1, draft_room);
-}
 
 sv::edge_options options_of(const run_settings& run, const engine& small) {
   sv::edge_options options;
@@ -146,6 +143,10 @@ sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& la
 
 }  // namespace
 
+std::uint32_t text_room(const engine& side) {
+  return side.context_length() - std::min(side.context_length() - 1, draft_room);
+}
+
 edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small, engine& large,
                                   std::span<const sv::token_id> prompt, const observer& show) {
   auto cloud = cloud_of(run, large);
@@ -193,7 +194,9 @@ greedy_comparison compare_greedily(engine& large, std::span<const sv::token_id> 
     position += static_cast<std::uint32_t>(fed.size());
     const std::span<const float> row = large.logits();
     const auto best = std::max_element(row.begin(), row.end());
-    const float range = *best - *std::min_element(row.begin(), row.end());
+    float least = *best;  // of the finite ones: -inf is a token that cannot be, not a range
+    for (const float logit : row) least = std::isfinite(logit) ? std::min(least, logit) : least;
+    const float range = *best - least;
     const float gap = *best - row[static_cast<std::size_t>(text[i])];
     if (best - row.begin() == text[i]) {
       ++found.same;

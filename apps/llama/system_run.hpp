@@ -32,6 +32,9 @@ struct run_settings {
 //! Keys, as in apps/edge_cloud/systems.hpp.
 inline constexpr std::array<std::string_view, 6> systems{"target", "hlm", "qs", "ksqs", "csqs", "greedy"};
 
+//! Tokens that a text may have, prompt included: drafts take positions beyond it.
+[[nodiscard]] std::uint32_t text_room(const engine& side);
+
 using observer = std::function<void(edge_cloud::token_kind, std::string_view piece)>;
 
 //! Throws failure.

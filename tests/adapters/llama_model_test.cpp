@@ -257,6 +257,16 @@ TEST_CASE("llama adapter: fingerprints tell pieces and end tokens apart; the pai
   CHECK(both.edge->refusal().code == errc::fingerprint_mismatch);
 }
 
+TEST_CASE("llama adapter: a text of more tokens than bytes is read whole") {
+  ::llama_model weights = toy(0);
+  for (const std::int32_t each : {1, 2, 5}) {
+    weights.vocab.tokens_a_byte = each;
+    const std::vector<token_id> ids = llama_cpp::tokens_of(&weights.vocab, "abcd");
+    CHECK(ids.size() == static_cast<std::size_t>(4 * each));
+    if (!ids.empty()) CHECK(ids.back() == 'd');
+  }
+}
+
 TEST_CASE("llama adapter: either side is killed again and again, its engine empty; committed text never changes") {
   for (const bool greedily : {true, false}) {
     two_sides<llama_cpp::model> both;

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The tests that need a real engine (./run engine --test): greedy texts, acceptance, kills, the library's share, and the
-# failures with their exit codes. usage: tests/engine/run.sh CACHE [PART...]
-# PARTs: greedy rows kills samplers share failures; all of them unless some are named. Takes about 6 minutes of one core.
+# The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, kills, the library's
+# share, and the failures with their exit codes. usage: tests/engine/run.sh CACHE [PART...]
+# PARTs: greedy planted rows kills samplers share failures; all of them unless some are named. About 9 minutes of one
+# core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: then it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 cache=$1
 shift
 parts=("$@")
-[ $# -gt 0 ] || parts=(greedy rows kills samplers share failures)
+[ $# -gt 0 ] || parts=(greedy planted rows kills samplers share failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev python3 || exit $?
 bash scripts/build_llama "$cache" llama_checks llama_pair || exit 1
 small=$cache/models/SmolLM2-135M-Instruct.Q2_K.gguf large=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
@@ -21,6 +22,39 @@ rows() {
   head -n 6 "$prompts" >"$work/prompts" && "$checks" rows "$small" "$large" "$work/prompts" 64 "$work/rows" &&
     python3 tests/engine/acceptance.py "$work/rows"
 }
+# The acceptance of the whole: 20 prompts of 128 tokens.
+greedy() {
+  [ "$(grep -c . "$prompts")" -ge 20 ] || { echo "$prompts has fewer than 20 prompts"; return 1; }
+  "$checks" greedy "$small" "$large" "$prompts" 128
+}
+# A cut that keeps one token too many, as tests/adapters has it for the stand-in: here the real engine has to see it.
+planted() {
+  local bug=tests/adapters/twins/llama_cut_keeps_a_token_too_many.bug tree=build/llama/planted said got
+  mkdir -p "$tree" && rm -rf "$tree/adapters" && cp -r adapters "$tree/" || return 1
+  [ "${SPECVERIFY_PLANT:-yes}" = no ] || perl scripts/plant "$bug" "$tree/adapters/llama_cpp/model.hpp" || return 1
+  cmake -S apps/llama -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-march=native" \
+    -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="$(echo "$cache"/llama-*[0-9])" \
+    -DLLAMA_ADAPTER_DIR="$PWD/$tree/adapters" >"$tree/configure.log" 2>&1 || { tail -n 20 "$tree/configure.log"; return 1; }
+  cmake --build "$tree/build" --target llama_checks -j "${SPECVERIFY_JOBS:-$(nproc)}" 2>&1 | perl scripts/build_progress || return 1
+  head -n 1 "$prompts" >"$work/one"
+  said=$("$tree/build/llama_checks" greedy "$small" "$large" "$work/one" 32 2>&1)
+  got=$?
+  if [ "$got" != 0 ] && grep -qE '^engine failure: llama_decode at the device returned -1$|^ANOTHER TOKEN' <<<"$said"; then
+    echo "planted: a cut that keeps a token too many is seen: $(grep -E '^engine failure|^ANOTHER' <<<"$said" | head -n 1)"
+    return 0
+  fi
+  echo "planted: a cut that keeps a token too many was not seen (exit code $got): $said"
+  return 1
+}
+# A chat goes on where its context is full; what cannot be asked is said.
+chat() {
+  local said
+  said=$(printf '%s\n' 'Tell me of lakes.' 'And of ponds?' 'And of seas?' "$(printf 'word %.0s' {1..300})" 'What are primes?' |
+    build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --systems ksqs --tokens 60 \
+      --pace none --salt 7 --context 256 --interactive) || { echo "chat: exit code $?"; return 1; }
+  [ "$(grep -c 'bits a token up' <<<"$said")" = 4 ] && grep -q '(context full: the oldest' <<<"$said" &&
+    grep -q '(prompt too long: it has' <<<"$said" && echo "chat: 4 answers; $(grep -c 'context full' <<<"$said") times turns were dropped"
+}
 # A failure says what happened in its first words, and ends with its own code: fails CODE WORDS ARGUMENTS...
 fails() {
   local code=$1 words=$2 said got
@@ -30,6 +64,10 @@ fails() {
   [ "$got" = "$code" ] && grep -q "^$words" <<<"$said" && echo "exit code $code: $(grep "^$words" <<<"$said")" && return 0
   echo "expected $code and \"$words\", got $got: $said"
   return 1
+}
+no_folder() {
+  build/llama/app/llama_pair --out /dev/null/out --edge-model "$small" --cloud-model "$large" 2>"$work/said"
+  [ $? = 18 ] && grep "^the run failed" "$work/said"
 }
 missing_model() {
   build/llama/app/llama_pair --out "$work/out" --edge-model "$work/none.gguf" --cloud-model "$large" 2>"$work/said"
@@ -44,11 +82,14 @@ failures() {
   count version fails 15 'version mismatch' --fault version
   count nan fails 16 'NaN row' --fault nan
   count decode fails 17 'engine failure' --fault decode
+  count folder no_folder
+  count chat chat
 }
 for part in "${parts[@]}"; do
   echo "== $part"
   case $part in
-    greedy) count greedy "$checks" greedy "$small" "$large" "$prompts" 128 ;;
+    greedy) count greedy greedy ;;
+    planted) count planted planted ;;
     rows) count rows rows ;;
     kills) count kills "$checks" kills "$small" "$large" "$prompts" 48 ;;
     samplers) count samplers "$checks" samplers "$small" "$large" "$prompts" 48 ;;

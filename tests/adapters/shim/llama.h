@@ -23,6 +23,7 @@ enum llama_token_attr {
 struct llama_vocab {
   std::vector<std::string> pieces;
   llama_token end = -1;
+  std::int32_t tokens_a_byte = 0;  // of a text
 };
 struct llama_model {
   llama_vocab vocab;
@@ -210,9 +211,12 @@ inline llama_model* llama_model_load_from_file(const char*, llama_model_params) 
 inline void llama_model_free(llama_model*) {}
 inline llama_context* llama_init_from_model(llama_model*, llama_context_params) { return nullptr; }
 inline void llama_free(llama_context*) {}
-inline std::int32_t llama_tokenize(const llama_vocab*, const char*, std::int32_t, llama_token*, std::int32_t, bool,
-                                   bool) {
-  return 0;
+inline std::int32_t llama_tokenize(const llama_vocab* vocab, const char* text, std::int32_t length, llama_token* out,
+                                   std::int32_t room, bool, bool) {
+  const std::int32_t tokens = length * vocab->tokens_a_byte;
+  if (tokens > room) return -tokens;
+  for (std::int32_t i = 0; i < tokens; ++i) out[i] = text[i / vocab->tokens_a_byte];
+  return tokens;
 }
 
 #endif
