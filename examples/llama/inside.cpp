@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UI and WISV on two GGUF files: inside DRAFTER.gguf TARGET.gguf "prompt" [HEAD.safetensors]
 #include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
@@ -93,6 +94,6 @@ int main(int argc, char** argv) {
   const auto head = decision_head::make(std::as_bytes(std::span(bytes)));
   if (!head) return 6;
   device.threshold = head->view().threshold;
-  scoring_target judge{std::move(target), &*head, nullptr};
-  return write(wisv({.hidden_size = head->view().shape.drafter_size}), device, cloud, drafter, judge, argv[3]);
+  scoring_target scorer{std::move(target), &*head, nullptr};
+  return write(wisv({.hidden_size = head->view().shape.drafter_size}), device, cloud, drafter, scorer, argv[3]);
 }
