@@ -101,15 +101,17 @@ void compare(llama_model* weights, std::vector<sv::token_id> text, verdict& foun
     found.sums = std::max(found.sums, std::fabs(sum - 1));
     found.wrong_sizes += attention[i].size() != i + 1 ? 1u : 0u;
   }
-  const std::uint32_t last = std::min(count, 20u);  // over three pieces of the graph
-  const auto pieces = seen_by(cut, 0, text, last);
-  const auto of_last = [&](const rows_of& all) { return rows_of(all.end() - last, all.end()); };
-  found.pieces =
-      std::max({found.pieces, distance(of_last(states), pieces.first, 0), distance(of_last(attention), pieces.second)});
+  const auto of_last = [&](const rows_of& all, std::uint32_t last) { return rows_of(all.end() - last, all.end()); };
+  for (const std::uint32_t last : {4u, 20u}) {  // fewer than a piece has tokens, and more
+    const auto pieces = seen_by(cut, 0, text, std::min(count, last));
+    const double apart = distance(of_last(states, std::min(count, last)), pieces.first, 0);
+    found.pieces = std::max({found.pieces, apart, distance(of_last(attention, std::min(count, last)), pieces.second)});
+  }
+  const std::uint32_t last = std::min(count, 20u);
   rows_of single;
   for (std::uint32_t i = count - last; i < count; ++i)  // behind a cut, one at a time: the cells are used again
     single.push_back(seen_by(whole, i, std::span(text).subspan(i, 1), 1).second[0]);
-  found.one_by_one = std::max(found.one_by_one, distance(of_last(attention), single));
+  found.one_by_one = std::max(found.one_by_one, distance(of_last(attention, last), single));
   const std::uint32_t changed = count / 2;  // another token there changes no row before it
   text[changed] = text[changed] == 300 ? 301 : 300;
   const auto other = seen_by(whole, 0, text, count).second;
@@ -118,7 +120,7 @@ void compare(llama_model* weights, std::vector<sv::token_id> text, verdict& foun
   };
   found.before = std::max(found.before, distance(part_of(attention, 0, changed), part_of(other, 0, changed)));
   found.behind = std::min(found.behind, distance(part_of(attention, changed, count), part_of(other, changed, count)));
-  found.neighbours = std::min(found.neighbours, distance_to_neighbours(of_last(attention)));
+  found.neighbours = std::min(found.neighbours, distance_to_neighbours(of_last(attention, last)));
   found.rows += count;
 }
 

@@ -36,7 +36,7 @@ struct recording {
                      recorded::dtype logits = recorded::dtype::f32) {
     recorded::record_settings settings = changed;
     if (settings.context == 0) settings.context = 256;
-    settings.end = tinylm::tokenizer::end_token;
+    settings.ends = {tinylm::tokenizer::end_token};
     edge_cloud::engine target(models().target), drafter(models().drafter);
     recorded::rows_plan plan{.rows = rows, .vocab_size = 4096, .logits = logits};
     plan.about["fingerprint"] = "00";
