@@ -22,8 +22,16 @@ struct text_of_drafts {
   std::uint64_t accepted = 0;
 };
 
+//! Another key for another prompt: texts with the same draws would not be independent.
+std::uint64_t key_of(std::span<const sv::token_id> prompt) {
+  std::uint64_t key = 1;
+  for (const sv::token_id token : prompt) key = (key ^ static_cast<std::uint64_t>(token)) * 0x9E3779B97F4A7C15u;
+  return key | 1u;
+}
+
 text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> prompt, std::uint32_t tokens) {
   sv::edge_options options;
+  options.session_id = key_of(prompt);
   options.secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   options.vocab_size = small.vocab_size();
   options.token_budget = tokens;
@@ -31,7 +39,7 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   options.stop_tokens = small.ends();
   auto edge = sv::make(options, sv::k_sqs());
   auto cloud = sv::cloud_session::make({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                                        .salt = 101 + prompt.size(),
+                                        .salt = key_of(prompt),
                                         .vocab_size = large.vocab_size(),
                                         .fingerprint = large.fingerprint(),
                                         .stop_tokens = large.ends()});
