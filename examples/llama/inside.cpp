@@ -66,7 +66,10 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   auto edge = make(device, system);
   auto cloud = cloud_session::make(cloud_side);
   if (!edge || !cloud) return 4;
-  if constexpr (requires { target.session; }) target.session = &*cloud;
+  if constexpr (requires { target.session; }) {  // WISV: the edge reports what it measured of its link
+    target.session = &*cloud;
+    edge->record_channel({4e6F, 8e6F, 0.01F, 0.01F, 0.05F});
+  }
   message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)serve(*cloud, target, link); });
   const auto why = [&, link = pipe.edge()]() mutable {

@@ -20,7 +20,7 @@ count() {
   if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
 }
 rows() {
-  python3 tests/engine/acceptance.py "$prompts" "$work/rows.safetensors" build/llama/app/llama_tested "$small" "$large" 64
+  python3 tests/engine/acceptance.py "$prompts" "$work/rows.safetensors" build/llama/app/llama_tested "$small" "$large" 128
 }
 # Emitted tokens of many rounds over a few rows that both models gave for one text.
 law() {
