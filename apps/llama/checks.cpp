@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_checks: what `./run engine --test` runs on a real engine, both sides in one thread, messages hand to hand.
 //   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     texts against the target alone, near ties listed
-//   llama_checks rows DRAFTER TARGET PROMPTS TOKENS OUT   K-SQS at T = 1: rows of each tested draft, how many stood
 //   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side's process at random moments
 //   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy under a penalty and a grammar, against the target's
 //   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
@@ -42,10 +41,6 @@ struct one_side {
   }
 };
 
-struct evaluated {
-  std::uint32_t position = 0;  // of the drafted token, from the first behind the prompt
-};
-
 struct both_sides {
   engine &small, &large;
   bool greedily = false;
@@ -55,16 +50,8 @@ struct both_sides {
   one_side<sv::edge_session> edge{{small}};
   one_side<sv::cloud_session> cloud{{large}};
   std::vector<sv::token_id> committed{};
-  std::vector<evaluated> tested{};
-  std::uint64_t tested_before = 0;
 
-  void note(const sv::session_output& out) {
-    committed.insert(committed.end(), out.tokens.begin(), out.tokens.end());
-    const std::uint64_t now_tested = edge.session->statistics().evaluated;
-    for (std::uint64_t i = tested_before; i < now_tested; ++i)
-      tested.push_back({static_cast<std::uint32_t>(out.position - prompt.size() + (i - tested_before))});
-    tested_before = now_tested;
-  }
+  void note(const sv::session_output& out) { committed.insert(committed.end(), out.tokens.begin(), out.tokens.end()); }
   void write() {
     const sv::edge_options options = edge_options_of(small, session_id, tokens, greedily);
     auto made = greedily ? sv::make(options, sv::greedy(4)) : sv::make(options, sv::k_sqs());
@@ -116,34 +103,6 @@ int check_greedy(engine& small, engine& large, const arguments& given) {
   const bool whole = !prompts.empty() && compared == prompts.size() * given.tokens;
   if (!whole) std::printf("NOT WHOLE: %zu tokens of %zu prompts\n", compared, prompts.size());
   return whole && others == 0 && near <= near_ties_that_may_be ? 0 : 1;
-}
-
-//! For tests/engine/acceptance.py: V, then for each text the accepted drafts, the tested ones, and their rows.
-int write_rows(engine& small, engine& large, const arguments& given) {
-  std::ofstream out(given.out, std::ios::binary);
-  const auto put = [&out](std::uint32_t number) { out.write(reinterpret_cast<const char*>(&number), 4); };
-  put(small.vocab_size());
-  std::uint64_t id = 100;
-  for (const std::string& prompt : lines_of(given.prompts_file)) {
-    both_sides both = sides_of(small, large, prompt, given.tokens, ++id);
-    both.write();
-    put(static_cast<std::uint32_t>(both.edge.session->statistics().accepted));
-    put(static_cast<std::uint32_t>(both.tested.size()));
-    std::vector<sv::token_id> text = both.prompt;
-    text.insert(text.end(), both.committed.begin(), both.committed.end());
-    text.pop_back();
-    const auto rows = static_cast<std::uint32_t>(both.committed.size());
-    for (engine* side : {&large, &small}) {
-      if (const sv::status why = side->feed(0, text, rows); !why.ok()) throw failure_of(why, {});
-    }
-    for (const evaluated& one : both.tested) {
-      for (engine* side : {&large, &small}) {
-        const std::span<const float> row = side->logits(one.position, rows);
-        out.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(row.size_bytes()));
-      }
-    }
-  }
-  return out.good() ? 0 : 1;
 }
 
 struct limits {
@@ -224,13 +183,11 @@ int main(int argc, char** argv) {
   if (argc < 6) return std::fprintf(stderr, "usage: the first lines of apps/llama/checks.cpp\n"), 2;
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   const std::string mode = argv[1];
-  const arguments given{argv[2], argv[3], argv[4], argc > 6 ? argv[6] : "",
-                        static_cast<std::uint32_t>(std::stoul(argv[5]))};
+  const arguments given{argv[2], argv[3], argv[4], static_cast<std::uint32_t>(std::stoul(argv[5]))};
   try {
     if (mode == "kills") return check_kills(given);  // its sides are processes with engines of their own
     engine small(given.small_file, check_context, 1), large(given.large_file, check_context, 1);
     if (mode == "greedy") return check_greedy(small, large, given);
-    if (mode == "rows") return write_rows(small, large, given);
     if (mode == "samplers") return check_samplers(small, large, given);
     if (mode == "share") return check_share(small, large, given);
   } catch (const failure& why) {

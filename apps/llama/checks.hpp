@@ -14,7 +14,7 @@
 namespace llama_pair {
 
 struct arguments {
-  std::string small_file, large_file, prompts_file, out;
+  std::string small_file, large_file, prompts_file;
   std::uint32_t tokens = 0;
 };
 

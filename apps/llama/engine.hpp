@@ -3,6 +3,7 @@
 #ifndef LLAMA_PAIR_ENGINE_HPP
 #define LLAMA_PAIR_ENGINE_HPP
 
+#include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
 #include <specverify/session/rewinding.hpp>
 
@@ -22,20 +23,23 @@ enum class engine_fault { none, nan_row, failed_decode };
 
 class engine {
  public:
-  //! Throws failure: no such file, or none that llama.cpp reads.
-  engine(const std::string& file, std::uint32_t context_length, int threads) {
+  //! `wanted`: what of its graph is seen. Throws failure: no such file, or none that llama.cpp reads.
+  engine(const std::string& file, std::uint32_t context_length, int threads,
+         specverify::llama_cpp::inside_parts wanted = {false, false})
+      : seen_(wanted) {
     weights_.reset(llama_model_load_from_file(file.c_str(), llama_model_default_params()));
     if (!weights_)
       throw failure(exit_code::model_missing, "missing model: " + file + " cannot be opened as a GGUF model");
     llama_context_params settings = llama_context_default_params();
     settings.n_ctx = context_length;
     settings.n_threads = settings.n_threads_batch = threads;
+    if (wanted.hidden || wanted.attention) seen_.watch(settings, weights_.get());
     context_.reset(llama_init_from_model(weights_.get(), settings));
     auto made = specverify::llama_cpp::model::make(context_.get());
     if (!made) throw failure(exit_code::model_missing, "missing model: no context of " + file);
-    model_.emplace(*std::move(made));
+    model_.emplace(*std::move(made), seen_);
     if (!model_->can_truncate()) {
-      auto wrapped = specverify::rewinding<specverify::llama_cpp::model>::make(*model_, model_->context_length());
+      auto wrapped = specverify::rewinding<watched_model>::make(*model_, model_->context_length());
       rewound_.emplace(*std::move(wrapped));
     }
     fingerprint_ = specverify::llama_cpp::fingerprint_of(vocab());
@@ -70,6 +74,9 @@ class engine {
   [[nodiscard]] specverify::status keep_from(std::uint32_t position) {
     return rewound_ ? rewound_->keep_from(position) : specverify::status{};
   }
+  //! What was wanted of them; else empty.
+  [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return model_->hidden(i); }
+  [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return model_->attention(i); }
 
   //! The i-th of the last `rows` logits, for readers that are no session.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i = 0, std::uint32_t rows = 1) const {
@@ -95,10 +102,12 @@ class engine {
   double seconds = 0;  //!< in them
 
  private:
+  using watched_model = specverify::llama_cpp::with_inside<specverify::llama_cpp::model>;
+  specverify::llama_cpp::inside seen_;
   std::unique_ptr<llama_model, decltype(&llama_model_free)> weights_{nullptr, llama_model_free};
   std::unique_ptr<llama_context, decltype(&llama_free)> context_{nullptr, llama_free};
-  std::optional<specverify::llama_cpp::model> model_;
-  std::optional<specverify::rewinding<specverify::llama_cpp::model>> rewound_;
+  std::optional<watched_model> model_;
+  std::optional<specverify::rewinding<watched_model>> rewound_;
   specverify::vocabulary_fingerprint fingerprint_{};
   std::vector<specverify::token_id> ends_;
   std::vector<float> nan_row_;

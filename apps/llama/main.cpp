@@ -30,14 +30,29 @@ struct settings {
   run_settings run;
 };
 
+//! WISV's systems have no head for a pair that nobody trained one for.
+std::string needs_no_head(const std::string& system) {
+  return system.starts_with("wisv")
+             ? system +
+                   " needs a decision head that was trained on the states of these two models; none comes with "
+                   "them, and ./run lab trains one for the embedded pair alone. examples/llama/inside.cpp takes one"
+             : std::string{};
+}
+
+//! What the drafter's graph is asked for.
+specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& systems) {
+  return {.hidden = false, .attention = std::find(systems.begin(), systems.end(), "ui") != systems.end()};
+}
+
 void add_options(CLI::App& app, settings& set) {
   app.add_option("--edge-model", set.edge_model, "the drafter, a GGUF file")->required();
   app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
   app.add_option("--prompt", set.prompt, "what the model is asked, put into its chat template")->capture_default_str();
   app.add_flag("--raw", set.raw, "the prompt as it is, without a chat template");
   app.add_flag("--interactive", set.interactive, "a chat: a line in, an answer out; the first of --systems writes it");
-  app.add_option("--systems", set.systems, "of: target, hlm, qs, ksqs, csqs, greedy")
+  app.add_option("--systems", set.systems, "of: target, hlm, qs, ksqs, csqs, ui, greedy")
       ->delimiter(',')
+      ->check(needs_no_head)
       ->check(CLI::IsMember(std::vector<std::string>(systems.begin(), systems.end())));
   app.add_option("--tokens", set.run.tokens, "of an answer, at most")
       ->capture_default_str()
@@ -167,7 +182,8 @@ int main(int argc, char** argv) {
       nullptr);
   try {
     std::filesystem::create_directories(set.out);  // before a run that would lose its plot
-    engine small(set.edge_model, set.context, set.threads), large(set.cloud_model, set.context, set.threads);
+    engine small(set.edge_model, set.context, set.threads, parts_for(set.systems)),
+        large(set.cloud_model, set.context, set.threads);
     small.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_edge_pass);
     large.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_cloud_pass);
     break_something(set, large);

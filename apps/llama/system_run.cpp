@@ -52,6 +52,7 @@ void raise_version(std::vector<std::byte>& message) {
 edge_cloud::token_kind kind_of(std::string_view system, const sv::session_output& out, std::uint32_t i) {
   using edge_cloud::token_kind;
   if (system == "target") return token_kind::streamed;
+  if (out.authority == sv::token_authority::edge) return token_kind::skipped;
   if (i < out.accepted) return token_kind::accepted;
   return out.source == sv::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
@@ -96,6 +97,8 @@ edge_cloud::run_report write(Session session, const course& c) {
   report.evaluated = counted.evaluated;
   report.accepted = counted.accepted;
   report.residual_tokens = counted.residual_tokens;
+  report.skipped = counted.skipped;
+  report.skipped_uncertain = counted.skipped_uncertain;
   report.resumes = counted.restarts;
   report.texts = 1;
   return report;
@@ -114,6 +117,7 @@ edge_cloud::run_report write_as(const course& c) {
   if (c.system == "ksqs") return write_with(sv::make(options, sv::k_sqs()), c);
   if (c.system == "csqs")
     return write_with(sv::make(options, sv::c_sqs({.max_support_size = c.small.vocab_size()})), c);
+  if (c.system == "ui") return write_with(sv::make(options, sv::ui()), c);
   if (c.system == "greedy") return write_with(sv::make(options, sv::greedy()), c);
   options.mode = sv::session_mode::stream;
   return write_with(sv::edge_session::make(options), c);
@@ -121,7 +125,7 @@ edge_cloud::run_report write_as(const course& c) {
 
 sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& large) {
   const std::uint32_t V = large.vocab_size();
-  sv::cloud_limits limits = sv::cloud_session::limits_for(sv::hlm().format_for(V));
+  sv::cloud_limits limits = sv::cloud_session::limits_for(sv::ui().format_for(V));  // HLM's laws, and skipped tokens
   const auto widen = [&](const sv::cloud_limits& other) {
     limits.max_draft_length = std::max(limits.max_draft_length, other.max_draft_length);
     limits.max_law_entries = std::max(limits.max_law_entries, other.max_law_entries);

@@ -30,7 +30,7 @@ struct run_settings {
 };
 
 //! Keys, as in apps/edge_cloud/systems.hpp.
-inline constexpr std::array<std::string_view, 6> systems{"target", "hlm", "qs", "ksqs", "csqs", "greedy"};
+inline constexpr std::array<std::string_view, 7> systems{"target", "hlm", "qs", "ksqs", "csqs", "ui", "greedy"};
 
 //! Tokens that a text may have, prompt included: drafts take positions beyond it.
 [[nodiscard]] std::uint32_t text_room(const engine& side);

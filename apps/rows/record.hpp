@@ -12,6 +12,7 @@
 
 #include "rows_writer.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <optional>
 #include <type_traits>
@@ -28,10 +29,10 @@ struct record_settings {
   double temperature = 1;
   token_law law = token_law::target;
   std::uint64_t seed = 1;
-  std::uint32_t context = 0;                        //!< tokens that a text may have, prompt included
-  specverify::token_id end = specverify::no_token;  //!< ends a text; the next prompt begins another one
-  std::uint32_t support_size = 16;                  //!< K of q^
-  std::uint32_t resolution = 100;                   //!< l of q^
+  std::uint32_t context = 0;                 //!< tokens that a text may have, prompt included
+  std::vector<specverify::token_id> ends{};  //!< each ends a text; the next prompt begins another one
+  std::uint32_t support_size = 16;           //!< K of q^
+  std::uint32_t resolution = 100;            //!< l of q^
 };
 
 //! An engine or a row that failed, with the library's reason.
@@ -147,7 +148,8 @@ void record(Target& target, Drafter& drafter, std::span<const std::vector<specve
     if constexpr (requires { drafter.attention(0u); }) row.attention = drafter.attention(0);
     out.add(row);
     next.assign(1, token);
-    if (token == settings.end || position >= settings.context) position = 0;
+    const bool ends = std::find(settings.ends.begin(), settings.ends.end(), token) != settings.ends.end();
+    if (ends || position >= settings.context) position = 0;
   }
 }
 

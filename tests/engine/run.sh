@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, kills, the library's
-# share, and the failures with their exit codes. usage: tests/engine/run.sh CACHE [PART...]
-# PARTs: greedy planted rows kills samplers share failures; all of them unless some are named. About 9 minutes of one
-# core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: then it must fail)
+# The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, the law of emitted
+# tokens, what is seen inside, kills, the library's share, and the failures with their exit codes.
+# usage: tests/engine/run.sh CACHE [PART...]
+# PARTs: greedy planted rows law inside kills samplers share failures; all of them unless some are named. About 12 minutes
+# of one core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: then it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 cache=$1
 shift
 parts=("$@")
-[ $# -gt 0 ] || parts=(greedy planted rows kills samplers share failures)
-bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev python3 || exit $?
-bash scripts/build_llama "$cache" llama_checks llama_pair || exit 1
+[ $# -gt 0 ] || parts=(greedy planted rows law inside kills samplers share failures)
+bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev nlohmann-json3-dev python3 || exit $?
+bash scripts/build_llama "$cache" llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
 small=$cache/models/SmolLM2-135M-Instruct.Q2_K.gguf large=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
 checks=build/llama/app/llama_checks prompts=tests/engine/prompts.txt
 work=$(mktemp -d) passed=0 failed=0
@@ -19,8 +20,12 @@ count() {
   if "${@:2}"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; fi
 }
 rows() {
-  head -n 6 "$prompts" >"$work/prompts" && "$checks" rows "$small" "$large" "$work/prompts" 64 "$work/rows" &&
-    python3 tests/engine/acceptance.py "$work/rows"
+  python3 tests/engine/acceptance.py "$prompts" "$work/rows.safetensors" build/llama/app/llama_tested "$small" "$large" 128
+}
+# Emitted tokens of many rounds over a few rows that both models gave for one text.
+law() {
+  build/llama/app/llama_rows --edge-model "$small" --cloud-model "$large" -n 24 -o "$work/law.safetensors" "$(head -n 1 "$prompts")" &&
+    build/llama/app/llama_law "$work/law.safetensors" 200000
 }
 # The acceptance of the whole: 20 prompts of 128 tokens.
 greedy() {
@@ -69,6 +74,13 @@ no_folder() {
   build/llama/app/llama_pair --out /dev/null/out --edge-model "$small" --cloud-model "$large" 2>"$work/said"
   [ $? = 18 ] && grep "^the run failed" "$work/said"
 }
+# UI runs on what is seen inside; WISV says what it misses.
+inside() {
+  for model in "$small" "$large"; do count "inside $model" build/llama/app/llama_inside "$model" "$prompts"; done
+  count ui build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --pace none \
+    --systems ui --tokens 24 --salt 7
+  count wisv fails 2 '--systems: wisv-fh needs a decision head' --systems wisv-fh
+}
 missing_model() {
   build/llama/app/llama_pair --out "$work/out" --edge-model "$work/none.gguf" --cloud-model "$large" 2>"$work/said"
   [ $? = 10 ] && grep "^missing model" "$work/said"
@@ -91,6 +103,8 @@ for part in "${parts[@]}"; do
     greedy) count greedy greedy ;;
     planted) count planted planted ;;
     rows) count rows rows ;;
+    law) count law law ;;
+    inside) inside ;;
     kills) count kills "$checks" kills "$small" "$large" "$prompts" 48 ;;
     samplers) count samplers "$checks" samplers "$small" "$large" "$prompts" 48 ;;
     share) count share "$checks" share "$small" "$large" "$prompts" 64 ;;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for llama.cpp's header: the symbols that adapters/llama_cpp uses, with a toy engine behind them. Its
 // logits are a function of all tokens that its memory holds, so a wrong cut writes another text. It refuses what the
-// real one refuses: gaps between positions, more tokens than n_batch, cuts of a recurrent memory, a full context.
+// real one refuses: gaps between positions, more tokens than n_batch, cuts of a recurrent memory, a full context. Its
+// graph has three tensors, for the evaluation callback: the attention of two layers, and the normed state.
 #ifndef SPECVERIFY_TESTS_LLAMA_H
 #define SPECVERIFY_TESTS_LLAMA_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -20,6 +23,33 @@ enum llama_token_attr {
   LLAMA_TOKEN_ATTR_BYTE = 1 << 5
 };
 
+// Of ggml: what a tensor that the callback is shown says of itself.
+enum ggml_type { GGML_TYPE_F32 = 0, GGML_TYPE_F16 = 1 };
+enum ggml_op { GGML_OP_NONE = 0, GGML_OP_SOFT_MAX, GGML_OP_FLASH_ATTN_EXT };
+struct ggml_tensor {
+  ggml_type type = GGML_TYPE_F32;
+  std::int64_t ne[4] = {1, 1, 1, 1};
+  std::size_t nb[4] = {4, 4, 4, 4};
+  ggml_op op = GGML_OP_NONE;
+  const void* data = nullptr;
+  char name[64] = {};
+};
+using ggml_backend_sched_eval_callback = bool (*)(ggml_tensor*, bool, void*);
+inline void ggml_backend_tensor_get(const ggml_tensor* tensor, void* out, std::size_t offset, std::size_t size) {
+  std::memcpy(out, static_cast<const char*>(tensor->data) + offset, size);
+}
+
+// What programs need to open a context.
+enum llama_flash_attn_type { LLAMA_FLASH_ATTN_TYPE_AUTO = -1, LLAMA_FLASH_ATTN_TYPE_DISABLED = 0 };
+struct llama_model_params {};
+struct llama_context_params {
+  std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0;
+  std::int32_t n_threads = 0, n_threads_batch = 0;
+  llama_flash_attn_type flash_attn_type = LLAMA_FLASH_ATTN_TYPE_AUTO;
+  ggml_backend_sched_eval_callback cb_eval = nullptr;
+  void* cb_eval_user_data = nullptr;
+};
+
 struct llama_vocab {
   std::vector<std::string> pieces;
   llama_token end = -1;
@@ -30,6 +60,7 @@ struct llama_model {
   float noise = 0;  // added to the logits, so that a drafter differs from its target
   bool recurrent = false;
   std::int32_t n_swa = 0;
+  bool has_states = true;  // its graph has a tensor of the hidden state
 };
 struct llama_memory_i {
   std::vector<llama_token> held;  // of the one sequence, position 0 first
@@ -45,6 +76,9 @@ struct llama_context {
   std::int32_t fails_with = 0;            // the next llama_decode returns it
   std::int32_t decodes = 0;
   std::vector<std::int32_t> batch_sizes{};
+  llama_context_params settings{};   // n_ubatch 0: batches are not cut
+  std::size_t cells_of_others = 0;   // with weight, behind those of the sequence
+  std::vector<std::string> shown{};  // to the callback
 };
 struct llama_batch {
   std::int32_t n_tokens;
@@ -75,6 +109,7 @@ inline std::int32_t llama_token_to_piece(const llama_vocab* vocab, llama_token t
 }
 inline bool llama_model_is_recurrent(const llama_model* model) { return model->recurrent; }
 inline bool llama_model_is_hybrid(const llama_model*) { return false; }
+inline std::int32_t llama_model_n_layer(const llama_model*) { return 2; }
 inline std::int32_t llama_model_n_swa(const llama_model* model) { return model->n_swa; }
 inline std::uint32_t llama_n_ctx_seq(const llama_context* context) { return context->n_ctx; }
 inline std::uint32_t llama_n_batch(const llama_context* context) { return context->n_batch; }
@@ -102,22 +137,85 @@ inline std::uint64_t toy_mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 inline float toy_unit(std::uint64_t key) { return static_cast<float>(toy_mix(key) >> 40) * 0x1p-24f; }
-inline void toy_row(const llama_context& context, std::vector<float>& out) {
+// Of the text up to a position, in `text` a prefix of what is held.
+inline std::uint64_t toy_state(const llama_context& context, std::size_t length) {
   std::uint64_t state = 0x9E37;
-  for (const llama_token token : context.memory.held)
-    state = toy_mix(state * 31 + static_cast<std::uint64_t>(token) + 1);
+  for (std::size_t i = 0; i < length; ++i)
+    state = toy_mix(state * 31 + static_cast<std::uint64_t>(context.memory.held[i]) + 1);
+  return state;
+}
+inline void toy_row(const llama_context& context, std::vector<float>& out) {
+  const std::uint64_t state = toy_state(context, context.memory.held.size());
   const std::size_t n = context.model->vocab.pieces.size();
   for (std::size_t v = 0; v < n; ++v)
     out.push_back(6 * toy_unit(state + 2 * v) + context.model->noise * toy_unit(state + 2 * v + 1));
+}
+// What the graph holds of the token at a position: 6 numbers, and of each of 3 heads a weight a cell.
+inline constexpr std::int64_t toy_hidden = 6, toy_heads = 3;
+inline float toy_hidden_number(const llama_context& context, std::size_t position, std::int64_t k) {
+  return toy_unit(toy_state(context, position + 1) + 1000 + static_cast<std::uint64_t>(k));
+}
+inline float toy_weight(const llama_context& context, int layer, std::int64_t head, std::size_t query,
+                        std::size_t key) {
+  if (key > query) return 0;
+  const std::uint64_t of_layer = toy_state(context, query + 1) + static_cast<std::uint64_t>(100 * layer + 7 * head);
+  float sum = 0, own = 0;
+  for (std::size_t k = 0; k <= query; ++k) {
+    const float weight = toy_unit(toy_mix(of_layer) + k);
+    sum += weight;
+    if (k == key) own = weight;
+  }
+  return own / sum;
+}
+inline void toy_show(llama_context& context, const char* name, ggml_op op, const std::vector<float>& data,
+                     std::int64_t numbers, std::int64_t rows, std::int64_t heads) {
+  ggml_tensor made;
+  made.ne[0] = numbers, made.ne[1] = rows, made.ne[2] = heads;
+  for (int i = 1; i < 4; ++i) made.nb[i] = made.nb[i - 1] * static_cast<std::size_t>(made.ne[i - 1]);
+  made.op = op;
+  made.data = data.data();
+  std::snprintf(made.name, sizeof made.name, "%s", name);
+  const llama_context_params& asked = context.settings;
+  if (asked.cb_eval == nullptr || !asked.cb_eval(&made, true, asked.cb_eval_user_data)) return;
+  context.shown.emplace_back(name);
+  (void)asked.cb_eval(&made, false, asked.cb_eval_user_data);
+}
+// Of the tokens at positions first...end, all of them held; `wanted` says which have an output.
+inline void toy_graph(llama_context& context, std::size_t first, std::size_t end, const std::int8_t* wanted) {
+  const std::size_t cells = (context.memory.held.size() + context.cells_of_others + 31) / 32 * 32;
+  const auto rows = static_cast<std::int64_t>(end - first);
+  for (int layer = 0; layer < 2; ++layer) {
+    std::vector<float> weights;
+    for (std::int64_t head = 0; head < toy_heads; ++head) {
+      for (std::size_t query = first; query < end; ++query) {
+        for (std::size_t key = 0; key < cells; ++key) weights.push_back(toy_weight(context, layer, head, query, key));
+        for (std::size_t k = 0; k < context.cells_of_others; ++k)
+          weights[weights.size() - cells + query + 1 + k] = 0.1F;
+      }
+    }
+    const bool flash = context.settings.flash_attn_type != LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    const std::string name = (flash ? "fattn-" : "kq_soft_max-") + std::to_string(layer);
+    toy_show(context, name.c_str(), flash ? GGML_OP_FLASH_ATTN_EXT : GGML_OP_SOFT_MAX, weights,
+             static_cast<std::int64_t>(cells), rows, toy_heads);
+  }
+  std::vector<float> states;
+  for (std::size_t i = first; i < end; ++i) {
+    for (std::int64_t k = 0; k < toy_hidden && wanted[i - first] != 0; ++k)
+      states.push_back(toy_hidden_number(context, i, k));
+  }
+  if (!context.model->has_states) return;
+  toy_show(context, "result_norm", GGML_OP_NONE, states, toy_hidden,
+           static_cast<std::int64_t>(states.size()) / toy_hidden, 1);
 }
 inline std::int32_t llama_decode(llama_context* context, llama_batch batch) {
   ++context->decodes;
   context->batch_sizes.push_back(batch.n_tokens);
   if (const std::int32_t why = context->fails_with; why != 0) return context->fails_with = 0, why;
   if (batch.n_tokens <= 0 || batch.n_tokens > static_cast<std::int32_t>(context->n_batch)) return -1;
-  if (context->memory.held.size() + static_cast<std::size_t>(batch.n_tokens) > context->n_ctx) return 1;
+  const std::size_t before = context->memory.held.size();
+  if (before + static_cast<std::size_t>(batch.n_tokens) > context->n_ctx) return 1;
   for (std::int32_t i = 0; i < batch.n_tokens; ++i) {
-    const auto expected = static_cast<llama_pos>(context->memory.held.size()) + i;
+    const auto expected = static_cast<llama_pos>(before) + i;
     if (batch.pos[i] != expected || batch.n_seq_id[i] != 1 || batch.seq_id[i][0] != 0) return -1;
   }
   context->logits.clear();
@@ -127,6 +225,11 @@ inline std::int32_t llama_decode(llama_context* context, llama_batch batch) {
     const auto rows = context->logits.size() / context->model->vocab.pieces.size();
     context->output_of.push_back(batch.logits[i] != 0 ? static_cast<std::int32_t>(rows) : -1);
     if (batch.logits[i] != 0) toy_row(*context, context->logits);
+    const auto held = context->memory.held.size(), piece = std::size_t{context->settings.n_ubatch};
+    const bool cut = piece > 0 && (held - before) % piece == 0;
+    if (context->settings.cb_eval == nullptr || (!cut && i + 1 < batch.n_tokens)) continue;
+    const std::size_t first = cut ? held - piece : held - (piece > 0 ? (held - before) % piece : held - before);
+    toy_graph(*context, first, held, batch.logits + (first - before));
   }
   const auto size = static_cast<llama_pos>(context->memory.held.size());
   if (context->model->recurrent) context->memory.dropped = size - 1;
@@ -199,12 +302,7 @@ inline void llama_sampler_apply(llama_sampler* sampler, llama_token_data_array* 
   all->size = left;
 }
 
-// What programs need to open a context. The toy opens none.
-struct llama_model_params {};
-struct llama_context_params {
-  std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0;
-  std::int32_t n_threads = 0, n_threads_batch = 0;
-};
+// The toy opens no file.
 inline llama_model_params llama_model_default_params() { return {}; }
 inline llama_context_params llama_context_default_params() { return {}; }
 inline llama_model* llama_model_load_from_file(const char*, llama_model_params) { return nullptr; }

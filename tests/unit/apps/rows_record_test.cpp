@@ -7,14 +7,13 @@
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/session/host.hpp>
-#include <specverify/testing/chi_square.hpp>
 #include <specverify/testing/message_pipe.hpp>
-#include <specverify/verify/token.hpp>
 
 #include "../../../apps/edge_cloud/engine.hpp"
 #include "../../../apps/rows/record.hpp"
 #include "../../../apps/rows/report.hpp"
 #include "../models/embedded_pair.hpp"
+#include "rows_law.hpp"
 
 #include <cstdlib>
 #include <sstream>
@@ -24,7 +23,7 @@
 
 namespace {
 
-using recorded::side;
+using recorded::law_of, recorded::row_counts, recorded::side;
 using specverify::token_id;
 
 //! A file of recorded rows that goes with the test.
@@ -36,7 +35,7 @@ struct recording {
                      recorded::dtype logits = recorded::dtype::f32) {
     recorded::record_settings settings = changed;
     if (settings.context == 0) settings.context = 256;
-    settings.end = tinylm::tokenizer::end_token;
+    settings.ends = {tinylm::tokenizer::end_token};
     edge_cloud::engine target(models().target), drafter(models().drafter);
     recorded::rows_plan plan{.rows = rows, .vocab_size = 4096, .logits = logits};
     plan.about["fingerprint"] = "00";
@@ -54,41 +53,6 @@ struct recording {
     text << std::ifstream(path, std::ios::binary).rdbuf();
     return text.str();
   }
-};
-
-//! p at T = 1, in double.
-std::vector<double> law_of(const recorded::rows_file& file, side which, std::size_t i) {
-  std::vector<float> row(file.vocab_size());
-  file.logits(which, i, row);
-  const double top = *std::max_element(row.begin(), row.end());
-  std::vector<double> law;
-  for (const float z : row) law.push_back(std::exp(z - top));
-  const double sum = std::accumulate(law.begin(), law.end(), 0.0);
-  for (double& p : law) p /= sum;
-  return law;
-}
-
-//! Tokens counted row by row, against the laws of these rows: the statistics of all rows together.
-class row_counts {
- public:
-  explicit row_counts(const recorded::rows_file& file)
-      : file_(file), counts_(file.size(), std::vector<std::uint64_t>(file.vocab_size())) {}
-  void add(std::size_t row, token_id token) { ++counts_[row][static_cast<std::size_t>(token)]; }
-  [[nodiscard]] double p_value(side which) const {
-    double statistic = 0, freedom = 0;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      const auto found = specverify::chi_square(std::span<const std::uint64_t>(counts_[i]), law_of(file_, which, i));
-      REQUIRE(found.ok());
-      if (found->impossible > 0) return 0;
-      statistic += found->statistic;
-      freedom += found->degrees_of_freedom;
-    }
-    return specverify::chi_square_tail(statistic, freedom);
-  }
-
- private:
-  const recorded::rows_file& file_;
-  std::vector<std::vector<std::uint64_t>> counts_;
 };
 
 //! A language model that says the recorded rows one after another, whatever the text is.
@@ -110,54 +74,6 @@ class row_player {
   std::size_t first_ = 0;
 };
 static_assert(specverify::truncating_model<row_player> && !recorded::model_with_logits<row_player>);
-
-//! Rounds of K-SQS over recorded rows: two drafts travel as bytes, and the shipped rule tests them against three rows.
-class round_maker {
- public:
-  explicit round_maker(const recorded::rows_file& file)
-      : file_(file),
-        memory_(2 * specverify::digest_workspace_size(4096, {}, specverify::draft_law_request(4096, kept_, {}, {})) +
-                2 * specverify::draft_law_workspace_size(4096, kept_, {}, {}) +
-                specverify::verify_workspace_size(4096, {}, 2) + (1u << 16)),
-        block_(*specverify::received_draft_block::make({2, specverify::max_draft_entries(format_, 2)})) {}
-
-  //! Calls `emitted(row, token)` for each token of round `number`, which begins at `row`.
-  template <class Emitted>
-  void operator()(std::uint32_t number, std::size_t row, Emitted emitted) {
-    using namespace specverify;
-    workspace scratch{std::span<std::byte>(memory_)};
-    std::vector<draft> drafts;
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      const auto read = read_row(exec::simd, file_.view<float>(side::drafter, row + i), {},
-                                 draft_law_request(4096, kept_, {}, {}), scratch);
-      REQUIRE(read.ok());
-      const auto made = make_draft_law(*read, kept_, {}, {}, scratch);
-      REQUIRE(made.ok());
-      drafts.push_back(draw(made->drafted, uniforms{philox{{{1, 2}}}, i, number}.at(purpose::draft_draw)));
-    }
-    const wire_context context{.session_id = 3, .round = number};
-    const auto sent = encode_draft(context, format_, std::span<const draft>(drafts), bytes_);
-    REQUIRE(sent.ok());
-    REQUIRE(decode_draft(context, format_, *sent, block_, scratch).ok());
-    const std::array<row_view<float>, 3> rows{file_.view<float>(side::target, row),
-                                              file_.view<float>(side::target, row + 1),
-                                              file_.view<float>(side::target, row + 2)};
-    const std::array<row_transform, 1> transform{};
-    const auto said = token_rule{}.verify(exec::simd, block_.drafts(), row_span_provider<float>(rows, transform),
-                                          uniforms{philox{{{5, 6}}}, 0, number}, {}, scratch);
-    REQUIRE(said.ok());
-    for (std::uint32_t i = 0; i < said->accepted; ++i) emitted(row + i, drafts[i].token());
-    emitted(row + said->accepted, said->next_token);
-  }
-
- private:
-  static constexpr specverify::top_k kept_{16};
-  const recorded::rows_file& file_;
-  specverify::wire_format format_ = specverify::k_sqs({.max_draft_length = 2}).format_for(4096);
-  std::vector<std::byte> memory_;
-  std::array<std::byte, 512> bytes_{};
-  specverify::received_draft_block block_;
-};
 
 bool long_run() { return std::getenv("SPECVERIFY_LONG") != nullptr; }
 
@@ -238,21 +154,12 @@ TEST_CASE("tokens have the law that was asked for") {
 TEST_CASE("T1 rounds over recorded rows emit the target's law") {
   const recording made(24);
   const recorded::rows_file file(made.path);
-  round_maker play(file);
-  row_counts counts(file);
-  std::uint64_t tokens = 0;
   const std::uint32_t rounds = long_run() ? 200'000 : 20'000;
-  for (std::uint32_t round = 0; round < rounds; ++round) {
-    play(round, round % 22, [&](std::size_t row, token_id token) {
-      counts.add(row, token);
-      ++tokens;
-    });
-  }
-  CHECK(tokens > rounds + rounds / 4);
-  const double emitted_law = counts.p_value(side::target);
-  INFO(tokens, " tokens, p-value ", emitted_law);
-  CHECK(emitted_law > 1e-4);
-  CHECK(counts.p_value(side::drafter) < 1e-12);  // the test has the power to see another law
+  const recorded::emitted_law found = recorded::play_rounds(file, rounds);
+  CHECK(found.tokens > rounds + rounds / 4);
+  INFO(found.tokens, " tokens, p-value ", found.of_target);
+  CHECK(found.of_target > 1e-4);
+  CHECK(found.of_drafter < 1e-12);  // the test has the power to see another law
 }
 
 TEST_CASE("sessions over recorded rows accept and send what the report says") {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a llama.cpp graph computes on the way to a row: the hidden state behind it, and the attention of its query.
+//!
+//! Use it for the gate of `ui` (the drafter's attention) and for the decision head of `wisv` (hidden states of both):
+//!   llama_cpp::inside seen;          // before the context, and as long as it
+//!   seen.watch(settings, weights);   // its llama_context_params: a callback on, flash attention off
+//!   llama_cpp::with_inside drafter(*llama_cpp::model::make(llama_init_from_model(weights, settings)), seen);
+//! hidden(i):    tensor "result_norm", what the output matrix is applied to; n_embd numbers, the `predicting` state.
+//! attention(i): tensor "kq_soft_max-N" of the last layer N, the mean over its heads. One weight a position of the text
+//!               up to the row's own, which is the last. What a window hides weighs 0; a sink's share is left out.
+//! Guarantees: rows that the last feed wanted, in their order, however llama.cpp cuts the batch (n_batch, n_ubatch).
+//! Deviates:   without flash attention llama.cpp adds in another order: logits differ in their last bits.
+//! See:        docs/llama.md, tests/adapters/llama_inside_test.cpp, examples/llama/inside.cpp
+#ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
+#define SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
+
+#include <specverify/core/views.hpp>
+
+#include <llama.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace llama_cpp {
+
+struct inside_parts {
+  bool hidden = true, attention = true;
+};
+
+class inside {  // sees the tensors of one context
+ public:
+  explicit inside(inside_parts wanted = {}) : wanted_(wanted) {}
+  inside(inside&&) = delete;  // llama.cpp holds its address
+
+  //! The context is then opened with these settings. Flash attention stays where no attention is wanted.
+  void watch(llama_context_params& settings, const llama_model* weights) {
+    settings.cb_eval = hear;
+    settings.cb_eval_user_data = this;
+    if (wanted_.attention) settings.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+    last_layer_ = "kq_soft_max-" + std::to_string(llama_model_n_layer(weights) - 1);
+  }
+
+ private:
+  template <class Model>
+  friend class with_inside;
+  using seen_rows = std::vector<std::vector<float>>;  // the last rows_ of each piece, and so the last rows_ of all
+
+  //! `ask`: whether the tensor is to be shown; then it comes again with its numbers.
+  static bool hear(ggml_tensor* one, bool ask, void* self) {
+    inside& at = *static_cast<inside*>(self);
+    at.flash_ |= one->op == GGML_OP_FLASH_ATTN_EXT;
+    const bool state = at.wanted_.hidden && at.norm_ == one->name;
+    const bool shown = state || (at.wanted_.attention && at.last_layer_ == one->name);
+    if (ask) return shown && at.rows_ > 0 && one->type == GGML_TYPE_F32;
+    if (shown) at.keep(*one, state ? at.hidden_ : at.attention_);
+    return true;
+  }
+  //! Of a tensor [numbers, rows, heads] the last rows, as means over the heads; a state has one head.
+  void keep(const ggml_tensor& from, seen_rows& to) const {
+    std::vector<float> head(static_cast<std::size_t>(from.ne[0]));
+    for (std::int64_t i = std::max<std::int64_t>(0, from.ne[1] - rows_); i < from.ne[1]; ++i) {
+      std::vector<float>& mean = to.emplace_back(head.size());
+      for (std::int64_t h = 0; h < from.ne[2]; ++h) {
+        const auto at = static_cast<std::size_t>(i) * from.nb[1] + static_cast<std::size_t>(h) * from.nb[2];
+        ggml_backend_tensor_get(&from, head.data(), at, head.size() * sizeof(float));
+        for (std::size_t k = 0; k < mean.size(); ++k) mean[k] += head[k] / static_cast<float>(from.ne[2]);
+      }
+    }
+  }
+  [[nodiscard]] std::span<const float> of(const seen_rows& seen, std::uint32_t i) const {
+    return seen.empty() ? std::span<const float>{} : std::span<const float>(seen[seen.size() - rows_ + i]);
+  }
+
+  inside_parts wanted_;
+  std::string norm_ = "result_norm", last_layer_;
+  std::uint32_t rows_ = 0;
+  bool flash_ = false;
+  seen_rows hidden_, attention_;
+};
+
+//! A language model, `model` or `constrained`, whose context `seen` watches. Looks at `seen`.
+template <class Model>
+class with_inside : public Model {
+ public:
+  with_inside(Model wrapped, inside& seen) : Model(std::move(wrapped)), seen_(&seen) {}
+
+  //! Errors: those of the model; `where` = positions that stand: hidden_state_missing, attention_missing (the graph has
+  //! no such tensor, or `watch` was not asked), options_disagree (flash attention is on), unsupported (a window without
+  //! `swa_full`, or other sequences in the same cells: open with n_seq_max = 1, or without `kv_unified`).
+  [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    seen_->rows_ = rows, seen_->flash_ = false, seen_->hidden_.clear(), seen_->attention_.clear();
+    if (const status why = Model::feed(position, tokens, rows); !why.ok()) return why;
+    const std::uint32_t end = position + static_cast<std::uint32_t>(tokens.size());
+    if (seen_->wanted_.hidden && seen_->hidden_.size() < rows) return {errc::hidden_state_missing, part::host, end};
+    if (seen_->wanted_.attention && seen_->attention_.size() < rows)
+      return {seen_->flash_ ? errc::options_disagree : errc::attention_missing, part::host, end};
+    for (std::uint32_t i = 0; i < rows && seen_->wanted_.attention; ++i) {
+      std::vector<float>& cells = seen_->attention_[seen_->attention_.size() - rows + i];
+      const std::size_t own = end - rows + i + 1;  // a cell is a position; those behind the row's own are masked
+      while (cells.size() > own && cells.back() == 0) cells.pop_back();
+      if (cells.size() != own) return {errc::unsupported, part::host, end};
+    }
+    return {};
+  }
+  [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return seen_->of(seen_->hidden_, i); }
+  [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return seen_->of(seen_->attention_, i); }
+
+ private:
+  inside* seen_;
+};
+
+}  // namespace llama_cpp
+SPECVERIFY_NAMESPACE_END
+
+#endif

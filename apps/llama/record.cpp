@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// llama_rows: records the rows of two GGUF models that read the same text (./run rows --engine=llama). Exit code: 0, 2
+// for wrong usage or files, else that of the failure (docs/llama.md).
+#include "../../models/tinylm/files.hpp"
+#include "../rows/record_arguments.hpp"
+#include "chat.hpp"
+
+namespace {
+
+using namespace llama_pair;
+
+struct arguments : recorded::record_arguments {
+  std::string edge_model, cloud_model;
+  std::uint32_t context = 512;
+  int threads = 1;
+  bool raw = false;
+};
+
+void add_own_options(CLI::App& app, arguments& given) {
+  app.add_option("--edge-model", given.edge_model, "the drafter, a GGUF file")->required();
+  app.add_option("--cloud-model", given.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
+  app.add_flag("--raw", given.raw, "prompts as they are, without a chat template");
+  app.add_option("--context", given.context, "tokens that a text may have, prompt included")
+      ->capture_default_str()
+      ->check(CLI::Range(16, 1 << 20));
+  app.add_option("--threads", given.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
+}
+
+std::string hash_of(const std::string& file) {
+  const auto bytes = tinylm::read_file(file, std::size_t{1} << 40);
+  if (!bytes.ok()) throw std::runtime_error(bytes.error);
+  return tinylm::hexadecimal(tinylm::sha256(*bytes));
+}
+
+std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
+
+void record(arguments& given) {
+  engine target(given.cloud_model, given.context, given.threads, {.hidden = given.states, .attention = false});
+  engine drafter(given.edge_model, given.context, given.threads, {.hidden = given.states, .attention = given.states});
+  if (!(target.fingerprint() == drafter.fingerprint()) || target.vocab_size() != drafter.vocab_size())
+    throw failure_of({specverify::errc::fingerprint_mismatch, specverify::part::host, 0}, {});
+  recorded::settle(given, {.model = name_of(given.cloud_model) + ", " + name_of(given.edge_model),
+                           .sha256_p = hash_of(given.cloud_model),
+                           .sha256_q = hash_of(given.edge_model),
+                           .vocab_size = target.vocab_size(),
+                           .fingerprint = target.fingerprint()});
+  if (given.states) {
+    given.plan.hidden_p = static_cast<std::uint32_t>(llama_model_n_embd(target.weights()));
+    given.plan.hidden_q = static_cast<std::uint32_t>(llama_model_n_embd(drafter.weights()));
+    given.plan.attention = given.context;
+  }
+  given.settings.context = given.context;
+  given.settings.ends.assign(target.ends().begin(), target.ends().end());
+  std::vector<std::vector<specverify::token_id>> prompts;
+  for (const std::string& text : given.prompts) prompts.push_back(prompt_of(target, {{"user", text}}, !given.raw));
+  recorded::rows_writer out(given.file, given.plan);
+  recorded::record(target, drafter, prompts, given.settings, out);
+  out.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  arguments given;
+  CLI::App app{"Records the rows of two GGUF models that read the same text (docs/rows.md)."};
+  add_own_options(app, given);
+  recorded::add_options(app, given);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
+  record(given);
+  std::printf("%u rows: %s\n", given.plan.rows, given.file.c_str());
+  return 0;
+} catch (const llama_pair::failure& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return static_cast<int>(error.code);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "llama_rows: %s\n", error.what());
+  return 2;
+}

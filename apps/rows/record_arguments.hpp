@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line of programs that record rows: what is the same for every pair of models.
+#ifndef SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
+#define SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
+
+#include <specverify/vocabulary/fingerprint.hpp>
+
+#include "record.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace recorded {
+
+struct record_arguments {
+  std::vector<std::string> prompts;
+  std::string file, draw = "p", logits = "f32";
+  bool states = false;
+  rows_plan plan{.rows = 500};
+  record_settings settings{};
+};
+
+inline void add_options(CLI::App& app, record_arguments& given) {
+  app.add_option("PROMPT", given.prompts, "a text begins with it; of several each in turn")->required();
+  app.add_option("-o,--out", given.file, "the file")->required();
+  app.add_option("-n,--rows", given.plan.rows, "rows of each model")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 10'000'000u));
+  app.add_option("--draw", given.draw, "whose law the tokens have: p, the target's; q, that of K-SQS drafts")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"p", "q"}));
+  app.add_option("--seed", given.settings.seed, "of the draws")->capture_default_str();
+  app.add_option("--temperature", given.settings.temperature, "of the draws; rows have none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e3));
+  app.add_option("--logits", given.logits, "how logits are stored")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"f16", "f32"}));
+  app.add_option("--top", given.plan.top, "keep that many entries of a row, and the rest in one number; 0: all");
+  app.add_flag("--states", given.states, "hidden states of both, and the drafter's attention, too");
+}
+
+//! What a file says of its pair, whatever the engine is.
+struct recorded_pair {
+  std::string model, sha256_p, sha256_q;
+  std::uint32_t vocab_size = 0;
+  specverify::vocabulary_fingerprint fingerprint{};
+};
+
+//! Settles plan and settings by the arguments.
+inline void settle(record_arguments& given, const recorded_pair& pair) {
+  char fingerprint[33];
+  std::snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx",
+                static_cast<unsigned long long>(pair.fingerprint.high),
+                static_cast<unsigned long long>(pair.fingerprint.low));
+  given.plan.vocab_size = pair.vocab_size;
+  given.plan.logits = given.logits == "f16" ? dtype::f16 : dtype::f32;
+  given.plan.about = {{"fingerprint", fingerprint},
+                      {"model", pair.model},
+                      {"sha256_p", pair.sha256_p},
+                      {"sha256_q", pair.sha256_q},
+                      {"temperature", std::to_string(given.settings.temperature)},
+                      {"draw", given.draw},
+                      {"seed", std::to_string(given.settings.seed)}};
+  given.settings.law = given.draw == "p" ? token_law::target : token_law::sent;
+}
+
+}  // namespace recorded
+
+#endif
