@@ -40,7 +40,12 @@ inline void ggml_backend_tensor_get(const ggml_tensor* tensor, void* out, std::s
 }
 
 // What programs need to open a context.
-enum llama_flash_attn_type { LLAMA_FLASH_ATTN_TYPE_AUTO = -1, LLAMA_FLASH_ATTN_TYPE_DISABLED = 0 };
+enum llama_flash_attn_type {
+  LLAMA_FLASH_ATTN_TYPE_AUTO = -1,
+  LLAMA_FLASH_ATTN_TYPE_DISABLED = 0,
+  LLAMA_FLASH_ATTN_TYPE_ENABLED = 1
+};
+enum llama_pooling_type { LLAMA_POOLING_TYPE_UNSPECIFIED = -1, LLAMA_POOLING_TYPE_NONE = 0 };
 struct llama_model_params {};
 struct llama_context_params {
   std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0;
@@ -48,6 +53,8 @@ struct llama_context_params {
   llama_flash_attn_type flash_attn_type = LLAMA_FLASH_ATTN_TYPE_AUTO;
   ggml_backend_sched_eval_callback cb_eval = nullptr;
   void* cb_eval_user_data = nullptr;
+  llama_pooling_type pooling_type = LLAMA_POOLING_TYPE_UNSPECIFIED;
+  bool embeddings = false;
 };
 
 struct llama_vocab {
