@@ -193,6 +193,9 @@ int main(int argc, char** argv) {
   } catch (const failure& why) {
     std::fprintf(stderr, "%s\n", why.what());
     return static_cast<int>(why.code);
+  } catch (const std::exception& why) {
+    std::fprintf(stderr, "the check failed: %s\n", why.what());
+    return 1;
   }
   return 2;
 }

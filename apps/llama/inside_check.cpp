@@ -33,6 +33,7 @@ struct opened {
 //! How far two tables lie apart, as a part of the first one's length. Of attention without its first position, which
 //! has most of the weight in every row (`first` = 1).
 double distance(const rows_of& one, const rows_of& other, std::size_t first = 1) {
+  if (one.size() != other.size()) return 1e9;
   double apart = 0, length = 0;
   for (std::size_t i = 0; i < one.size(); ++i) {
     if (one[i].size() != other[i].size()) return 1e9;

@@ -15,6 +15,7 @@
 #include "system_run.hpp"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <system_error>
 
 namespace llama_pair {
 
@@ -195,7 +197,9 @@ void live_at_cloud(const text_plan& plan, engine& side, doom end) {
 //! built anew.
 pid_t begin_life(const text_plan& plan, std::size_t own, doom end) {
   const pid_t child = ::fork();
-  if (child != 0) return child;
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (child > 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with the program
   int code = 0;
   try {
     engine side(own == 0 ? plan.given.small_file : plan.given.large_file, check_context, 1);
@@ -236,7 +240,8 @@ class killed_text {
       if (clock::now() > limit) ++counted_.failed;
       if (ended == 0) {
         for (side& one : sides_)
-          if (one.end.way == death::by_parent && clock::now() >= one.dies) (void)::kill(one.process, SIGKILL);
+          if (one.process > 0 && one.end.way == death::by_parent && clock::now() >= one.dies)
+            (void)::kill(one.process, SIGKILL);
         ::usleep(1000);
         continue;
       }
@@ -253,7 +258,7 @@ class killed_text {
       if (!whole) begin(own);  // a cloud that ended may be asked once more
     }
     for (const side& one : sides_) {
-      if (one.process != 0) (void)::kill(one.process, SIGKILL), (void)::waitpid(one.process, nullptr, 0);
+      if (one.process > 0) (void)::kill(one.process, SIGKILL), (void)::waitpid(one.process, nullptr, 0);
     }
     ++counted_.texts;
   }

@@ -5,6 +5,13 @@
 #include "../rows/record_arguments.hpp"
 #include "chat.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <span>
+
 namespace {
 
 using namespace llama_pair;
@@ -26,10 +33,19 @@ void add_own_options(CLI::App& app, arguments& given) {
   app.add_option("--threads", given.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
 }
 
+//! Of a model file, which is mapped as llama.cpp maps it: no second copy of its weights.
 std::string hash_of(const std::string& file) {
-  const auto bytes = tinylm::read_file(file, std::size_t{1} << 40);
-  if (!bytes.ok()) throw std::runtime_error(bytes.error);
-  return tinylm::hexadecimal(tinylm::sha256(*bytes));
+  const int opened = ::open(file.c_str(), O_RDONLY);
+  struct stat about {};
+  void* mapped = MAP_FAILED;
+  if (opened >= 0 && ::fstat(opened, &about) == 0 && about.st_size > 0)
+    mapped = ::mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, opened, 0);
+  if (opened >= 0) ::close(opened);
+  if (mapped == MAP_FAILED) throw std::runtime_error(file + ": cannot be mapped");
+  const std::span bytes(static_cast<const std::uint8_t*>(mapped), static_cast<std::size_t>(about.st_size));
+  std::string hash = tinylm::hexadecimal(tinylm::sha256(bytes));
+  ::munmap(mapped, bytes.size());
+  return hash;
 }
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }

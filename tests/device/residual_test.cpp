@@ -186,12 +186,11 @@ TEST_CASE("residuals of a large vocabulary") {
   compare(rows, laws, 2, {}, seen);
 }
 
-TEST_CASE("the exact rule at the border of two ids: sums of blocks prove nothing, the serial sum decides") {
-  batch<float> rows(1, 4096);
-  rows.fill(0, 1);  // all equal
-  std::vector<token_id> ids{0};
-  std::vector<std::uint32_t> counts{1};
-  const law point{ids.data(), counts.data(), 1, 0, 1, 4096};
+namespace {
+
+//! The exact rule against the host's, for uniforms of both halves of a row of 4096 ids.
+void compare_exact_rule(batch<float>& rows, const law& point, std::vector<token_id>& ids,
+                        std::vector<std::uint32_t>& counts) {
   const scripted_key key;
   const std::uint32_t zero = 0;
   device_token found;
@@ -224,6 +223,27 @@ TEST_CASE("the exact rule at the border of two ids: sums of blocks prove nothing
     CHECK(found.token == expected->token);
     CHECK(found.exact);
   }
+}
+
+}  // namespace
+
+TEST_CASE("the exact rule at the border of two ids: sums of blocks prove nothing, the serial sum decides") {
+  batch<float> rows(1, 4096);
+  rows.fill(0, 1);  // all equal
+  std::vector<token_id> ids{0};
+  std::vector<std::uint32_t> counts{1};
+  const law point{ids.data(), counts.data(), 1, 0, 1, 4096};
+  compare_exact_rule(rows, point, ids, counts);
+}
+
+TEST_CASE("ids behind the vocabulary of a law with a tail have no share") {
+  batch<float> rows(1, 4096);
+  rows.fill(0, 1);  // all equal, but for the first quarter: it has more than the law takes
+  for (std::uint32_t id = 0; id < 1024; ++id) rows.row(0)[id] += 2.0f;
+  std::vector<token_id> ids{0};
+  std::vector<std::uint32_t> counts{1};
+  const law tail{ids.data(), counts.data(), 0, 1, 2048, 2048};
+  compare_exact_rule(rows, tail, ids, counts);
 }
 
 TEST_CASE("a trial reads a lane of the row, and arguments of residual that are missing") {

@@ -38,7 +38,7 @@ planted() {
   mkdir -p "$tree" && rm -rf "$tree/adapters" && cp -r adapters "$tree/" || return 1
   [ "${SPECVERIFY_PLANT:-yes}" = no ] || perl scripts/plant "$bug" "$tree/adapters/llama_cpp/model.hpp" || return 1
   cmake -S apps/llama -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-march=native" \
-    -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="$(echo "$cache"/llama-*[0-9])" \
+    -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="$(bash scripts/engine --folder)" \
     -DLLAMA_ADAPTER_DIR="$PWD/$tree/adapters" >"$tree/configure.log" 2>&1 || { tail -n 20 "$tree/configure.log"; return 1; }
   cmake --build "$tree/build" --target llama_checks -j "${SPECVERIFY_JOBS:-$(nproc)}" 2>&1 | perl scripts/build_progress || return 1
   head -n 1 "$prompts" >"$work/one"

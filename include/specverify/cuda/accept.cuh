@@ -4,8 +4,8 @@
 //! Use it after digest.cuh where drafts are tested but not replaced; `verify_batch` (verify.cuh) does whole rounds.
 //! Symbols:    as in row/acceptance.hpp. A thread block a row.
 //! Guarantees: accepted, near_tie and exact are those of exec::seq. The bounds of the digest decide first: then one
-//!             logit is read, else the row once more for the exact Z; of a truncated row what it keeps. No allocation,
-//!             no synchronisation, no read-back.
+//!             logit is read; else the row once more in float, and again for the exact Z where that is closer than
+//!             2e-5; of a truncated row what it keeps. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH

@@ -4,11 +4,12 @@
 //! Use it after digest.cuh with a law a row; `verify_batch` (verify.cuh) does whole rounds.
 //! Symbols:    as in row/residual.hpp. A thread block a row; up to 8 of its warps make a trial each, and the
 //!             first that stands counts.
-//! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, the exact Z
-//!             only where bounds leave a trial open, the exact rule in sums of blocks where these prove it, else
-//!             serially. A trial reads one lane of the row, and up to 7 are made in vain; the exact rule reads the row
-//!             twice, three times if serial. A truncated row takes the exact rule alone, on what it keeps. No
-//!             allocation, no synchronisation, nothing is read back.
+//! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, a sum in
+//!             float where bounds leave a trial open, the exact Z where that is too close. The exact rule takes Z, then
+//!             sums of blocks where these prove it, else serial ones. A trial reads one lane of the row, and up to 7
+//!             are made in vain. The exact rule reads the row for Z, then what the law lists, twice more if serial. A
+//!             truncated row takes that rule alone, on what it keeps. No allocation, no synchronisation, nothing is
+//!             read back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH

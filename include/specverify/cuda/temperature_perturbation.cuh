@@ -99,7 +99,7 @@ template <class Scalar, class Key>
   if (lane >= count && lane < asked_at_once) room.asked[lane] = 0;  // summed for nothing
   if (lane != 0) return answer;
   room.asked_count = count < asked_at_once ? count : asked_at_once;
-  room.more = count > asked_at_once;
+  room.more = count > asked_at_once || !room.is_last;
   return answer;
 }
 
@@ -179,6 +179,7 @@ __global__ void __launch_bounds__(tempered_threads, 1)
   std::uint32_t hits = 0;  // of this lane
   for (std::uint32_t first = 0; first < options.samples; first += tempered_lanes) {
     tempered_answer answer = tempered_answer::miss;
+    if (threadIdx.x == 0) room.is_last = options.samples - first <= tempered_lanes;
     if (warp_of_thread() == 0) answer = ask(batch, token, options, random, first + lane_of_thread(), room);
     decide(row, answer, room);
     hits += answer == tempered_answer::hit ? 1 : 0;

@@ -42,7 +42,7 @@ struct device_acceptance {
   status why{};  //!< that of the row's digest; token_out_of_range, invalid_resolution
   bool accepted = false;
   bool near_tie = false;  //!< both sides of the test agree to 2^-20: another backend may decide otherwise
-  bool exact = false;     //!< the bracket of the digest did not decide, Z was computed
+  bool exact = false;     //!< the bracket of the digest did not decide, more of Z was computed
 };
 
 //! A number of a row: its log-sum-exp, for one.

@@ -18,7 +18,8 @@ struct part_of_law {
   const token_id* ids = nullptr;  // those listed in the run
   const std::uint32_t* counts = nullptr;
   std::uint32_t size = 0;
-  std::uint32_t rest = 0;  // the count of the others
+  std::uint32_t rest = 0;   // the count of the others,
+  std::uint32_t known = 0;  // up to this id
   token_id point = no_token;
   double unit = 0;  // 1 / resolution
 
@@ -29,7 +30,7 @@ struct part_of_law {
   //! q of an id of the run.
   [[nodiscard]] __device__ __forceinline__ double share(std::uint32_t id) const noexcept {
     const auto token = static_cast<token_id>(id);
-    std::uint32_t count = rest;
+    std::uint32_t count = id < known ? rest : 0;
     if (size != 0) {
       const std::uint32_t at = numeric::count_below(ids, size, token);
       if (at < size && ids[at] == token) count = counts[at];
@@ -67,6 +68,7 @@ struct subtracted_law {
     part.counts = listed->counts + below;
     part.size = numeric::count_below(listed->ids, listed->size, to) - below;  // as many steps for all threads
     part.rest = listed->tail_count;
+    part.known = listed->vocab_size;
     return part;
   }
 };

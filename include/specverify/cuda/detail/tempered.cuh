@@ -31,7 +31,8 @@ struct tempered_room {
   std::uint32_t asked_count, exact;
   std::uint32_t reads;  // of the row, so far
   double difference;    // of the token's logit from the largest
-  bool more;            // draws are open behind the next read
+  bool more;            // draws are to be decided behind the next read
+  bool is_last;         // this group of draws
   double lanes[tempered_threads];
   double blocks[tempered_threads / kernel::lane_count];
   double total;
@@ -84,8 +85,9 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16. A
-//! power 29 octaves below the largest is off by 2^-18; what lies lower weighs less than that.
+//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16.
+//! Beside 2^-18 for sums and 2^-22 for powers that has room for three roundings of up to 90 octaves. What lies lower
+//! weighs nothing.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];
