@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_rows: records the rows of two GGUF models that read the same text (./run rows --engine=llama). Exit code: 0, 2
 // for wrong usage or files, else that of the failure (docs/llama.md).
-#include "../../models/tinylm/files.hpp"
+#include "../rows/model_hash.hpp"
 #include "../rows/record_arguments.hpp"
 #include "chat.hpp"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <span>
 
 namespace {
 
@@ -33,21 +26,6 @@ void add_own_options(CLI::App& app, arguments& given) {
   app.add_option("--threads", given.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
 }
 
-//! Of a model file, which is mapped as llama.cpp maps it: no second copy of its weights.
-std::string hash_of(const std::string& file) {
-  const int opened = ::open(file.c_str(), O_RDONLY);
-  struct stat about {};
-  void* mapped = MAP_FAILED;
-  if (opened >= 0 && ::fstat(opened, &about) == 0 && about.st_size > 0)
-    mapped = ::mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, opened, 0);
-  if (opened >= 0) ::close(opened);
-  if (mapped == MAP_FAILED) throw std::runtime_error(file + ": cannot be mapped");
-  const std::span bytes(static_cast<const std::uint8_t*>(mapped), static_cast<std::size_t>(about.st_size));
-  std::string hash = tinylm::hexadecimal(tinylm::sha256(bytes));
-  ::munmap(mapped, bytes.size());
-  return hash;
-}
-
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 void record(arguments& given) {
@@ -56,8 +34,8 @@ void record(arguments& given) {
   if (!(target.fingerprint() == drafter.fingerprint()) || target.vocab_size() != drafter.vocab_size())
     throw failure_of({specverify::errc::fingerprint_mismatch, specverify::part::host, 0}, {});
   recorded::settle(given, {.model = name_of(given.cloud_model) + ", " + name_of(given.edge_model),
-                           .sha256_p = hash_of(given.cloud_model),
-                           .sha256_q = hash_of(given.edge_model),
+                           .sha256_p = recorded::hash_of(given.cloud_model),
+                           .sha256_q = recorded::hash_of(given.edge_model),
                            .vocab_size = target.vocab_size(),
                            .fingerprint = target.fingerprint()});
   if (given.states) {
@@ -69,9 +47,7 @@ void record(arguments& given) {
   given.settings.ends.assign(target.ends().begin(), target.ends().end());
   std::vector<std::vector<specverify::token_id>> prompts;
   for (const std::string& text : given.prompts) prompts.push_back(prompt_of(target, {{"user", text}}, !given.raw));
-  recorded::rows_writer out(given.file, given.plan);
-  recorded::record(target, drafter, prompts, given.settings, out);
-  out.finish();
+  recorded::write_file(given, target, drafter, prompts);
 }
 
 }  // namespace
@@ -88,7 +64,6 @@ int main(int argc, char** argv) try {
   }
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   record(given);
-  std::printf("%u rows: %s\n", given.plan.rows, given.file.c_str());
   return 0;
 } catch (const llama_pair::failure& error) {
   std::fprintf(stderr, "%s\n", error.what());

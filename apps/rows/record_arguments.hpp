@@ -66,6 +66,16 @@ inline void settle(record_arguments& given, const recorded_pair& pair) {
   given.settings.law = given.draw == "p" ? token_law::target : token_law::sent;
 }
 
+//! Records the file that the arguments name, and says so.
+template <class Target, class Drafter>
+void write_file(record_arguments& given, Target& target, Drafter& drafter,
+                const std::vector<std::vector<specverify::token_id>>& prompts) {
+  rows_writer out(given.file, given.plan);
+  record(target, drafter, prompts, given.settings, out);
+  out.finish();
+  std::printf("%u rows: %s\n", given.plan.rows, given.file.c_str());
+}
+
 }  // namespace recorded
 
 #endif

@@ -3,6 +3,7 @@
 // or files.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
+#include "model_hash.hpp"
 #include "record_arguments.hpp"
 
 #include "tinylm/tinylm.hpp"
@@ -13,18 +14,12 @@ struct arguments : recorded::record_arguments {
   std::string model = "tinylm", folder = tinylm::default_directory();
 };
 
-std::string hash_of(const std::string& file) {
-  const auto bytes = tinylm::read_file(file);
-  if (!bytes.ok()) throw std::runtime_error(bytes.error);
-  return tinylm::hexadecimal(tinylm::sha256(*bytes));
-}
-
 void record_tinylm(arguments& given) {
   const auto target = edge_cloud::load_side(given.folder, "target.safetensors"),
              drafter = edge_cloud::load_side(given.folder, "drafter.safetensors");
   recorded::settle(given, {.model = given.model,
-                           .sha256_p = hash_of(given.folder + "/target.safetensors"),
-                           .sha256_q = hash_of(given.folder + "/drafter.safetensors"),
+                           .sha256_p = recorded::hash_of(given.folder + "/target.safetensors"),
+                           .sha256_q = recorded::hash_of(given.folder + "/drafter.safetensors"),
                            .vocab_size = target.vocab_size,
                            .fingerprint = target.fingerprint});
   if (given.states) {
@@ -41,9 +36,7 @@ void record_tinylm(arguments& given) {
     prompts.back().insert(prompts.back().end(), ids.begin(), ids.end());
   }
   edge_cloud::engine p(target.weights), q(drafter.weights);
-  recorded::rows_writer out(given.file, given.plan);
-  recorded::record(p, q, prompts, given.settings, out);
-  out.finish();
+  recorded::write_file(given, p, q, prompts);
 }
 
 }  // namespace
@@ -60,7 +53,6 @@ int main(int argc, char** argv) try {
     return app.exit(error) == 0 ? 0 : 2;
   }
   record_tinylm(given);
-  std::printf("%u rows: %s\n", given.plan.rows, given.file.c_str());
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "record_rows: %s\n", error.what());

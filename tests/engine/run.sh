@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, the law of emitted
 # tokens, what is seen inside, kills, the library's share, and the failures with their exit codes.
-# usage: tests/engine/run.sh CACHE [PART...]
+# usage: tests/engine/run.sh [PART...]
 # PARTs: greedy planted rows law inside kills samplers share failures; all of them unless some are named. About 12 minutes
 # of one core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: then it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-cache=$1
-shift
 parts=("$@")
 [ $# -gt 0 ] || parts=(greedy planted rows law inside kills samplers share failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev nlohmann-json3-dev python3 || exit $?
-bash scripts/build_llama "$cache" llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
-small=$cache/models/SmolLM2-135M-Instruct.Q2_K.gguf large=$cache/models/SmolLM2-135M-Instruct.Q4_1.gguf
+bash scripts/build_llama llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
+mapfile -t paths < <(bash scripts/engine --paths)
+small=${paths[1]} large=${paths[2]}
 checks=build/llama/app/llama_checks prompts=tests/engine/prompts.txt
 work=$(mktemp -d) passed=0 failed=0
 trap 'rm -rf "$work"' EXIT
@@ -38,7 +37,7 @@ planted() {
   mkdir -p "$tree" && rm -rf "$tree/adapters" && cp -r adapters "$tree/" || return 1
   [ "${SPECVERIFY_PLANT:-yes}" = no ] || perl scripts/plant "$bug" "$tree/adapters/llama_cpp/model.hpp" || return 1
   cmake -S apps/llama -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-march=native" \
-    -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="$(bash scripts/engine --folder)" \
+    -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="${paths[0]}" \
     -DLLAMA_ADAPTER_DIR="$PWD/$tree/adapters" >"$tree/configure.log" 2>&1 || { tail -n 20 "$tree/configure.log"; return 1; }
   cmake --build "$tree/build" --target llama_checks -j "${SPECVERIFY_JOBS:-$(nproc)}" 2>&1 | perl scripts/build_progress || return 1
   head -n 1 "$prompts" >"$work/one"

@@ -203,8 +203,10 @@ template <class Scalar, class Key>
   if (const status why = check(options); !why.ok()) return why;
   const bool placed = random.at(purpose::perturbed_draw).has_all();
   if (tokens == nullptr || found == nullptr || !placed) return device_detail::refusal(errc::null_span);
-  return cuda_detail::enqueue(how, {batch.rows.count, cuda_detail::threads_for_tempered(how.tuning, batch.rows)},
-                              &cuda_detail::tempered_kernel<Scalar, Key>, batch, tokens, options, random, found);
+  const std::uint32_t threads =
+      cuda_detail::threads_for_rows(how.tuning, batch.rows.size, batch.rows.count, cuda_detail::tempered_threads);
+  return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::tempered_kernel<Scalar, Key>, batch,
+                              tokens, options, random, found);
 }
 
 SPECVERIFY_TYPES_END

@@ -75,7 +75,7 @@ template <class Scalar, bool Cuts>
 __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
   if (row.normaliser > 0.0 || row.narrow) return;  // the same for all threads
   const kernel::exact_weight& exact = row.drawn.exact;
-  const float scales[] = {static_cast<float>(kernel::log2_e * exact.inverse_temperature)};
+  const float scales[] = {octaves_a_nat(1.0 / exact.inverse_temperature)};
   double sums[1];
   sum_powers(row.drawn.source, static_cast<float>(exact.reference), scales, sums);
   const double total = real_sum_of_block(sums[0], room.partial);
@@ -179,7 +179,7 @@ template <class Scalar, bool Cuts>
   if (lane_of_thread() != 0 || tried.id == no_id) return made;
   made.token = static_cast<token_id>(tried.id);
   made.have = numeric::product(scale, row.drawn.weight(tried.id));
-  made.share = taken.share(tried.id);
+  made.share = taken.share(made.token);
   made.need = decision_uniform(numbers, 1) * tried.envelope;
   made.slack = kernel::envelope_slack * tried.correction;
   detail::bound_decision decision =
@@ -245,7 +245,7 @@ template <class Scalar, bool Cuts, class Key>
   device_token drawn;
   if (row.one_hot) {
     drawn.token = row.argmax;
-    const double share = taken.share(static_cast<std::uint32_t>(row.argmax));
+    const double share = taken.share(row.argmax);
     drawn.fallback = !taken.is_nothing() && !(options.scale - share >= residual_mass_floor);
     return drawn;
   }

@@ -71,7 +71,8 @@ template <class Scalar>
   const std::uint32_t lane = threadIdx.x % kernel::lane_count, term = threadIdx.x / kernel::lane_count;
   double* const place = room.terms + (are_staged(row.source.size) ? first / kernel::exact_size : 0);
   const std::uint32_t begin = first + term * kernel::exact_size;
-  const part_of_law shares = weight.taken.within(begin, begin + kernel::exact_size);
+  const subtracted_part shares =
+      weight.taken.within(static_cast<token_id>(begin), static_cast<token_id>(begin + kernel::exact_size));
   const bool stays = weight.staged && shares.is_empty();  // of all threads of a term
   if (!stays) room.entries[threadIdx.x] = weight.sum_from(row, begin + lane, shares);
   __syncwarp();
@@ -96,11 +97,10 @@ template <class Scalar>
   const bool staged = are_staged(size);
   double sum = 0;
   for (std::uint32_t first = 0; first < size; first += step) {
-    const double* placed = load_terms(row, weight, first, room);
-    std::uint32_t terms = terms_from(first, size);
+    const double* const loaded = load_terms(row, weight, first, room);
     if (staged && size - first > step) continue;
-    if (staged) terms += static_cast<std::uint32_t>(placed - room.terms);
-    if (staged) placed = room.terms;
+    const double* const placed = staged ? room.terms : loaded;
+    const std::uint32_t terms = static_cast<std::uint32_t>(loaded - placed) + terms_from(first, size);
     __syncthreads();
     if (threadIdx.x == 0) {
       SPECVERIFY_UNROLL(8)

@@ -18,12 +18,12 @@ inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 
 inline constexpr std::uint32_t most_row_threads = 1024;  // of a kernel that reads a row in runs of four ids
 
-//! Threads of such a kernel, a thread block a row: all that a multiprocessor takes where it has one row to read, and a
-//! quarter of them where it has several, which then wait at different times.
+//! Threads of such a kernel, a thread block a row: `most` where a multiprocessor has one row to read, and a quarter of
+//! all that it takes where it has several, which then wait at different times.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
-                                                               std::uint32_t rows) noexcept {
-  return threads_for((size + per_load - 1) / per_load,
-                     rows <= tuning.multiprocessors ? most_row_threads : most_row_threads / 4);
+                                                               std::uint32_t rows,
+                                                               std::uint32_t most = most_row_threads) noexcept {
+  return threads_for((size + per_load - 1) / per_load, rows <= tuning.multiprocessors ? most : most_row_threads / 4);
 }
 
 struct four_logits {

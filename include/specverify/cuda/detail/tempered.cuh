@@ -38,14 +38,6 @@ struct tempered_room {
   double total;
 };
 
-//! Threads for a row: half of what a multiprocessor takes where each has one row at most, else a quarter of that.
-template <class Scalar>
-[[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_tempered(const cuda_tuning& tuning,
-                                                                   const device_rows<Scalar>& rows) noexcept {
-  const std::uint32_t most = rows.count <= tuning.multiprocessors ? tempered_threads : tempered_threads / 2;
-  return threads_for((rows.size + per_load - 1) / per_load, most);
-}
-
 //! The row of this thread block. It is opened anew for each sum: no thread holds it while it waits for the bounds.
 template <class Scalar>
 struct tempered_row {

@@ -5,28 +5,14 @@
 #define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 
 #include <specverify/device/detail/draw.hpp>
-#include <specverify/distribution/law.hpp>
+#include <specverify/device/detail/subtracted.hpp>
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/residual.hpp>
 
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! What is subtracted from p: a law, a point mass, or nothing.
-struct subtracted {
-  const law* listed = nullptr;
-  token_id point = no_token;
-  double unit = 0;  // 1 / resolution
-
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_nothing() const noexcept {
-    return listed == nullptr && point == no_token;
-  }
-  //! q of an id.
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double share(token_id token) const noexcept {
-    const std::uint32_t count = listed != nullptr ? listed->count(token) : token == point ? 1u : 0u;
-    return numeric::product(static_cast<double>(count), unit);
-  }
-};
+using subtracted = device_detail::subtracted_law;
 
 //! (scale * e_v - q(v) Z)+; e_v itself where nothing is subtracted.
 struct left_weight {
