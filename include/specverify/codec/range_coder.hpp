@@ -17,7 +17,7 @@
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
 
-#include <specverify/core/status.hpp>
+#include <specverify/codec/detail/bytes.hpp>
 #include <specverify/cpp20.hpp>
 
 #include <bit>
@@ -54,6 +54,24 @@ class range_encoder {
       narrow(split, range_ - split);
     }
   }
+  //! `count` times no, with the odds ones : total, ones : total - 1, ...; count <= total - ones. The bytes of `bit`.
+  void noes(std::uint32_t count, std::uint32_t ones, std::uint32_t total) noexcept {
+    SPECVERIFY_ASSERT(ones > 0 && count <= total - ones, "odds outside their range");
+    std::uint64_t low = low_, range = range_;
+    for (; count > 0 && total > ones; --count, --total) {
+      const std::uint64_t split = (range >> 32) * ((std::uint64_t{ones} << 32) / total);
+      low += split;
+      if (low < split) carry();
+      range -= split;
+      if (range >> 56 != 0) continue;
+      low_ = low;
+      settle(range);
+      low = low_;
+      range = range_;
+    }
+    low_ = low;
+    range_ = range;
+  }
 
   //! The part [first, first + width) of [0, 2^40); width > 0.
   void part(std::uint64_t first, std::uint64_t width) noexcept {
@@ -89,9 +107,13 @@ class range_encoder {
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
     low_ += offset;
     if (low_ < offset) carry();
-    const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;  // whole bytes that are settled
+    settle(width);
+  }
+  // Writes the whole bytes that are settled.
+  SPECVERIFY_INLINE void settle(std::uint64_t width) noexcept {
+    const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
     if (length_ + 8 <= out_.size()) {
-      for (std::size_t i = 0; i < 8; ++i) out_[length_ + i] = static_cast<std::byte>((low_ >> (56 - 8 * i)) & 0xffu);
+      detail::store_eight(out_.data() + length_, low_);
       length_ += bits / 8;
       low_ <<= bits;
     } else {
@@ -170,6 +192,32 @@ class range_decoder {
     return one;
   }
 
+  //! How many times `bit` says no, with the odds ones : total, ones : total - 1, ..., before it says yes or ones are
+  //! all that is left. 0 < ones <= total.
+  [[nodiscard]] std::uint32_t noes(std::uint32_t ones, std::uint32_t total) noexcept {
+    SPECVERIFY_ASSERT(ones > 0 && ones <= total, "odds outside their range");
+    std::uint64_t value = value_, range = range_;
+    std::uint32_t left = total;
+    for (; left > ones; --left) {
+      const std::uint64_t split = (range >> 32) * ((std::uint64_t{ones} << 32) / left);
+      if (value < split) {
+        value_ = value;
+        narrow(0, split);
+        return total - left;
+      }
+      value -= split;
+      range -= split;
+      if (range >> 56 != 0) continue;
+      value_ = value;
+      narrow(0, range);
+      value = value_;
+      range = range_;
+    }
+    value_ = value;
+    range_ = range;
+    return total - ones;
+  }
+
   //! Where in [0, 2^40) the code stands; `take` with the part that holds it must follow.
   [[nodiscard]] std::uint64_t peek() noexcept {
     const std::uint64_t at = value_ / (range_ >> 40);
@@ -221,9 +269,7 @@ class range_decoder {
     value_ -= offset;
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
     if (position_ + 8 <= bytes_.size()) {
-      std::uint64_t ahead = 0;
-      for (std::size_t i = 0; i < 8; ++i)
-        ahead |= std::to_integer<std::uint64_t>(bytes_[position_ + i]) << (56 - 8 * i);
+      const std::uint64_t ahead = detail::load_eight(bytes_.data() + position_);
       value_ = (value_ << bits) | (ahead >> 8 >> (56 - bits));
       position_ += bits / 8;
       range_ = width << bits;

@@ -53,10 +53,8 @@ class subset_encoder {
     if (members_ == 1) {
       coder_.uniform(gap, slots_);
     } else {
-      for (std::uint32_t slot = 0; slots_ - slot > members_; ++slot) {
-        coder_.bit(slot == gap, members_, slots_ - slot);
-        if (slot == gap) break;
-      }
+      coder_.noes(gap, members_, slots_);
+      if (slots_ - gap > members_) coder_.bit(true, members_, slots_ - gap);
     }
     slots_ -= gap + 1;
     --members_;
@@ -112,9 +110,7 @@ class subset_decoder {
       return found.gap;
     }
     if (members_ == 1) return static_cast<std::uint32_t>(coder_.uniform(slots_));
-    std::uint32_t gap = 0;
-    while (slots_ - gap > members_ && !coder_.bit(members_, slots_ - gap)) ++gap;
-    return gap;
+    return coder_.noes(members_, slots_);
   }
   [[nodiscard]] std::uint32_t give_up() noexcept {
     coder_.fail();

@@ -100,6 +100,60 @@ TEST_CASE("range coder: by hand") {
   CHECK(length == 0);
 }
 
+TEST_CASE("range coder: a run of noes is that many bits, in the bytes, in what comes back and where the room ends") {
+  std::mt19937_64 random(11);
+  for (int run = 0; run < 20000; ++run) {
+    const auto ones = static_cast<std::uint32_t>(1 + random() % 40);
+    const auto total = ones + static_cast<std::uint32_t>(1 + random() % (run % 7 == 0 ? 4000 : 60));
+    const auto before = static_cast<std::uint32_t>(random() % 5),
+               count = static_cast<std::uint32_t>(random() % (total - ones + 1));
+    const bool yes = count < total - ones;
+    std::vector<std::byte> one(random() % 40, std::byte{0x55}), other = one;
+    range_encoder alone(one), together(other);
+    for (std::uint32_t i = 0; i < before; ++i) {
+      const std::uint64_t symbol = random() % 1000;
+      alone.uniform(symbol, 1000);
+      together.uniform(symbol, 1000);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) alone.bit(false, ones, total - i);
+    together.noes(count, ones, total);
+    if (yes) alone.bit(true, ones, total - count);
+    if (yes) together.bit(true, ones, total - count);
+    const std::size_t length = alone.finish();
+    REQUIRE(together.finish() == length);
+    REQUIRE(together.fits() == alone.fits());
+    REQUIRE(together.decodable() == alone.decodable());
+    if (!alone.fits()) continue;
+    REQUIRE(std::equal(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(length), other.begin()));
+    range_decoder read(std::span<const std::byte>(one).first(length));
+    for (std::uint32_t i = 0; i < before; ++i) (void)read.uniform(1000);
+    REQUIRE(read.noes(ones, total) == count);
+    std::size_t used = 0;
+    REQUIRE(into(used, read.finish()).ok() == alone.decodable());
+  }
+}
+
+TEST_CASE("range coder: bytes that nobody wrote give a run of noes what they give its bits, failures included") {
+  std::mt19937_64 random(12);
+  int failures = 0;
+  for (int run = 0; run < 20000; ++run) {
+    std::vector<std::byte> bytes(random() % 12);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random() & 0xff);
+    range_decoder alone(bytes), together(bytes);
+    for (int i = 0; i < 40; ++i) {
+      const auto ones = static_cast<std::uint32_t>(1 + random() % 6),
+                 total = ones + static_cast<std::uint32_t>(random() % 500);
+      std::uint32_t count = 0;
+      while (total - count > ones && !alone.bit(ones, total - count)) ++count;
+      REQUIRE(together.noes(ones, total) == count);
+      REQUIRE(together.failed() == alone.failed());
+      REQUIRE(together.rests() == alone.rests());
+    }
+    failures += alone.failed() ? 1 : 0;
+  }
+  CHECK(failures > 1000);
+}
+
 TEST_CASE("range coder: random programs come back, within 8 bits of their information, in a span that just fits") {
   std::mt19937_64 random(7);
   double mean = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lengths of messages and the codec's status.
+//! Lengths of messages, words of eight bytes, and the codec's status.
 #ifndef SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 #define SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 
@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -19,6 +20,28 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 }
 
 [[nodiscard]] constexpr std::uint64_t bits_to_bytes(std::uint64_t bits) noexcept { return (bits + 7) / 8; }
+
+//! Eight bytes as a number, the first of them the highest.
+[[nodiscard]] SPECVERIFY_INLINE std::uint64_t load_eight(const std::byte* at) noexcept {
+#if defined(__GNUC__) && \
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__  // GCC 12 sees no load of a word in a loop over bytes
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof(word));
+  return __builtin_bswap64(word);
+#else
+  std::uint64_t word = 0;
+  for (int i = 0; i < 8; ++i) word = (word << 8) | static_cast<std::uint64_t>(at[i]);
+  return word;
+#endif
+}
+SPECVERIFY_INLINE void store_eight(std::byte* at, std::uint64_t word) noexcept {
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  word = __builtin_bswap64(word);
+  std::memcpy(at, &word, sizeof(word));
+#else
+  for (int i = 0; i < 8; ++i) at[i] = static_cast<std::byte>((word >> (56 - 8 * i)) & 0xffu);
+#endif
+}
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
