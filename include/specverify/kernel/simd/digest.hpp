@@ -11,13 +11,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Values that are asked for ahead of their turn, and how many of them while a row is sampled. Neighbouring blocks are
-//! read at once, each in a page of its own, and processors look ahead only within a page.
-inline constexpr std::uint32_t ahead_size = 8 * block_size;
-inline constexpr std::uint32_t ahead_share = ahead_size / 128;
+//! Neighbouring blocks are read at once, each in a page of its own, and processors look ahead only within a page. So
+//! the next group is asked for while one is read, in the order of its lines, and the first one while a row is sampled:
+//! so many values with each of the first blocks.
+inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks of a group
+inline constexpr std::uint32_t ahead_share = 128, ahead_shares = coarse_width * block_size / ahead_share;
 
-//! Asks for the line of a value of the row, for the second cache.
-SPECVERIFY_INLINE void ask_ahead(const void* value) noexcept { __builtin_prefetch(value, 0, 2); }
+SPECVERIFY_INLINE void ask_ahead(const void* value) noexcept { __builtin_prefetch(value); }
 
 template <class Level, class Scalar>
 [[nodiscard]] inline working<Scalar> sampled_reference(exec::simd_on<Level>,
@@ -28,8 +28,10 @@ template <class Level, class Scalar>
   std::uint32_t first = 0;
   if (const Scalar* const values = source.unchanged(); values != nullptr) {
     for (; first + sampled_ids <= source.size; first += block_size) {
-      for (std::uint32_t i = 0; i < ahead_share; i += 64 / sizeof(Scalar))
-        ask_ahead(values + first / block_size * ahead_share + i);
+      const std::uint32_t block = first / block_size;
+      const bool inside = block < ahead_shares && source.size >= (block + 1) * ahead_share;
+      for (std::uint32_t i = 0; inside && i < ahead_share; i += 64 / sizeof(Scalar))
+        ask_ahead(values + block * ahead_share + i);
       for (std::uint32_t i = 0; i < sampled_ids; i += width) best = larger(load_pack(values + first + i), best);
     }
   }
@@ -66,7 +68,7 @@ struct coarse_state {
 template <class Stored>
 struct coarse_blocks {
   const Stored* values[4];
-  std::uint32_t ahead;  // how far behind each value the one stands that is asked for
+  std::uint32_t ahead;  // how far behind the first value the ones stand that are asked for
   float* lane_sums;
   double* block_sums;
   float* tops;
@@ -89,7 +91,8 @@ template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
     for (auto& top : tops) top = pack<float>(forbidden);
     for (std::uint32_t i = part; i < end; i += lane_count) {
       if (i % (64 / sizeof(Stored)) == 0) {
-        for (std::uint32_t b = 0; b < Blocks; ++b) ask_ahead(group.values[b] + i + group.ahead);
+        for (std::uint32_t b = 0; b < Blocks; ++b)
+          ask_ahead(group.values[0] + group.ahead + i * Blocks + b * (64 / sizeof(Stored)));
       }
       pack<std::int32_t> bits[chains];
       pack<float> values[rows];
@@ -158,15 +161,13 @@ class quick_sums {
 template <bool Probabilities, class Scalar>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
                                                      const coarse_output& out, quick_sums* powers) noexcept {
-  constexpr std::uint32_t blocks = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;
+  constexpr std::uint32_t blocks = coarse_width, far = blocks * block_size;
   constexpr std::uint32_t tops_a_block = block_size / top_size * lane_count;
   row_extremes<float> found;
   found.maximum = found.second = source.forbidden();
   std::uint32_t best_first = 0;
   coarse_state state;
   alignas(64) float buffer[blocks * block_size];
-  // Rows of halves have two such blocks a page: there the next group is near enough.
-  constexpr std::uint32_t far = std::is_same_v<Scalar, float> ? ahead_size : blocks * block_size;
   const bool plain = source.unchanged() != nullptr;
   const auto read = [&](std::uint32_t first, auto count, auto size, const auto& values_of) {
     const std::uint32_t block = first / block_size;

@@ -74,10 +74,9 @@ class value_list {
     }
     const std::uint32_t room = list_.capacity - list_.size, words = groups.count * marked_groups::parts;
     if (total > room) return false;
-    if (total + slack > room) {
+    // Fixed numbers of ids are written at once: for few a loop costs less, and at the end there is no room for that.
+    if (total < 2 * words || total + slack > room) {
       one_by_one(groups);
-    } else if (total < words) {
-      write<2>(groups);
     } else {
       total < 3 * words ? write<4>(groups) : write<8>(groups);
     }

@@ -203,14 +203,11 @@ class topped_row {
       const float* const plain = source.plain();
       const pack<float> least(bar_);
       groups.count = 0;
-      while (groups.count == 0) {
-        if (from_ >= row_.groups_) return false;
-        const std::uint32_t until = row_.groups_ - from_ < groups.held ? row_.groups_ : from_ + groups.held;
-        for (; from_ < until; ++from_) {
-          groups.firsts[groups.count] = from_ * top_size;
-          groups.count += row_.reaches(row_.tops_ + std::size_t{from_} * lane_count, least) ? 1u : 0u;
-        }
+      for (; from_ < row_.groups_ && groups.count < groups.held; ++from_) {
+        groups.firsts[groups.count] = from_ * top_size;
+        groups.count += row_.reaches(row_.tops_ + std::size_t{from_} * lane_count, least) ? 1u : 0u;
       }
+      if (groups.count == 0) return false;
       groups.end = from_ * top_size;
       groups.plain = plain;
       for (std::uint32_t i = 0; i < groups.count; ++i) {

@@ -13,8 +13,9 @@ namespace kernel {
 //! Asks for the first lines of the page after the next one: processors look ahead within a page, once it has begun.
 //! More would cost rows that stand in a cache.
 template <class Stored>
-SPECVERIFY_INLINE void begin_page_ahead(const Stored* values) noexcept {
+SPECVERIFY_INLINE void begin_page_ahead(const Stored* values, std::uint32_t left) noexcept {
   constexpr std::uint32_t page = 4096 / sizeof(Stored), line = 64 / sizeof(Stored);
+  if (left < 3 * page) return;
   for (std::uint32_t i = 0; i < 4; ++i) ask_ahead(values + 2 * page + i * line);
 }
 
@@ -63,7 +64,7 @@ template <class Level, class Scalar>
     std::uint32_t first = 0;
     if (const Scalar* const stored = source.unchanged(); stored != nullptr) {
       for (; source.size - first >= block_size; first += block_size) {
-        if (source.size - first >= ahead_size) begin_page_ahead(stored + first);
+        begin_page_ahead(stored + first, source.size - first);
         read(first, stored + first, block_size);
       }
     }
