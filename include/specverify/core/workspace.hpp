@@ -53,9 +53,9 @@ class workspace_base {
 struct reading_mark {
   double normaliser = 0;    //!< Z once an operation needed it, else 0
   double close = 0;         //!< Z by a quick sum (kernel::quick_error) once that was needed or asked for, else 0
-  std::uint64_t least = 0;  //!< least <= W <= most: what is known of the total weight, 0 and 0: nothing yet
+  std::uint64_t least = 0;  //!< least <= W <= most: what is known of the total weight, 0 and 0: not asked
   std::uint64_t most = 0;
-  //! learns more of W from the row, or W itself; needs least < most
+  //! learns what the read says of W while most is 0; then more from the row, or W itself, which needs least < most
   void (*narrow)(reading_mark& mark, bool exactly) noexcept = nullptr;
   bool summed = false;         //!< W was summed because a decision needed it
   bool reopened = false;       //!< a decision needed Z closer than the digest's bounds

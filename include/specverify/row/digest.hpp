@@ -108,7 +108,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-inline constexpr std::size_t marked_row_size = 320;  // bytes of a mark with its row and digest
+inline constexpr std::size_t marked_row_size = 384;  // bytes of a mark with its row and digest
 
 //! How many elements every array of a digest has.
 struct digest_layout {

@@ -68,6 +68,7 @@ template <class Policy, class Scalar>
   kept.capacity = layout.weights;
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark_row(mark, policy, source, digest, quick_total);
+  know_bounds(mark);
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   double* const exact_weights = scratch.at<double>(digest.kept_weights).data();
   auto* const room = reinterpret_cast<std::uint32_t*>(exact_weights);
@@ -164,12 +165,16 @@ template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
                                                                 const row_digest& digest,
                                                                 workspace_base base) noexcept {
-  row_digest& full = reinterpret_cast<marked_row<Policy, Scalar>*>(base.first_of<reading_mark>(digest.mark))->full;
+  auto& marked = *reinterpret_cast<marked_row<Policy, Scalar>*>(base.first_of<reading_mark>(digest.mark));
+  row_digest& full = marked.full;
   if (full.lane_sums.count == 0) {
+    know_bounds(marked.mark);
     full = digest;
     full.block_sums.count = kernel::block_count(source.size);
     full.lane_sums.count = full.block_sums.count * kernel::lane_count;
     (void)read_coarse(policy, source, nullptr, nullptr, full, base);
+    marked.reference = full.reference;  // Z of the old one is none of the new one
+    marked.mark.close = 0;
   }
   return full;
 }
@@ -182,6 +187,7 @@ template <class Policy, class Scalar>
                                                const row_digest& digest) noexcept {
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   const double share = digest.minimum_probability;
+  if (share > 0.0) know_bounds(mark);
   // The room of the list was made for shares of W: a bracket that is too wide could fill it.
   if (share > 0.0 && mark.most - mark.least > mark.least) mark.narrow(mark, true);
   const kernel::candidate_list empty = list;

@@ -43,6 +43,11 @@ template <class Policy, class Scalar>
   return cached;
 }
 
+//! What the read says of W, once: before least and most are looked at, and before Z or W is learnt more closely.
+inline void know_bounds(reading_mark& mark) noexcept {
+  if (mark.most == 0 && mark.narrow != nullptr) mark.narrow(mark, false);
+}
+
 //! Keeps a quick sum of a row for bounds of Z and of W, if it is one.
 [[nodiscard]] inline bool keep_quick_sum(reading_mark& mark, double sum) noexcept {
   if (!(sum > 0.0) || !kernel::is_finite(sum)) return false;
@@ -65,9 +70,9 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;
   reading_mark& mark = *row.base.template first_of<reading_mark>(digest.mark);
-  if (mark.normaliser > 0.0 || digest.claimed_size != 0 ||
-      !take_quick_sum(mark, row.policy, row.source, exact_of(digest)))
-    return {digest.lower, digest.upper};
+  if (mark.normaliser > 0.0 || digest.claimed_size != 0) return {digest.lower, digest.upper};
+  know_bounds(mark);
+  if (!take_quick_sum(mark, row.policy, row.source, exact_of(digest))) return {digest.lower, digest.upper};
   mark.reopened = true;
   return quick_bounds(mark);
 }

@@ -23,14 +23,19 @@ struct marked_row {
   double reference;
   double temperature;
   Policy policy;
-  bool quick;       // whether a sum in float may say more than `mark` does
-  bool rounded;     // whether sums of rounded powers may
+  bool quick;    // whether a sum in float may say more than `mark` does
+  bool rounded;  // whether sums of rounded powers may
+  normaliser_bounds known;
   row_digest full;  // with the sums that the read left out, once they were taken
   // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
+    if (mark.most == 0) {  // what the read says
+      if (mark.close > 0.0) self.bound(quick_bounds(mark));
+      return self.bound(self.known);
+    }
     if (mark.least == mark.most) return;
     const double inverse = 1.0 / self.temperature, width = static_cast<double>(mark.most - mark.least),
                  least = static_cast<double>(mark.least);
@@ -68,8 +73,8 @@ struct marked_row {
   }
 };
 
-//! Lets `mark`, with marked_row_size bytes, learn W of a row whose digest was read. `quick_total`: a sum in float that
-//! was taken with it, or 0.
+//! Lets `mark`, with marked_row_size bytes, learn W of a row whose digest was read; the first call is know_bounds's.
+//! `quick_total`: a sum in float that was taken with it, or 0.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                        const row_digest& digest, double quick_total) noexcept {
@@ -83,8 +88,7 @@ template <class Policy, class Scalar>
   self.policy = policy;
   self.quick = !source.probabilities && !keep_quick_sum(mark, quick_total);
   self.rounded = !source.probabilities;
-  if (mark.close > 0.0) self.bound(quick_bounds(mark));
-  self.bound({digest.lower, digest.upper});
+  self.known = {digest.lower, digest.upper};
   self.propose = nullptr;
   self.full.lane_sums = {};
   mark.narrow = &marked::narrow;
@@ -99,6 +103,7 @@ template <class Policy, class Scalar>
     const auto weights = base.at<std::uint32_t>(digest.survivor_weights);
     mark.least = mark.most = mass_from(weights.data(), static_cast<std::uint32_t>(weights.size()), 0);
   }
+  know_bounds(mark);
   return {mark.least, mark.most};
 }
 
