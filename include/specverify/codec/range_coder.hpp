@@ -31,6 +31,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! code: so few bytes cannot claim many steps. An encoder meets one with a chance of about 2^-128.
 inline constexpr std::size_t max_bytes_ahead = 16;
 
+namespace detail {
+//! The part of a range that says yes, at odds of ones : total - ones.
+[[nodiscard]] SPECVERIFY_INLINE std::uint64_t yes_part(std::uint64_t range, std::uint64_t ones,
+                                                       std::uint64_t total) noexcept {
+  return (range >> 32) * ((ones << 32) / total);
+}
+}  // namespace detail
+
 //! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on
 //! counting, so an empty span gives the exact length alone.
 class range_encoder {
@@ -47,19 +55,15 @@ class range_encoder {
   //! A yes or no whose odds are ones : total - ones. 0 < ones < total <= 2^32.
   void bit(bool one, std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
-    const std::uint64_t split = (range_ >> 32) * ((ones << 32) / total);
-    if (one) {
-      narrow(0, split);
-    } else {
-      narrow(split, range_ - split);
-    }
+    const std::uint64_t split = detail::yes_part(range_, ones, total);
+    one ? narrow(0, split) : narrow(split, range_ - split);
   }
   //! `count` times no, with the odds ones : total, ones : total - 1, ...; count <= total - ones. The bytes of `bit`.
   void noes(std::uint32_t count, std::uint32_t ones, std::uint32_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && count <= total - ones, "odds outside their range");
     std::uint64_t low = low_, range = range_;
     for (; count > 0 && total > ones; --count, --total) {
-      const std::uint64_t split = (range >> 32) * ((std::uint64_t{ones} << 32) / total);
+      const std::uint64_t split = detail::yes_part(range, ones, total);
       low += split;
       if (low < split) carry();
       range -= split;
@@ -182,13 +186,9 @@ class range_decoder {
 
   [[nodiscard]] bool bit(std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
-    const std::uint64_t split = (range_ >> 32) * ((ones << 32) / total);
+    const std::uint64_t split = detail::yes_part(range_, ones, total);
     const bool one = value_ < split;
-    if (one) {
-      narrow(0, split);
-    } else {
-      narrow(split, range_ - split);
-    }
+    one ? narrow(0, split) : narrow(split, range_ - split);
     return one;
   }
 
@@ -199,7 +199,7 @@ class range_decoder {
     std::uint64_t value = value_, range = range_;
     std::uint32_t left = total;
     for (; left > ones; --left) {
-      const std::uint64_t split = (range >> 32) * ((std::uint64_t{ones} << 32) / left);
+      const std::uint64_t split = detail::yes_part(range, ones, left);
       if (value < split) {
         value_ = value;
         narrow(0, split);

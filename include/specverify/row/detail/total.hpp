@@ -23,10 +23,10 @@ struct marked_row {
   double reference;
   double temperature;
   Policy policy;
-  bool quick;    // whether a sum in float may say more than `mark` does
-  bool rounded;  // whether sums of rounded powers may
-  normaliser_bounds known;
-  row_digest full;  // with the sums that the read left out, once they were taken
+  bool quick;               // whether a sum in float may say more than `mark` does
+  bool rounded;             // whether sums of rounded powers may
+  normaliser_bounds known;  // of Z, as the read left them
+  row_digest full;          // with the sums that the read left out, once they were taken
   // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
