@@ -110,13 +110,14 @@ class range_encoder {
  private:
   void narrow(std::uint64_t offset, std::uint64_t width) noexcept {
     low_ += offset;
-    if (low_ < offset) carry();
+    if (low_ < offset) [[unlikely]]
+      carry();
     settle(width);
   }
   // Writes the whole bytes that are settled.
   SPECVERIFY_INLINE void settle(std::uint64_t width) noexcept {
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
-    if (length_ + 8 <= out_.size()) {
+    if (length_ + 8 <= out_.size()) [[likely]] {
       detail::store_eight(out_.data() + length_, low_);
       length_ += bits / 8;
       low_ <<= bits;

@@ -39,7 +39,7 @@ class subset_encoder {
     while (detail::gap_regime(slots_, members_)) {
       const detail::gap_model model(slots_, members_);
       const std::uint64_t survival = model.survival(gap);
-      if (survival > detail::escape_survival) {
+      if (survival > detail::escape_survival) [[likely]] {
         coder_.part(detail::certain - survival, survival - model.survival(gap + 1));
         slots_ -= gap + 1;
         --members_;
@@ -77,7 +77,7 @@ class subset_decoder {
 
   //! Whether the members that are left follow one another without a gap.
   [[nodiscard]] bool packed() const noexcept { return slots_ == members_ || coder_.rests(); }
-  [[nodiscard]] std::uint32_t next() noexcept {
+  [[nodiscard, gnu::noinline]] std::uint32_t next() noexcept {
     SPECVERIFY_ASSERT(members_ > 0, "no member left");
     std::optional<std::uint32_t> gap;
     do gap = packed() ? 0 : step();

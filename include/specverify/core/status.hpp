@@ -59,7 +59,9 @@ struct [[nodiscard]] status {
   part reporter = part::core;
   std::uint32_t where = 0;
 
-  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool ok() const noexcept { return code == errc::ok; }
+  [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool ok() const noexcept {
+    return SPECVERIFY_LIKELY(code == errc::ok);
+  }
   friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
     return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
   }
@@ -103,8 +105,8 @@ class [[nodiscard]] result {
   SPECVERIFY_INLINE constexpr explicit result(std::in_place_t, Arguments&&... arguments)
       : value_(std::in_place, std::forward<Arguments>(arguments)...) {}
 
-  [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return value_.has_value(); }
-  [[nodiscard]] SPECVERIFY_INLINE constexpr explicit operator bool() const noexcept { return value_.has_value(); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return SPECVERIFY_LIKELY(value_.has_value()); }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr explicit operator bool() const noexcept { return ok(); }
   //! Why there is no value; ok where there is one.
   [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& value() & noexcept {

@@ -32,7 +32,7 @@ struct law {
 
   //! The count of an id; 0 outside the vocabulary.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t count(token_id id) const noexcept {
-    if (id < 0 || static_cast<std::uint32_t>(id) >= vocab_size) return 0;
+    if (!SPECVERIFY_LIKELY(id >= 0 && static_cast<std::uint32_t>(id) < vocab_size)) return 0;
     const std::uint32_t at = find(id);
     return at < size ? counts[at] : tail_count;
   }
@@ -59,7 +59,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     previous = id;
     sum += checked.counts[i];
   }
-  if (sum != checked.resolution) return {errc::counts_do_not_sum, part::distribution, 0};
+  if (!SPECVERIFY_LIKELY(sum == checked.resolution)) return {errc::counts_do_not_sum, part::distribution, 0};
   return {};
 }
 

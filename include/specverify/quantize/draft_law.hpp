@@ -68,13 +68,13 @@ template <sparsifier Sparsifier>
                                                        const typename Sparsifier::state_type& state,
                                                        const draft_law_options& options = {}) noexcept {
   read_request wanted;
-  if (options.format == law_format::dense_lattice) {
+  if (options.format == law_format::dense_lattice) [[unlikely]] {
     wanted = detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
     wanted.close_total = true;
   }
   if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
-  if (options.format == law_format::fp16_row) wanted.exact_normaliser = true;
-  if (options.format == law_format::top_k_tail) wanted.integer_total = true;
+  wanted.exact_normaliser |= options.format == law_format::fp16_row;
+  wanted.integer_total |= options.format == law_format::top_k_tail;
   return wanted;
 }
 
@@ -135,18 +135,14 @@ template <quantizer Quantizer>
   const result<law> drafted = make_law(kept, *counts);
   return drafted && options.format != law_format::sparse_paper ? drop_zero(*drafted, scratch) : drafted;
 }
-//! The same with the quantizer of a format: one body for all sparsifiers.
-[[nodiscard, gnu::noinline]] inline result<law> quantized(const support& kept, const row_summary& row,
-                                                          const draft_law_options& options,
-                                                          workspace& scratch) noexcept {
-  switch (options.format) {
-    case law_format::top_k_tail:
-      return compressed_law(kept, {value_format::lattice, options.resolution, true}, scratch);
-    case law_format::dense_lattice:
-      return quantized(kept, dense_point{&row}, options, scratch);
-    default:
-      return quantized(kept, sparse_lattice{}, options, scratch);
-  }
+//! The same with the quantizer of a format.
+[[nodiscard]] inline result<law> quantized(const support& kept, const row_summary& row,
+                                           const draft_law_options& options, workspace& scratch) noexcept {
+  if (options.format == law_format::top_k_tail) [[unlikely]]
+    return compressed_law(kept, {value_format::lattice, options.resolution, true}, scratch);
+  if (options.format == law_format::dense_lattice) [[unlikely]]
+    return quantized(kept, dense_point{&row}, options, scratch);
+  return quantized(kept, sparse_lattice{}, options, scratch);
 }
 
 }  // namespace detail
@@ -175,7 +171,7 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
                                                const typename Sparsifier::state_type& state,
                                                const draft_law_options& options, workspace& scratch) noexcept {
   const law_format format = options.format;
-  if (format == law_format::fp16_row) {
+  if (format == law_format::fp16_row) [[unlikely]] {
     const result<law> drafted = fp16_law(row, scratch);
     if (!drafted) return drafted.error();
     return draft_law{*drafted, {}};

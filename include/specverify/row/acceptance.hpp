@@ -73,9 +73,10 @@ template <class Policy, class Scalar>
   const double full = static_cast<double>(drafted.count);
   const double drawn = uniform * full;
   const double known = digest.normaliser;
-  if (!(known > 0.0)) {
+  if (!(known > 0.0)) [[likely]] {
     bound_decision decision = decide(drawn, full, have, digest.lower, digest.upper);
-    if (decision != bound_decision::open) return acceptance{decision == bound_decision::accepted, false, false};
+    if (decision != bound_decision::open) [[likely]]
+      return acceptance{decision == bound_decision::accepted, false, false};
     const normaliser_bounds close = close_bounds(row);
     decision = decide(drawn, full, have, close.lower, close.upper);
     if (decision != bound_decision::open) return acceptance{decision == bound_decision::accepted, false, true};

@@ -123,7 +123,8 @@ class row_reading : public row_summary {
       : row_summary(summary), policy_(policy), row_(row), transform_(transform) {}
   [[nodiscard]] SPECVERIFY_INLINE detail::opened_row<Policy, Scalar> opened() const noexcept {
     const auto source = detail::open(row_, transform_);
-    if (digest_.leaves_sums()) return {policy_, source, detail::with_sums(policy_, source, digest_, base_), base_};
+    if (digest_.leaves_sums()) [[unlikely]]
+      return {policy_, source, detail::with_sums(policy_, source, digest_, base_), base_};
     return {policy_, source, digest_, base_};
   }
 

@@ -95,12 +95,12 @@ template <class Policy, class Scalar, class Law, class Source>
   if (subtracted.resolution == 0) return row_error(errc::invalid_resolution);
   const double unit = 1.0 / static_cast<double>(subtracted.resolution);
   const row_digest& digest = row.digest;
-  if (digest.one_hot) {
+  if (digest.one_hot) [[unlikely]] {
     const double mass = scale - static_cast<double>(subtracted.count(digest.argmax)) * unit;
     return residual_token{digest.argmax, 0, !(mass >= residual_mass_floor), false};
   }
   std::uint32_t trial = 0;
-  if (!digest.truncated) {
+  if (!digest.truncated) [[likely]] {
     const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);

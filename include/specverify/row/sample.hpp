@@ -40,9 +40,10 @@ template <class Policy, class Scalar, class Source>
 [[nodiscard]] inline result<sampled_token> draw(const opened_row<Policy, Scalar>& row,
                                                 const uniform_stream<Source>& stream, draw_options options) noexcept {
   const row_digest& digest = row.digest;
-  if (digest.one_hot) return sampled_token{digest.argmax, 0, false};
+  if (digest.one_hot) [[unlikely]]
+    return sampled_token{digest.argmax, 0, false};
   std::uint32_t trial = 0;
-  if (!digest.truncated) {
+  if (!digest.truncated) [[likely]] {
     const kernel::exact_weight exact = exact_of(digest);
     for (; trial < options.trial_cap; ++trial) {
       const random_block block = stream.block(trial);
@@ -50,7 +51,7 @@ template <class Policy, class Scalar, class Source>
       if (!tried.why.ok()) return tried.why;
       if (tried.token == no_token) continue;
       if (decision_uniform(block, 1) * tried.envelope <
-          envelope_slack * tried.correction * exact(row.value(tried.token)))
+          envelope_slack * tried.correction * exact(row.value(tried.token))) [[likely]]
         return sampled_token{tried.token, trial + 1, false};
     }
   }

@@ -32,7 +32,7 @@ struct row_truncation {
   truncation_order order = truncation_order::top_k_then_top_p;
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool active() const noexcept {
-    return top_k != 0 || top_p < 1.0 || min_p > 0.0;
+    return !SPECVERIFY_LIKELY(top_k == 0 && !(top_p < 1.0) && !(min_p > 0.0));
   }
   //! Whether top_p and min_p are in their ranges.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool valid() const noexcept {

@@ -133,13 +133,13 @@ struct token_rule {
     const bool forced = round.forced(index);
     const bool in_vocabulary = token >= 0 && static_cast<std::uint32_t>(token) < row.vocab_size();
     if (!in_vocabulary) ++round.counters().invalid_tokens;
-    if (forced) {
+    if (forced) [[unlikely]] {
       ++round.counters().forced_rejects;
       draw(row, index, random.at(purpose::residual_draw), token_source::forced, round);
       return false;
     }
     ++round.counters().evaluated;
-    if (in_vocabulary) {
+    if (in_vocabulary) [[likely]] {
       const result<acceptance> decision =
           row.accept({token, tested.count(), tested.resolution()}, random.at(purpose::acceptance));
       if (!decision) {

@@ -15,7 +15,8 @@ namespace detail {
 
 inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 
-[[nodiscard]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
+//! Out of line and cold: the usual way then has no code of errors in it.
+[[nodiscard, gnu::cold, gnu::noinline]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
   return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
 }
 
@@ -23,8 +24,7 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 
 //! Eight bytes as a number, the first of them the highest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t load_eight(const std::byte* at) noexcept {
-#if defined(__GNUC__) && \
-    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__  // GCC 12 sees no load of a word in a loop over bytes
+#if SPECVERIFY_COPIES_WORDS
   std::uint64_t word;
   std::memcpy(&word, at, sizeof(word));
   return __builtin_bswap64(word);
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 #endif
 }
 SPECVERIFY_INLINE void store_eight(std::byte* at, std::uint64_t word) noexcept {
-#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if SPECVERIFY_COPIES_WORDS
   word = __builtin_bswap64(word);
   std::memcpy(at, &word, sizeof(word));
 #else

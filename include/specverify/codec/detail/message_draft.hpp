@@ -187,12 +187,10 @@ inline result<draft_attachments> decode_draft(const wire_context& context, const
   const std::uint64_t entries = std::min<std::uint64_t>(detail::law_entries(format), block.room());
   const auto ids = scratch.take<token_id>(static_cast<std::size_t>(entries));
   const auto counts = scratch.take<std::uint32_t>(static_cast<std::size_t>(entries));
-  status why = detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
-  if (ids && counts) {
-    const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;
-    why = read(attached.laws(), message, attached.end(), *ids, *counts, block);
-    if (why.ok()) why = attached.fits(block.size());
-  }
+  if (!ids || !counts) return detail::codec_error(errc::workspace_too_small, decode_draft_workspace_size(format));
+  const auto read = format.format == law_format::fp16_row ? detail::decode_fp16_rows : detail::decode_lattices;
+  status why = read(attached.laws(), message, attached.end(), *ids, *counts, block);
+  if (why.ok()) why = attached.fits(block.size());
   if (why.ok()) return attached.deliver(skipped);
   block.clear();
   return why;

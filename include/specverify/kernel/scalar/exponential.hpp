@@ -51,7 +51,7 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
 //! Octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the least exponent at any temperature.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
   const double scale = 8388608.0 * log2_e / temperature;
-  return scale > 0x1.0p-126 ? static_cast<float>(scale) : 0x1.0p-126f;
+  return SPECVERIFY_LIKELY(scale > 0x1.0p-126) ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
 //! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.

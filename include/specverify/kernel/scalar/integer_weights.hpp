@@ -15,7 +15,7 @@ struct integer_weight {
   double scale = 1;  //!< weight_scale(T), or probability_scale(maximum)
   bool probabilities = false;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t operator()(double value) const noexcept {
-    return probabilities ? probability_weight(value, scale) : logit_weight(value, maximum, scale);
+    return SPECVERIFY_LIKELY(!probabilities) ? logit_weight(value, maximum, scale) : probability_weight(value, scale);
   }
 };
 

@@ -73,7 +73,8 @@ class wide_weights {
 template <class Level, class Work>
 inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count,
                                    const integer_weight& weight, std::uint32_t* weights) noexcept {
-  if (weight.probabilities) return write_weights(exec::seq, values, count, weight, weights);
+  if (weight.probabilities) [[unlikely]]
+    return write_weights(exec::seq, values, count, weight, weights);
   const wide_weights wide(weight);
   wide_register total = wide_set(0);
   std::uint32_t i = 0;
@@ -82,13 +83,15 @@ inline std::uint64_t write_weights(exec::simd_on<Level>, const Work* values, std
     total = wide_add(total, result);
     wide_store_low(weights + i, result);
   }
+  if (i == count) return wide_total(total);
   return wide_total(total) + write_weights(exec::seq, values + i, count - i, weight, weights + i);
 }
 
 template <class Level, class Work>
 [[nodiscard]] inline std::uint64_t sum_weights(exec::simd_on<Level>, const Work* values, std::uint32_t count,
                                                const integer_weight& weight) noexcept {
-  if (weight.probabilities) return sum_weights(exec::seq, values, count, weight);
+  if (weight.probabilities) [[unlikely]]
+    return sum_weights(exec::seq, values, count, weight);
   const wide_weights wide(weight);
   wide_register total = wide_set(0);
   std::uint32_t i = 0;

@@ -33,8 +33,11 @@ template <class Level>
     sum = wide_add(sum, rounded);
     found.positive += wide_positive(rounded);
   }
-  const lattice_rounding last =
-      round_to_lattice(exec::seq, weights + i, size - i, normaliser, resolution, {out.counts + i, out.remainders + i});
+  lattice_rounding last{-static_cast<std::int64_t>(resolution), 0};  // of no entries
+  if (i < size) {
+    last = round_to_lattice(exec::seq, weights + i, size - i, normaliser, resolution,
+                            {out.counts + i, out.remainders + i});
+  }
   std::uint64_t parts[wide_size];
   wide_store(parts, sum);
   for (const std::uint64_t part : parts) found.excess += static_cast<std::int64_t>(part);

@@ -45,7 +45,7 @@ class value_list {
   [[nodiscard]] bool take(const topped_row<Scalar>& row, value_cut cut) noexcept {
     list_.size = 0;
     std::uint32_t from = 0;
-    if (cut.ties > 0) {  // until the last of them, then those that reach `all`
+    if (cut.ties > 0) [[unlikely]] {  // until the last of them, then those that reach `all`
       typename topped_row<Scalar>::walk some(row, cut.some, 0);
       while (cut.ties > 0) {
         if (!some.next()) return true;
@@ -67,11 +67,8 @@ class value_list {
   static constexpr std::uint32_t compressed_least = compressed_size == 16 ? 4 : 8;
 #endif
 
-  [[nodiscard]] bool append(const marked_groups& groups) noexcept {
-    std::uint32_t total = 0;
-    for (std::uint32_t i = 0; i < groups.count; ++i) {
-      for (const std::uint64_t word : groups.words[i]) total += lanes_of(word);
-    }
+  [[nodiscard, gnu::noinline]] bool append(const marked_groups& groups) noexcept {
+    const std::uint32_t total = groups.total;
     const std::uint32_t room = list_.capacity - list_.size, words = groups.count * marked_groups::parts;
     if (total > room) return false;
     // Fixed numbers of ids are written at once: for few a loop costs less, and at the end there is no room for that.
@@ -80,6 +77,7 @@ class value_list {
     } else {
       total < 3 * words ? write<4>(groups) : write<8>(groups);
     }
+    SPECVERIFY_ASSERT(list_.size <= list_.capacity, "more ids than were counted");
     return true;
   }
 
@@ -134,13 +132,17 @@ class value_list {
 //! Turns the values of a list into weights.
 template <class Level>
 inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, candidate_list& list) noexcept {
-  constexpr std::uint32_t held = 256;
+  constexpr std::uint32_t held = 256, piece = 8;  // of a constant size, whole wide registers: no call of memcpy
   float values[held];
-  for (std::uint32_t i = 0; i < list.size; i += held) {
-    const std::uint32_t count = list.size - i < held ? list.size - i : held;
-    std::memcpy(values, list.weights + i, count * sizeof(float));
+  const std::uint32_t whole = list.size / piece * piece;
+  for (std::uint32_t i = 0; i < whole; i += held) {
+    const std::uint32_t count = whole - i < held ? whole - i : held;
+    for (std::uint32_t at = 0; at < count; at += piece)
+      std::memcpy(values + at, list.weights + i + at, piece * sizeof(float));
     (void)write_weights(policy, static_cast<const float*>(values), count, weight, list.weights + i);
   }
+  for (std::uint32_t i = whole; i < list.size; ++i)
+    list.weights[i] = weight(static_cast<double>(bits_as<float>(list.weights[i])));
 }
 
 //! Lists at least `wanted` ids, and all that belong to the cut, where too many for the list have the weight `low`. Ids
@@ -221,7 +223,8 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
     gather(exec::seq, source, weight, tops, list);  // double rows are for tests and references
   } else {
     list.dropped = true;
-    if (list.wanted == 0 && list.always > weight_one) return;  // no weight is so large
+    if (list.wanted == 0 && list.always > weight_one) [[unlikely]]
+      return;  // no weight is so large
     const topped_row<Scalar> row(source, tops, weight);
     const float bar = list.wanted == 0 ? static_cast<float>(weight.maximum) : row.bar_for(list.wanted);
     const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // a bar may lie below all values
@@ -230,13 +233,14 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
     lowest = lowest > 1 ? lowest : 1;
     const float least = value_of_weight(weight, lowest);
     const bool whole = value_list(list).take(row, {least, least, 0});
-    if (!whole) lowest = take_fewer(row, lowest, weight, list);
+    if (!whole) [[unlikely]]
+      lowest = take_fewer(row, lowest, weight, list);
     weigh(policy, weight, list);
 
     const std::uint32_t positive = list.size;
     const std::uint32_t always = list.always > weight_one ? 0 : count_reaching(list.weights, positive, list.always);
     const std::uint32_t wanted = always > list.wanted ? always : list.wanted;
-    if (wanted < positive) {
+    if (wanted < positive) [[likely]] {
       keep(exact_cut(list.weights, positive, wanted, lowest), list);
     } else if (whole && lowest == 1) {
       list.dropped = false;

@@ -23,51 +23,42 @@ namespace kernel {
 }
 inline constexpr float largest_float = 0x1.fffffep127f;
 
+//! log2 of a positive normal number within 1e-7: the library's own, so that no code of libm is called for it.
+[[nodiscard]] SPECVERIFY_INLINE double log2_near(double x) noexcept {
+  const std::uint64_t bits = bits_as<std::uint64_t>(x), mantissa = (bits & 0x000FFFFFFFFFFFFFu) | 0x3FF0000000000000u;
+  const double m = bits_as<double>(mantissa), octaves = static_cast<double>(static_cast<std::int64_t>(bits >> 52));
+  const double t = (m - 1.4142135623730951) / (m + 1.4142135623730951), u = t * t;  // m = sqrt(2) (1 + t) / (1 - t)
+  return octaves - 1022.5 +
+         t * (2.8853900817779268 + u * (0.9617966939259756 + u * (0.5770780163555854 + u * 0.4121985831111324)));
+}
+
 //! Near the smallest value whose integer weight is at least `least`, in 1 .. weight_one.
 [[nodiscard]] inline float value_near(const integer_weight& weight, std::uint32_t least) noexcept {
   const double share = (static_cast<double>(least) - 0.5) * 0x1.0p-31;  // weights are rounded
-  const double value = weight.probabilities ? share * weight.maximum
-                                            : weight.maximum + numeric::log2(share) *
-                                                                   (67108864.0 / weight.scale);  // 2^26 octaves a logit
+  const double value = SPECVERIFY_LIKELY(!weight.probabilities)
+                           ? weight.maximum + log2_near(share) * (67108864.0 / weight.scale)  // 2^26 octaves a logit
+                           : share * weight.maximum;
   return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
-}
-
-//! Whether the integer weight of a place is at least `least`.
-[[nodiscard, gnu::noinline]] inline bool reaches(const integer_weight& weight, std::int64_t place,
-                                                 std::uint32_t least) noexcept {
-  return weight(static_cast<double>(float_at(place))) >= least;
 }
 
 //! The smallest float whose integer weight is at least `least`, in 1 .. weight_one: weights never fall as values rise.
 //! From a value that is near by steps that grow, then by halves.
 [[nodiscard, gnu::noinline]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
-  const std::int64_t bottom = weight.probabilities ? 0 : float_place(-largest_float);
-  const std::int64_t top = float_place(static_cast<float>(weight.maximum));  // reaches
-  const std::int64_t near = float_place(value_near(weight, least));
-  std::int64_t low = bottom - 1, high = near < top ? near : top;
-  if (reaches(weight, high, least)) {
-    for (std::int64_t step = 1; high > bottom; step *= 2) {
-      const std::int64_t next = high - step > bottom ? high - step : bottom;
-      if (!reaches(weight, next, least)) {
-        low = next;
-        break;
-      }
-      high = next;
+  std::int64_t low = SPECVERIFY_LIKELY(!weight.probabilities) ? float_place(-largest_float) - 1 : -1;
+  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // reaches; low lies below all candidates
+  std::int64_t next = float_place(value_near(weight, least)), step = 1;
+  for (bool reached = false, missed = false; high - low > 1;) {
+    next = next > low ? (next < high ? next : high - 1) : low + 1;
+    const bool reaches = weight(static_cast<double>(float_at(next))) >= least;
+    (reaches ? high : low) = next;
+    reached = reached || reaches;
+    missed = missed || !reaches;
+    if (reached && missed) {
+      next = low + (high - low) / 2;
+    } else {
+      next = reaches ? high - step : low + step;
+      step *= 2;
     }
-  } else {
-    low = high;
-    high = top;
-    for (std::int64_t step = 1; low + step < top; step *= 2) {
-      if (reaches(weight, low + step, least)) {
-        high = low + step;
-        break;
-      }
-      low += step;
-    }
-  }
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (reaches(weight, middle, least) ? high : low) = middle;
   }
   return float_at(high);
 }
@@ -157,6 +148,7 @@ struct marked_groups {
   const float* values[held];
   std::uint64_t words[held][parts];
   std::uint32_t count = 0;
+  std::uint32_t total = 0;       //!< ids that are taken
   std::uint32_t end = 0;         //!< the ids up to here have been looked at
   const float* plain = nullptr;  //!< the row, where all values are read as they stand
 };
@@ -202,7 +194,7 @@ class topped_row {
       const row_source<Scalar>& source = row_.source_;
       const float* const plain = source.plain();
       const pack<float> least(bar_);
-      groups.count = 0;
+      groups.count = groups.total = 0;
       for (; from_ < row_.groups_ && groups.count < groups.held; ++from_) {
         groups.firsts[groups.count] = from_ * top_size;
         groups.count += row_.reaches(row_.tops_ + std::size_t{from_} * lane_count, least) ? 1u : 0u;
@@ -212,13 +204,14 @@ class topped_row {
       groups.plain = plain;
       for (std::uint32_t i = 0; i < groups.count; ++i) {
         const std::uint32_t first = groups.firsts[i];
-        if (plain != nullptr && source.size - first >= top_size) {
+        if (plain != nullptr && source.size - first >= top_size) [[likely]] {
           groups.values[i] = plain + first;
         } else {
           groups.values[i] = load(source, first, top_size, buffer_ + i * top_size);
           groups.plain = nullptr;
         }
         write_masks(groups.values[i], top_size, least, groups.words[i]);
+        for (const std::uint64_t word : groups.words[i]) groups.total += lanes_of(word);
       }
       return true;
     }
@@ -234,11 +227,7 @@ class topped_row {
   //! How many ids reach `bar`; once they are more than `most`, some number above it.
   [[nodiscard]] std::uint32_t count(float bar, std::uint32_t most) const noexcept {
     std::uint32_t found = 0;
-    for (walk reached(*this, bar, 0); found <= most && reached.next();) {
-      for (std::uint32_t i = 0; i < reached.groups.count; ++i) {
-        for (const std::uint64_t word : reached.groups.words[i]) found += lanes_of(word);
-      }
-    }
+    for (walk reached(*this, bar, 0); found <= most && reached.next();) found += reached.groups.total;
     return found;
   }
 
@@ -306,6 +295,7 @@ struct value_cut {
         std::uint64_t left = count > ties ? equal : 0;
         for (std::uint32_t k = 0; k < kept && left != 0; ++k) left &= left - 1;
         groups.words[i][part] &= ~left;
+        groups.total -= count - kept;
         ties -= kept;
       }
     }

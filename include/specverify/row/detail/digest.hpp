@@ -106,12 +106,12 @@ template <class Policy, class Scalar>
   kernel::envelope<work> weight;
   weight.probabilities = source.probabilities;
   kernel::row_extremes<work> found;
-  if (source.probabilities) {
+  if (source.probabilities) [[unlikely]] {
     found = kernel::coarse_pass(policy, source, weight, out);
   } else {
     weight.scale = kernel::coarse_scale(digest.temperature);
     weight.reference = kernel::sampled_reference(policy, source);
-    if (kernel::is_finite(weight.reference)) {
+    if (kernel::is_finite(weight.reference)) [[likely]] {
       found = kernel::coarse_pass(policy, source, weight, out);
     } else {
       found = kernel::find_maximum(policy, source);
@@ -119,7 +119,7 @@ template <class Policy, class Scalar>
     const bool usable = kernel::is_finite(weight.reference) &&
                         (static_cast<double>(found.maximum) - static_cast<double>(weight.reference)) <=
                             kernel::coarse_range * digest.temperature;
-    if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) {
+    if (!found.has_nan && kernel::is_finite(found.maximum) && !usable) [[unlikely]] {
       weight.reference = found.maximum;
       found = kernel::coarse_pass(policy, source, weight, out);
     }
@@ -187,15 +187,16 @@ template <class Policy, class Scalar>
                                                const row_digest& digest) noexcept {
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   const double share = digest.minimum_probability;
-  if (share > 0.0) know_bounds(mark);
+  if (SPECVERIFY_LIKELY(share == 0.0)) return kernel::gather(policy, source, weight, tops, list);
+  know_bounds(mark);
   // The room of the list was made for shares of W: a bracket that is too wide could fill it.
-  if (share > 0.0 && mark.most - mark.least > mark.least) mark.narrow(mark, true);
+  if (mark.most - mark.least > mark.least) mark.narrow(mark, true);
   const kernel::candidate_list empty = list;
   for (;;) {
     list = empty;
-    if (share > 0.0) list.always = weight_bound(share, mark.least);
+    list.always = weight_bound(share, mark.least);
     kernel::gather(policy, source, weight, tops, list);
-    if (share == 0.0 || mark.least == mark.most) return;
+    if (mark.least == mark.most) return;
     const std::uint32_t sure = weight_bound(share, mark.most);
     std::uint32_t open = 0;
     for (std::uint32_t i = 0; i < list.size; ++i)
@@ -228,7 +229,7 @@ template <class Policy, class Scalar>
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark = {};
 
-  if (transform.greedy()) {
+  if (transform.greedy()) [[unlikely]] {
     const auto found = kernel::find_maximum(policy, source);
     if (const status why = check_values(policy, source, found,
                                         source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);

@@ -87,8 +87,9 @@ template <class Policy, class Scalar>
 template <class Scalar>
 [[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, token_id id) noexcept {
-  if (digest.one_hot) return id == digest.argmax ? 1.0 : 0.0;
-  if (digest.truncated) {
+  if (digest.one_hot) [[unlikely]]
+    return id == digest.argmax ? 1.0 : 0.0;
+  if (digest.truncated) [[unlikely]] {
     const std::size_t at = find_kept(base.at<token_id>(digest.kept_ids), id);
     return at < digest.kept_ids.count ? base.at<double>(digest.kept_weights)[at] : 0.0;
   }

@@ -12,7 +12,8 @@ namespace detail {
 
 inline constexpr double normalisation_tolerance = 4e-3;
 
-[[nodiscard]] SPECVERIFY_INLINE constexpr status row_error(errc code, std::uint32_t where = 0) noexcept {
+//! Out of line and cold: the usual way then has no code of errors in it.
+[[nodiscard, gnu::cold, gnu::noinline]] constexpr status row_error(errc code, std::uint32_t where = 0) noexcept {
   return {code, part::row, where};
 }
 

@@ -23,8 +23,9 @@ namespace detail {
 template <class Scalar>
 [[nodiscard]] inline kernel::integer_weight weights_of(const kernel::row_source<Scalar>& source, double maximum,
                                                        double temperature) noexcept {
-  return {maximum, source.probabilities ? kernel::probability_scale(maximum) : kernel::weight_scale(temperature),
-          source.probabilities};
+  const double scale =
+      SPECVERIFY_LIKELY(!source.probabilities) ? kernel::weight_scale(temperature) : kernel::probability_scale(maximum);
+  return {maximum, scale, source.probabilities};
 }
 
 //! W of a row. Not inlined, like other whole reads: code that is wanted once should be compiled once.

@@ -16,7 +16,7 @@ template <class Policy, class Scalar>
 [[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double uniform) noexcept {
   using work = kernel::working<Scalar>;
-  if (digest.claimed_size != 0)
+  if (digest.claimed_size != 0) [[unlikely]]
     return base.first_of<marked_row<Policy, Scalar>>(digest.mark)->propose(policy, source, digest, base, uniform);
   const double* blocks = base.at<double>(digest.block_sums).data();
   const float* lanes = base.at<float>(digest.lane_sums).data();
@@ -42,7 +42,7 @@ template <class Policy, class Scalar>
       sum += static_cast<double>(entries[count++]);
     }
   };
-  if (source.mask == nullptr && source.bias_count == 0) {  // most rows: the loop then asks for neither
+  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows: the loop then asks for neither
     kernel::row_source<Scalar> plain = source;
     plain.mask = nullptr;
     plain.bias_count = 0;

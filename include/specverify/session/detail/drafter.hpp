@@ -144,10 +144,11 @@ class drafter {
 
   [[nodiscard]] read_request wanted(const Sparsifier& sparsifier, const state_type& state) const noexcept {
     read_request made = draft_law_request(format_.vocab_size, sparsifier, state, law_options());
-    if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row)
+    if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row) [[unlikely]]
       made.integer_total = true;
-    if (wishes_.whole_row) made.survivors = format_.vocab_size;
-    made.sums = made.sums || wishes_.whole_row || wishes_.measured;
+    if (wishes_.whole_row) [[unlikely]]
+      made.survivors = format_.vocab_size;
+    made.sums |= wishes_.whole_row || wishes_.measured;
     return made;
   }
 

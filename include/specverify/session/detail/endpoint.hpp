@@ -23,9 +23,9 @@ namespace detail {
 //! Outputs in order. One input makes at most 8.
 class output_queue {
  public:
-  [[gnu::noinline]] void push(const session_output& output) noexcept {
+  SPECVERIFY_INLINE void push(const session_output& output) noexcept {
     SPECVERIFY_ASSERT(count_ < capacity, "too many outputs for one input");
-    if (count_ < capacity) outputs_[(first_ + count_++) % capacity] = output;
+    if (SPECVERIFY_LIKELY(count_ < capacity)) outputs_[(first_ + count_++) % capacity] = output;
   }
   [[nodiscard]] session_output pop() noexcept {
     if (count_ == 0) return {};
@@ -209,8 +209,11 @@ class endpoint {
   }
 
   //! Keeps the first `length` positions of the engine's cache.
-  [[gnu::noinline]] void roll_back(std::uint32_t length) noexcept {
-    if (cached_ <= length) return;
+  void roll_back(std::uint32_t length) noexcept {
+    if (cached_ > length) cut_back(length);
+  }
+  //! The same where there is something to cut.
+  [[gnu::noinline]] void cut_back(std::uint32_t length) noexcept {
     cached_ = length;
     statistics_.rollbacks += 1;
     emit(session_action::rollback, length);
