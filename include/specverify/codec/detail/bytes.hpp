@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -24,23 +23,10 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 
 //! Eight bytes as a number, the first of them the highest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t load_eight(const std::byte* at) noexcept {
-#if SPECVERIFY_COPIES_WORDS
-  std::uint64_t word;
-  std::memcpy(&word, at, sizeof(word));
-  return __builtin_bswap64(word);
-#else
-  std::uint64_t word = 0;
-  for (int i = 0; i < 8; ++i) word = (word << 8) | static_cast<std::uint64_t>(at[i]);
-  return word;
-#endif
+  return __builtin_bswap64(numeric::load_le(at, 8));
 }
 SPECVERIFY_INLINE void store_eight(std::byte* at, std::uint64_t word) noexcept {
-#if SPECVERIFY_COPIES_WORDS
-  word = __builtin_bswap64(word);
-  std::memcpy(at, &word, sizeof(word));
-#else
-  for (int i = 0; i < 8; ++i) at[i] = static_cast<std::byte>((word >> (56 - 8 * i)) & 0xffu);
-#endif
+  numeric::store_le(at, __builtin_bswap64(word), 8);
 }
 
 }  // namespace detail

@@ -81,8 +81,7 @@ class bit_reader {
   unsigned count_ = 0;
 };
 
-//! CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes at a time, by the processor's instruction
-//! where the build may use SSE4.2.
+//! CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes at a time.
 struct crc_tables {
   std::uint32_t of[8][256] = {};
   constexpr crc_tables() noexcept {
@@ -111,7 +110,8 @@ inline constexpr crc_tables crc{};
   return state;
 }
 
-//! Goes on with a checksum; starts from ~0, and the result is inverted at the end.
+//! Goes on with a checksum; starts from ~0, and the result is inverted at the end. By the processor's instruction where
+//! the build may use SSE4.2.
 [[nodiscard]] inline std::uint32_t crc_update(std::uint32_t state, std::span<const std::byte> bytes) noexcept {
 #if defined(__SSE4_2__) && defined(__CRC32__) && defined(__x86_64__)  // tables of 8 KB are rarely in a cache
   std::uint64_t wide = state;
