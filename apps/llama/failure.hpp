@@ -55,7 +55,9 @@ struct failure : std::runtime_error {
                                                std::to_string(why.where >> 16) + ", the other one " +
                                                std::to_string(why.where & 0xFFFFu)};
     case errc::row_has_nan:
-      return {exit_code::row_is_nan, "NaN row: " + side + "'s engine gave a NaN as the logit of token " + where};
+      return {exit_code::row_is_nan,
+              "NaN row: " + side + "'s engine gave a NaN " +
+                  (at_cloud ? "in row " + where + " of the round" : "as the logit of token " + where)};
     case errc::engine_failed:
       return {exit_code::engine_failed, "engine failure: llama_decode at " + side + " returned " +
                                             std::to_string(static_cast<std::int32_t>(why.where))};

@@ -28,7 +28,8 @@ status run_device(message_pipe& pipe, llama_cpp::model& drafter, const edge_opti
   const auto show = [&](const session_output& out) {
     for (const token_id token : out.tokens) std::fputs(llama_cpp::piece_of(drafter.vocab(), token).c_str(), stdout);
   };
-  return generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link, on_committed(show)).error();
+  const auto text = generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link, on_committed(show));
+  return edge->refusal().ok() ? text.error() : edge->refusal();  // what the cloud found, where it found it
 }
 
 int main(int argc, char** argv) {
