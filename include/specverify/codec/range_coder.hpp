@@ -43,7 +43,8 @@ namespace detail {
 //! counting, so an empty span gives the exact length alone.
 class range_encoder {
  public:
-  explicit range_encoder(std::span<std::byte> out) noexcept : out_(out) {}
+  explicit range_encoder(std::span<std::byte> out) noexcept
+      : out_(out), words_end_(out.size() < 8 ? 0 : out.size() - 7) {}
 
   //! One of `total` equally likely symbols. total in [1, 2^40], symbol < total.
   void uniform(std::uint64_t symbol, std::uint64_t total) noexcept {
@@ -117,7 +118,7 @@ class range_encoder {
   // Writes the whole bytes that are settled.
   SPECVERIFY_INLINE void settle(std::uint64_t width) noexcept {
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
-    if (length_ + 8 <= out_.size()) [[likely]] {
+    if (length_ < words_end_) [[likely]] {
       detail::store_eight(out_.data() + length_, low_);
       length_ += bits / 8;
       low_ <<= bits;
@@ -154,6 +155,7 @@ class range_encoder {
   }
 
   std::span<std::byte> out_;
+  std::size_t words_end_;  // eight bytes have room in front of it
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
