@@ -73,7 +73,8 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)serve(*cloud, target, link); });
   const auto why = [&, link = pipe.edge()]() mutable {
-    return generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link).error();
+    const auto text = generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link);
+    return edge->refusal().ok() ? text.error() : edge->refusal();  // what the cloud found, where it found it
   }();
   server.join();
   for (const token_id token : edge->text()) std::fputs(llama_cpp::piece_of(drafter.vocab(), token).c_str(), stdout);

@@ -155,7 +155,7 @@ class range_encoder {
   }
 
   std::span<std::byte> out_;
-  std::size_t words_end_;  // eight bytes have room in front of it
+  std::size_t words_end_;  // the first place where a word of eight bytes has no room
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;

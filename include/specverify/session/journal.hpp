@@ -73,7 +73,7 @@ struct journal_record {
 [[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
-  // The least size is asked for too, which a compiler that sees a small span can rule out.
+  // The sum might wrap, as far as a compiler knows: by the least size it drops what follows where it sees a small span.
   if (out.size() < journal_bytes(0, 0) || out.size() < bytes)
     return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
