@@ -184,7 +184,8 @@ class reading_access {
 //!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
 //!         invalid_truncation, unsupported (a bias on probabilities, or their deviation), workspace_too_small;
 //!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
-//!         4e-3), `where` = id. The stored values of masked and padded ids are never read.
+//!         4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3), `where` = id. The stored values of masked and
+//!         padded ids are never read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                            const row_transform& transform, const read_request& request,

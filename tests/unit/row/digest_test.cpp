@@ -303,6 +303,35 @@ TEST_CASE("row.digest: a NaN behind the mask is not looked at; one in the paddin
   for_each_policy([&](auto policy) { CHECK(make_digest(policy, logits(row), transform).outcome.ok()); });
 }
 
+TEST_CASE("row.digest: nothing stored behind the mask of a row of probabilities matters") {
+  for (const std::uint32_t size : {3u, 130u, 5000u}) {
+    std::vector<double> law(size, 0.75 / (size - 1));
+    law[1] = 0.25;
+    std::vector<std::uint64_t> mask(size / 64 + 1, ~std::uint64_t{0});
+    mask[0] ^= 2u;
+    row_transform sampled, greedy;
+    sampled.mask_words = greedy.mask_words = mask;
+    greedy.temperature = 0;
+    for (const double behind : {0.25, 0.0, -1.0, 7.0, nan_value(), infinity}) {
+      law[1] = behind;
+      for_each_policy([&](auto policy) {
+        for (const row_transform& transform : {sampled, greedy}) {
+          CAPTURE(size);
+          CAPTURE(behind);
+          const auto in_double = make_digest(policy, probabilities(law), transform);
+          const auto in_float = make_digest(policy, probabilities(row_of<float>(law)), transform);
+          REQUIRE(in_double.outcome == status{});
+          REQUIRE(in_float.outcome == status{});
+          CHECK(in_double->argmax() == 0);
+        }
+      });
+    }
+    law[0] = 0.5;  // the allowed ids have more than 1 between them
+    law[2] = 0.6;
+    CHECK(make_digest(exec::seq, probabilities(law), sampled).outcome.code == errc::row_not_normalised);
+  }
+}
+
 TEST_CASE("row.digest: each wrong argument has its own error") {
   const std::vector<float> row(100, 1.0f);
   const auto code = [&](const row_transform& transform, read_request request = {}) {

@@ -126,7 +126,7 @@ template <class Policy, class Scalar>
   }
   double total = 0;
   for (std::size_t b = 0; b < digest.block_sums.count; ++b) total += out.block_sums[b];
-  if (const status why = check_values(policy, source, found, total); !why.ok()) return why;
+  if (const status why = check_values(source, found, total); !why.ok()) return why;
   digest.argmax = static_cast<token_id>(found.argmax);
   digest.maximum = static_cast<double>(found.maximum);
   digest.reference = static_cast<double>(weight.reference);
@@ -231,8 +231,8 @@ template <class Policy, class Scalar>
 
   if (transform.greedy()) [[unlikely]] {
     const auto found = kernel::find_maximum(policy, source);
-    if (const status why = check_values(policy, source, found,
-                                        source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+    if (const status why =
+            check_values(source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
         !why.ok())
       return why;
     digest.argmax = static_cast<token_id>(found.argmax);

@@ -101,19 +101,15 @@ template <class Scalar>
   return why.ok() && empty ? row_error(errc::row_is_empty) : why;
 }
 
-//! The same with the sum of a row of probabilities; `total`: that sum with the mask applied.
-template <class Policy, class Scalar>
-[[nodiscard, gnu::noinline]] inline status check_values(Policy policy, const kernel::row_source<Scalar>& source,
+//! The same with the sum of a row of probabilities, `total`. Under a mask `total` is that of the allowed ids, so it may
+//! be less than 1.
+template <class Scalar>
+[[nodiscard, gnu::noinline]] inline status check_values(const kernel::row_source<Scalar>& source,
                                                         const kernel::row_extremes<kernel::working<Scalar>>& found,
                                                         double total) noexcept {
   if (const status why = check_values(source, found); !why.ok() || !source.probabilities) return why;
-  double sum = total;
-  if (source.mask != nullptr) {
-    kernel::row_source<Scalar> unmasked = source;
-    unmasked.mask = nullptr;
-    sum = kernel::exact_sum(policy, unmasked, {0, 1, true});
-  }
-  if (!kernel::is_finite(sum) || sum < 1.0 - normalisation_tolerance || sum > 1.0 + normalisation_tolerance)
+  const double least = source.mask == nullptr ? 1.0 - normalisation_tolerance : 0.0;
+  if (!kernel::is_finite(total) || total < least || total > 1.0 + normalisation_tolerance)
     return row_error(errc::row_not_normalised);
   return {};
 }
