@@ -32,7 +32,7 @@ template <execution_policy Policy, class Scalar>
   const kernel::exact_weight weight{maximum, inverse, source.probabilities};
   if (const status why = detail::check_values(source, found); !why.ok()) return why;
   const double sum = kernel::quick_sum(policy, source, weight);
-  if (const status why = detail::check_values(policy, source, found, sum); !why.ok()) return why;
+  if (const status why = detail::check_values(source, found, sum); !why.ok()) return why;
   return kernel::logarithm(sum) + (source.probabilities ? 0.0 : maximum / transform.temperature);
 }
 

@@ -37,7 +37,7 @@ template <execution_policy Policy, class Scalar, class Out>
   if (!(sum > 0.0)) {
     const auto found = kernel::find_maximum(policy, source);
     if (const status why = detail::check_values(
-            policy, source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
+            source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
         !why.ok())
       return why;
     if (transform.greedy()) {
