@@ -87,11 +87,13 @@ class basic_edge_session : private detail::edge_protocol {
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
   //! at_sparsifier: another sparsifier's, or a cloud's), beyond_limit (at_max_skipped: more tokens committed here alone
-  //! than the format takes), output_too_small (the text is longer than max_text_length), unexpected_message (not idle).
+  //! than the format takes), output_too_small (the text is longer than max_text_length), prompt_empty and
+  //! prompt_too_long (as of `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
-  //! earlier runs have sent cannot disturb this one.
+  //! earlier runs have sent cannot disturb this one. Errors: unexpected_message (not idle), prompt_empty and
+  //! prompt_too_long as of `start`.
   using edge_protocol::recover;
   //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
   //! unexpected_message, refused_by_peer...

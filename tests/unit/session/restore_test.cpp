@@ -151,6 +151,11 @@ TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
       {"length", [](record& s, auto&) { s.length -= 1; }},
       {"prompt length", [](record& s, auto&) { s.prompt_length = s.length + 1; }},
       {"base length", [](record& s, auto&) { s.base_length = s.length + 1; }},
+      {"base length within the prompt",
+       [](record& s, auto& text) {
+         s.base_length = s.prompt_length - 1;
+         s.prefix_hash = sv::prefix_hash(std::span<const token_id>(text).first(s.base_length));
+       }},
       {"a token", [](record& s, auto& text) { text[1] = 30, s.prefix_hash = sv::prefix_hash(text); }},
       {"epoch", [](record& s, auto&) { s.epoch = 0; }},
       {"an epoch beyond the last one", [](record& s, auto&) { s.epoch = 1u << 24; }},
@@ -171,6 +176,43 @@ TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
     CAPTURE(forged_member);
     CHECK(edge_takes(forged<record>(journal, change)).code == errc::journal_corrupt);
   }
+}
+
+TEST_CASE("SEC-1 restore: a session without a prompt, or with one that leaves no room, is refused by name") {
+  const sv::status empty{errc::prompt_empty, sv::part::session, sv::edge_options::at_prompt};
+  const sv::status too_long{errc::prompt_too_long, sv::part::session, 100};
+  const auto recovers = [](std::uint32_t prompt_length) {
+    pair p;
+    const sv::status why = p.edge->recover(prompt_length, 1);
+    CHECK(p.edge->has_outputs() == why.ok());
+    CHECK((p.edge->state() == sv::edge_state::idle) == !why.ok());
+    return why;
+  };
+  const sv::status without_a_prompt = recovers(0);
+  CHECK(without_a_prompt == empty);
+  CHECK(recovers(100) == too_long);
+  CHECK(recovers(99).ok());
+  pair_options o;
+  o.budget = 0;  // until 100 tokens
+  pair p(o);
+  (void)p.start();
+  const auto restores = [&](std::uint32_t prompt_length) {
+    p.new_edge();
+    return p.edge
+        ->restore(forged<edge_record>(p.edge_journal,
+                                      [&](edge_record& s, std::vector<token_id>& text) {
+                                        text.resize(std::max(prompt_length, 3u), 1);
+                                        s.prompt_length = prompt_length;
+                                        s.length = s.base_length = static_cast<std::uint32_t>(text.size());
+                                        s.prefix_hash = sv::prefix_hash(text);
+                                        s.terms.token_budget = 100 - prompt_length;
+                                      }),
+                  1)
+        .error();
+  };
+  CHECK(restores(3).ok());
+  CHECK(restores(0) == empty);
+  CHECK(restores(100) == too_long);
 }
 
 TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refused by their name") {

@@ -55,6 +55,7 @@ class edge_protocol : public endpoint {
 
   // edge_start.hpp
   [[nodiscard]] static status check_options(const edge_options& options) noexcept;
+  [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
   [[nodiscard]] recorded_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
   [[nodiscard]] status check_snapshot(const edge_snapshot_head& last, std::span<const token_id> text) const noexcept;

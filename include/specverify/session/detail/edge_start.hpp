@@ -75,11 +75,17 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
 
+//! A text needs a prompt of one token or more, and room for one more token.
+SPECVERIFY_BODY status edge_protocol::check_prompt(std::size_t length) const noexcept {
+  if (length == 0) return {errc::prompt_empty, part::session, options_.at_prompt};
+  if (length >= options_.max_text_length)
+    return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(length)};
+  return {};
+}
+
 SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  if (prompt.empty()) return {errc::prompt_empty, part::session, options_.at_prompt};
-  if (prompt.size() >= options_.max_text_length)
-    return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(prompt.size())};
+  if (const status why = check_prompt(prompt.size()); !why.ok()) return why;
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.vocab_size)
       return {errc::token_out_of_range, part::session, static_cast<std::uint32_t>(i)};
@@ -121,12 +127,14 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
   return {};
 }
 
-//! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms`.
+//! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms` and
+//! `check_prompt`.
 SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& last,
                                                      std::span<const token_id> text) const noexcept {
-  if (last.length != text.size() || last.prompt_length > last.length || last.base_length > last.length)
+  if (last.length != text.size() || last.prompt_length > last.base_length || last.base_length > last.length)
     return corrupt_snapshot();
   if (const status why = check_terms(last); !why.ok()) return why;
+  if (const status why = check_prompt(last.prompt_length); !why.ok()) return why;
   if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text))
     return corrupt_snapshot();
   if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt_snapshot();
@@ -204,6 +212,7 @@ SPECVERIFY_BODY void edge_protocol::announce_text() noexcept {
 
 SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
+  if (const status why = check_prompt(prompt_length); !why.ok()) return why;
   place_ = text_place(options_.session_id, 0, 0, prompt_length);
   peer_.name_by(nonce_at(now));
   statistics_.restarts += 1;
