@@ -13,6 +13,7 @@
 #define SPECVERIFY_CODEC_BIT_COST_HPP
 
 #include <specverify/config.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/cpp20.hpp>
 
 #include <bit>
@@ -60,8 +61,13 @@ SPECVERIFY_NAMESPACE_BEGIN
     for (std::uint64_t i = 0; i < k; ++i) exact = exact * (n - i) / (i + 1);
     return ceil_log2(exact);
   }
-  return static_cast<std::uint64_t>(std::ceil(real));
+  return real < 0x1p64 ? static_cast<std::uint64_t>(std::ceil(real)) : ~std::uint64_t{0};
 }
+
+namespace detail {
+//! log2 n for n >= 1; 0 for n = 0.
+[[nodiscard]] inline double log2_of(std::uint32_t n) noexcept { return n <= 1 ? 0 : std::log2(static_cast<double>(n)); }
+}  // namespace detail
 
 //! QS: bits of a law over the whole vocabulary, ceil(log2 C(l+V-1, V-1)).
 [[nodiscard]] inline std::uint64_t dense_law_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
@@ -102,8 +108,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive,
                                                std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, positive) +
-         log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) +
-         std::log2(static_cast<double>(resolution));
+         log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) + detail::log2_of(resolution);
 }
 //! CU-HLM in our code: K announced, the subset, the counts of K ids and of the rest together; log2 V + log2 C(V,K) +
 //! log2 C(l+K,K), without the rest where K = V. The drafted token comes to it: log2(K+1), and log2(V-K) where it is one
@@ -111,8 +116,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                 std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;
-  return std::log2(static_cast<double>(vocab_size)) + log2_binomial(vocab_size, support_size) +
-         log2_binomial(resolution + bars, bars);
+  return detail::log2_of(vocab_size) + log2_binomial(vocab_size, support_size) + log2_binomial(resolution + bars, bars);
 }
 
 //! The drafted token as its place in a support, ceil(log2 K).

@@ -31,7 +31,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes of a vector of `size` numbers; 0 for none.
 [[nodiscard]] constexpr std::size_t hidden_bytes(hidden_format format, std::size_t size) noexcept {
-  return size == 0 || format == hidden_format::none ? 0 : format == hidden_format::float16 ? 2 * size : 4 + size;
+  if (size == 0 || format == hidden_format::none) return 0;
+  const saturating bytes = format == hidden_format::float16 ? saturating(size) * 2 : saturating(size) + 4;
+  return static_cast<std::size_t>(bytes.value);
 }
 
 namespace detail {

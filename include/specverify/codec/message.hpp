@@ -31,6 +31,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Bytes that hold any draft message of `draft_length` drafts in this format, header, attachments and padding included;
 //! 0 for a format that does not check. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
+// Sizes take any value: what exceeds 2^64 - 1 is 2^64 - 1, and pad_to = 0 counts as 1.
+
 //! Bytes that hold any feedback, request, refuse, stop, hello or resume message under this format.
 [[nodiscard]] inline std::size_t max_control_bytes(const wire_format& format) noexcept;
 //! Bytes of a text message with this many ids, and of a supply message with this many payload bytes.

@@ -31,6 +31,30 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {p11 + (p01 >> 32) + (p10 >> 32) + (middle >> 32), (middle << 32) | (p00 & 0xFFFFFFFFu)};
 }
 
+SPECVERIFY_NAMESPACE_END
+SPECVERIFY_TYPES_BEGIN
+
+//! A size whose sums and products stop at 2^64 - 1 instead of wrapping around.
+struct saturating {
+  std::uint64_t value = 0;
+  SPECVERIFY_INLINE constexpr saturating(std::uint64_t size) noexcept
+      : value(size) {}  // implicit, so sums read plainly
+
+  friend SPECVERIFY_INLINE constexpr saturating operator+(saturating a, saturating b) noexcept {
+    return a.value > ~b.value ? ~std::uint64_t{0} : a.value + b.value;
+  }
+  friend SPECVERIFY_INLINE constexpr saturating operator*(saturating a, saturating b) noexcept {
+    return a.value != 0 && b.value > ~std::uint64_t{0} / a.value ? ~std::uint64_t{0} : a.value * b.value;
+  }
+  //! The next multiple of `unit`; a unit of 0 counts as 1.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr saturating rounded_up(std::uint64_t unit) const noexcept {
+    return unit <= 1 ? value : saturating(value / unit + (value % unit != 0 ? 1 : 0)) * unit;
+  }
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
 namespace numeric {
 
 // Those functions of <cmath> that reading a row needs: the header itself takes a tenth of a second of every unit.

@@ -9,6 +9,7 @@
 #ifndef SPECVERIFY_CORE_WORKSPACE_HPP
 #define SPECVERIFY_CORE_WORKSPACE_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/cpp20.hpp>
 
@@ -193,10 +194,11 @@ class workspace_scope {
   std::size_t mark_;
 };
 
-//! Bytes that `take<Element>(count)` uses up; sums of these, plus one alignment, make a workspace size.
+//! Bytes that `take<Element>(count)` uses up, at most 2^64 - 1. Sums of these, plus one alignment, make a workspace
+//! size.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t slice_bytes(std::size_t count) noexcept {
-  return (count * sizeof(Element) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
+  return static_cast<std::size_t>((saturating(count) * sizeof(Element)).rounded_up(workspace_alignment).value);
 }
 
 SPECVERIFY_TYPES_END

@@ -51,7 +51,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Numbers of a head: w (d_in + 1) + w + 1.
 [[nodiscard]] constexpr std::size_t parameter_count(const head_shape& shape) noexcept {
-  return std::size_t{shape.width} * (shape.input_size() + 1) + shape.width + 1;
+  return static_cast<std::size_t>((saturating(shape.width) * (shape.input_size() + 1) + shape.width + 1).value);
 }
 
 //! Numbers that the device sends for one position.

@@ -193,7 +193,7 @@ template <std::size_t Count>
 [[nodiscard]] inline std::size_t head_file_size(const head_weights& head) noexcept {
   detail::header_writer counter({});
   detail::write_head_header(head, counter);
-  return 8 + counter.size() + 4 * parameter_count(head.shape);
+  return static_cast<std::size_t>((saturating(4) * parameter_count(head.shape) + counter.size() + 8).value);
 }
 
 //! Writes a head to the front of `out` and gives that part. Errors: those of check(head_weights); output_too_small

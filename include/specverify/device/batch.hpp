@@ -13,6 +13,7 @@
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP
 #define SPECVERIFY_DEVICE_BATCH_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>
@@ -246,12 +247,13 @@ template <class Scalar>
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {
-  using device_detail::whole_lines;
-  const std::size_t count = rows.count, blocks = count * device_detail::blocks_of(rows);
-  const std::size_t kept = count * device_detail::kept_of(rows, transform);
-  return whole_lines(count * sizeof(device_digest)) + whole_lines(blocks * sizeof(double)) +
-         2 * whole_lines(blocks * kernel::lane_count * sizeof(float)) + whole_lines(kept * sizeof(token_id)) +
-         whole_lines(kept * sizeof(double)) + whole_lines(count * sizeof(std::uint32_t));
+  const auto lines = [](saturating bytes) { return bytes.rounded_up(64); };
+  const saturating count = rows.count, blocks = count * device_detail::blocks_of(rows);
+  const saturating kept = count * device_detail::kept_of(rows, transform);
+  const saturating all = lines(count * sizeof(device_digest)) + lines(blocks * sizeof(double)) +
+                         lines(blocks * (kernel::lane_count * sizeof(float))) * 2 + lines(kept * sizeof(token_id)) +
+                         lines(kept * sizeof(double)) + lines(count * sizeof(std::uint32_t));
+  return static_cast<std::size_t>(all.value);
 }
 
 //! Joins rows and transform with memory for what is found of them. Nothing is read or written: cheap enough to do at

@@ -26,7 +26,7 @@ inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that th
 
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_count(std::uint32_t size,
                                                                 std::uint32_t block = block_size) noexcept {
-  return (size + block - 1) / block;
+  return block == 0 ? 0 : size / block + (size % block != 0 ? 1 : 0);
 }
 
 //! How many values of a block are read where `left` ids of the row remain: `left`, rounded up to whole groups, at most

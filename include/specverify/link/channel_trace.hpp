@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 #define SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/channel_state.hpp>
 
 #include <bit>
@@ -32,7 +33,7 @@ inline constexpr std::string_view channel_trace_columns =
 //! Room that `write_channel_trace` never exceeds: the first line, and five doubles of at most 24 characters, an index
 //! of at most 10 and what separates them.
 [[nodiscard]] constexpr std::size_t max_channel_trace_bytes(std::size_t steps) noexcept {
-  return channel_trace_columns.size() + 1 + steps * (5 * 24 + 10 + 6);
+  return static_cast<std::size_t>((saturating(steps) * (5 * 24 + 10 + 6) + channel_trace_columns.size() + 1).value);
 }
 
 //! Room that `read_channel_trace` never exceeds: the line ends of `text`. O(characters).

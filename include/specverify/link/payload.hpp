@@ -7,8 +7,8 @@
 //! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
 //!             hidden_size; b_e = element_bits; b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH
 //!             = every hidden vector at once, SH = those asked for.
-//! Guarantees: O(1), no allocation, noexcept; exact integers where the paper's formula has whole bits. Formulas take
-//!             checked formats: `check` names what is wrong with one.
+//! Guarantees: O(1), no allocation, noexcept; exact integers where the paper's formula has whole bits, at
+//!             most 2^64 - 1. Formulas take any format; they hold for a format that `check` accepts.
 //! Deviates:   QS: the law's bits are charged for each of the L tokens, the feedback has L + 1 outcomes. HLM and WISV:
 //!             the papers leave out ids and counts that a receiver needs; `bit_accounting::wire` has them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14), examples/docs/payload.cpp
@@ -16,6 +16,7 @@
 #define SPECVERIFY_LINK_PAYLOAD_HPP
 
 #include <specverify/codec/bit_cost.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/core/status.hpp>
 
 #include <algorithm>
@@ -99,8 +100,9 @@ namespace detail {
                                                   std::uint32_t resolution,
                                                   bit_accounting accounting = bit_accounting::paper,
                                                   std::uint32_t actions = 22) noexcept {
-  return draft_length * dense_token_bits(vocab_size, resolution) +
-         (accounting == bit_accounting::wire ? ceil_log2(actions) : 0);
+  return (saturating(draft_length) * dense_token_bits(vocab_size, resolution) +
+          (accounting == bit_accounting::wire ? ceil_log2(actions) : 0))
+      .value;
 }
 
 //! K-SQS: one token of the uplink. Wire: with the drafted token as its place in the support.
@@ -124,23 +126,23 @@ namespace detail {
 }
 //! HLM, U-HLM: the full law as the paper counts it, V (b_prob + ceil(log2 V)).
 [[nodiscard]] constexpr std::uint64_t hlm_full_bits(const hlm_format& format) noexcept {
-  return format.vocab_size * hlm_entry_bits(format);
+  return (saturating(format.vocab_size) * hlm_entry_bits(format)).value;
 }
 //! CU-HLM: k entries as the paper counts them.
 [[nodiscard]] constexpr std::uint64_t hlm_compressed_bits(const hlm_format& format,
                                                           std::uint32_t support_size) noexcept {
-  return support_size * hlm_entry_bits(format);
+  return (saturating(support_size) * hlm_entry_bits(format)).value;
 }
 //! An upload with all that a receiver needs: the k entries; the draft, by its place among them or as an entry of its
 //! own; k where it varies; the skipped ids and their number.
 [[nodiscard]] constexpr std::uint64_t hlm_uplink_bits(const hlm_format& format, const hlm_upload& upload,
                                                       bit_accounting accounting = bit_accounting::wire) noexcept {
-  const std::uint64_t entries = hlm_compressed_bits(format, upload.support_size);
-  if (accounting == bit_accounting::paper) return entries;
+  const saturating entries = hlm_compressed_bits(format, upload.support_size);
+  if (accounting == bit_accounting::paper) return entries.value;
   const std::uint64_t draft = upload.draft_in_support ? index_bits(upload.support_size) : hlm_entry_bits(format);
   const std::uint64_t size = upload.announced ? token_bits(format.vocab_size) : 0;
   const std::uint64_t ids = std::uint64_t{upload.skipped} * token_bits(format.vocab_size);
-  return entries + draft + size + ids + ceil_log2(std::uint64_t{format.max_skipped} + 1);
+  return (entries + draft + size + ids + ceil_log2(std::uint64_t{format.max_skipped} + 1)).value;
 }
 //! The answer to an upload: the token that stands. The paper does not count it.
 [[nodiscard]] constexpr std::uint64_t hlm_downlink_bits(const hlm_format& format,
@@ -160,7 +162,8 @@ namespace detail {
 //! WISV (5): ids and every hidden vector (FH), L (b_tok + B_h) + O_u.
 [[nodiscard]] constexpr std::uint64_t wisv_full_upload_bits(const wisv_format& format,
                                                             std::uint32_t draft_length) noexcept {
-  return draft_length * (token_bits(format.vocab_size) + wisv_hidden_bits(format)) + format.uplink_overhead;
+  const saturating each = saturating(wisv_hidden_bits(format)) + token_bits(format.vocab_size);
+  return (each * draft_length + format.uplink_overhead).value;
 }
 //! WISV (7): ids alone, L b_tok + O_u: the first upload of SH, and the whole of greedy speculative decoding.
 [[nodiscard]] constexpr std::uint64_t wisv_token_upload_bits(const wisv_format& format,
@@ -179,13 +182,13 @@ namespace detail {
 //! WISV (9): the M hidden vectors asked for, M B_h + O_u.
 [[nodiscard]] constexpr std::uint64_t wisv_selected_upload_bits(const wisv_format& format,
                                                                 std::uint32_t mismatches) noexcept {
-  return mismatches * wisv_hidden_bits(format) + format.uplink_overhead;
+  return (saturating(mismatches) * wisv_hidden_bits(format) + format.uplink_overhead).value;
 }
 //! Baseline with rejection sampling: ids and full laws, L (b_tok + 16 V) + O_u.
 [[nodiscard]] constexpr std::uint64_t reject_upload_bits(const wisv_format& format,
                                                          std::uint32_t draft_length) noexcept {
-  return draft_length * (token_bits(format.vocab_size) + full_law_bits(format.vocab_size, format.law_value_bits)) +
-         format.uplink_overhead;
+  const saturating law = full_law_bits(format.vocab_size, format.law_value_bits);
+  return ((law + token_bits(format.vocab_size)) * draft_length + format.uplink_overhead).value;
 }
 
 SPECVERIFY_NAMESPACE_END

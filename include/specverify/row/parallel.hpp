@@ -84,8 +84,8 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
                                                              const row_transform& transform,
                                                              const read_request& request) noexcept {
   const std::size_t one = digest_workspace_size(vocab_size, transform, request);
-  const std::size_t aligned = (one + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-  return rows * aligned + slice_bytes<detail::batch_row>(rows) + workspace_alignment;
+  const saturating all = saturating(rows) * slice_bytes<std::byte>(one);
+  return static_cast<std::size_t>((all + slice_bytes<detail::batch_row>(rows) + workspace_alignment).value);
 }
 
 //! Reads every row of a batch into the front of `out`, which comes back, on the threads of a pool. A row in error holds

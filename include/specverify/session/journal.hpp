@@ -59,7 +59,8 @@ inline constexpr std::size_t journal_check_bytes = 8;
 //! Of a record with a snapshot and a draft of so many bytes.
 [[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes,
                                                   std::size_t draft_bytes = 0) noexcept {
-  return journal_head_bytes + 4 + 4 * tokens + snapshot_bytes + draft_bytes + journal_check_bytes;
+  const saturating ids = saturating(4) * tokens + journal_head_bytes + 4 + journal_check_bytes;
+  return static_cast<std::size_t>((ids + snapshot_bytes + draft_bytes).value);
 }
 
 //! What one record holds, as bytes. An empty snapshot: the last one counts on.

@@ -19,7 +19,9 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
   return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
 }
 
-[[nodiscard]] constexpr std::uint64_t bits_to_bytes(std::uint64_t bits) noexcept { return (bits + 7) / 8; }
+[[nodiscard]] constexpr std::uint64_t bits_to_bytes(std::uint64_t bits) noexcept {
+  return bits / 8 + (bits % 8 != 0 ? 1 : 0);
+}
 
 //! Eight bytes as a number, the first of them the highest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t load_eight(const std::byte* at) noexcept {

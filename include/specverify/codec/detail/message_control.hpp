@@ -45,16 +45,17 @@ inline constexpr std::size_t text_prefix_bytes = message_header_bytes + 8;
 }  // namespace detail
 
 inline std::size_t text_bytes(const wire_format& format, std::size_t count) noexcept {
-  return static_cast<std::size_t>(detail::padded(
-      detail::text_prefix_bytes + detail::bits_to_bytes(std::uint64_t{count} * token_bits(format.vocab_size)),
-      format.pad_to));
+  const std::uint32_t bits = token_bits(format.vocab_size);
+  const saturating ids = saturating(count / 8) * bits + detail::bits_to_bytes(count % 8 * bits);
+  return static_cast<std::size_t>(detail::padded((ids + detail::text_prefix_bytes).value, format.pad_to));
 }
 inline std::size_t supply_bytes(const wire_format& format, std::uint32_t draft_length, std::size_t payload) noexcept {
-  return static_cast<std::size_t>(
-      detail::padded(message_header_bytes + 5 + detail::bits_to_bytes(draft_length) + payload, format.pad_to));
+  const saturating bytes = saturating(message_header_bytes + 5 + detail::bits_to_bytes(draft_length)) + payload;
+  return static_cast<std::size_t>(detail::padded(bytes.value, format.pad_to));
 }
 inline std::size_t max_supply_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
-  return supply_bytes(format, draft_length, draft_length * hidden_bytes(format.attachments));
+  const saturating vectors = saturating(draft_length) * hidden_bytes(format.attachments);
+  return supply_bytes(format, draft_length, static_cast<std::size_t>(vectors.value));
 }
 inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);

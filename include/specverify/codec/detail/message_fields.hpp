@@ -127,7 +127,7 @@ inline constexpr crc_tables crc{};
 }
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t bytes, std::uint32_t pad_to) noexcept {
-  return (bytes + pad_to - 1) / pad_to * pad_to;
+  return saturating(bytes).rounded_up(pad_to).value;
 }
 
 inline constexpr std::size_t context_bytes = 28;

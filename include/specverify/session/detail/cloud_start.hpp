@@ -225,7 +225,7 @@ SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& asked)
   made.max_draft_length = format.max_draft_length;
   made.max_law_entries = narrow(std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length)));
   made.max_skipped = format.attachments.max_skipped;
-  made.max_hidden_bytes = narrow(std::uint64_t{hidden_bytes(format.attachments)} * format.max_draft_length);
+  made.max_hidden_bytes = narrow((saturating(hidden_bytes(format.attachments)) * format.max_draft_length).value);
   return made;
 }
 
