@@ -13,7 +13,7 @@ namespace edge_cloud {
 
 //! CLI11 takes the largest number in place of one that is too large: this refuses it.
 inline std::string not_a_whole_number(const std::string& text) {
-  return whole_number_from(text) ? "" : "a number of decimal digits below 2^64, not " + text;
+  return whole_number_from(text) ? "" : "a number of decimal digits below 2^64, without leading zeros, not " + text;
 }
 inline CLI::Validator whole_number() { return CLI::Validator(not_a_whole_number, "NUMBER"); }
 

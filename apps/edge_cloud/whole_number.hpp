@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ids and ports as they are written: decimal digits and nothing else.
+//! Ids and ports as they are written: decimal digits and nothing else, without leading zeros.
 #ifndef EDGE_CLOUD_WHOLE_NUMBER_HPP
 #define EDGE_CLOUD_WHOLE_NUMBER_HPP
 
@@ -10,12 +10,14 @@
 
 namespace edge_cloud {
 
-//! None: it is empty, holds anything but digits, or is 2^64 or more.
+//! None: the text is empty, has anything but digits, begins with 0 and is longer, or is 2^64 or more. So a number has
+//! one text: `05` is not the device 5.
 [[nodiscard]] inline std::optional<std::uint64_t> whole_number_from(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const char* const behind = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), behind, value);
-  if (error != std::errc{} || end != behind) return std::nullopt;
+  const bool padded = text.size() > 1 && text.front() == '0';
+  if (error != std::errc{} || end != behind || padded) return std::nullopt;
   return value;
 }
 

@@ -165,7 +165,7 @@ def options_of_serve(world, server):
     says(105, "--port: Value 70000", arguments=["--port", 70000, *known])
     says(1, "--devices nowhere: there is no such file", arguments=["--devices", "nowhere"])
     key = private(world.folder / "keys" / "1", key_of(1))
-    says(1, "--tls-certificate nowhere: No such file", arguments=[*known, "--tls-certificate", "nowhere", "--tls-key", key])
+    says(1, "--tls-certificate nowhere: there is no such file", arguments=[*known, "--tls-certificate", "nowhere", "--tls-key", key])
     says(1, "--tls-key nowhere: there is no such file",
          arguments=[*known, "--tls-certificate", "nowhere", "--tls-key", "nowhere"])
 

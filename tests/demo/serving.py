@@ -9,6 +9,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -74,12 +75,12 @@ def framed(message):
 
 
 def certificates(folder):
-    """An authority, a server of 127.0.0.1, and devices 5 and `none`, as docs/serving.md says."""
+    """An authority, a server of 127.0.0.1, and devices 5, `none` and `05`, as docs/serving.md says."""
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
             "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
-    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none")):
+    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none"), ("padded", "05")):
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + subject,
                 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".csr")
         openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
@@ -176,6 +177,28 @@ def relay(source, target, heard=None):
             target.sendall(data)
     except OSError:
         pass
+
+
+def built_program():
+    """The first argument, or the program of the build folder that the environment names."""
+    if len(sys.argv) > 1:
+        return sys.argv[1]
+    return str(pathlib.Path(os.environ["SPECVERIFY_BUILD_DIR"]).resolve() / "apps" / "edge_cloud" / "edge_cloud")
+
+
+def run_checks(title, checks):
+    """Runs each check in a world of its own, and names all that fail."""
+    failed = []
+    for check in checks:
+        if check.__name__ not in (sys.argv[3:] or [check.__name__]):
+            continue
+        with World(built_program()) as world:
+            try:
+                check(world)
+            except AssertionError as error:
+                failed.append(f"{check.__name__}: {error}")
+    print("\n".join(failed) or f"{title}: all checks passed")
+    sys.exit(1 if failed else 0)
 
 
 class World:

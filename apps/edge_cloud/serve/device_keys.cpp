@@ -2,7 +2,7 @@
 #include "device_keys.hpp"
 
 #include "../whole_number.hpp"
-#include "durable.hpp"
+#include "private_file.hpp"
 
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/secret.hpp>
@@ -11,13 +11,10 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
-#include <system_error>
 
 namespace edge_cloud {
 
@@ -41,15 +38,16 @@ void for_each_line(std::string_view text, Take&& take) {
 
 std::uint64_t device_named(const std::string& word, const std::string& name, std::size_t line) {
   const auto device = whole_number_from(word);
-  if (!device) bad_line(name, line, "a device id is a number of decimal digits below 2^64");
+  if (!device) bad_line(name, line, "a device id is a number of decimal digits below 2^64, without leading zeros");
   return *device;
 }
 
-std::string first_word(const std::filesystem::path& file) {
+//! Empty if the file has no word, or more than one.
+std::string only_word(const std::filesystem::path& file) {
   std::istringstream words(private_text(file));
-  std::string word;
+  std::string word, more;
   words >> word;
-  return word;
+  return words >> more ? std::string() : word;
 }
 
 std::string random_secret() {
@@ -65,25 +63,6 @@ std::string random_secret() {
 }
 
 }  // namespace
-
-void write_private(const std::filesystem::path& file, const std::string& text) {
-  namespace fs = std::filesystem;
-  fs::path fresh = file;
-  fresh += ".new";
-  const auto check = [&](const std::ofstream& out) {
-    if (!out) throw std::system_error(errno, std::generic_category(), fresh.string() + ": cannot be written");
-  };
-  check(std::ofstream(fresh, std::ios::trunc));
-  fs::permissions(fresh, fs::perms::owner_read | fs::perms::owner_write);
-  {
-    std::ofstream out(fresh);
-    out << text << '\n' << std::flush;
-    check(out);
-  }
-  sync_to_disk(fresh);
-  fs::rename(fresh, file);
-  sync_to_disk(fs::absolute(file).parent_path());
-}
 
 std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {
   std::array<std::byte, first_frame_bytes> made{};
@@ -137,19 +116,6 @@ std::optional<std::uint64_t> device_keys::device_of(std::span<const std::byte> f
   return device;
 }
 
-std::string private_text(const std::filesystem::path& file) {
-  namespace fs = std::filesystem;
-  if (!fs::is_regular_file(file)) throw std::runtime_error(file.string() + ": there is no such file");
-  const fs::perms others = fs::perms::group_all | fs::perms::others_all;
-  if ((fs::status(file).permissions() & others) != fs::perms::none)
-    throw std::runtime_error(file.string() + ": others may read it; run: chmod 600 " + file.string());
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) throw std::runtime_error(file.string() + ": cannot be read");
-  return text.str();
-}
-
 device_keys load_device_keys(const std::filesystem::path& file) {
   return device_keys(private_text(file), file.string());
 }
@@ -159,14 +125,14 @@ device_list load_device_list(const std::filesystem::path& file) {
 }
 
 device_key load_device_key(const std::filesystem::path& file) {
-  const auto key = key_from_hex(first_word(file));
+  const auto key = key_from_hex(only_word(file));
   if (!key) throw std::runtime_error(file.string() + ": a key is 64 hex digits, not all of them 0");
   return *key;
 }
 
 std::string secret_from_file(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) write_private(file, random_secret());
-  std::string secret = first_word(file);
+  std::string secret = only_word(file);
   if (specverify::secret_from_hex(secret).is_missing())
     throw std::runtime_error(file.string() + ": a secret is 32 hex digits, not all of them 0");
   return secret;

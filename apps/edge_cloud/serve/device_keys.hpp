@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -57,20 +56,6 @@ class device_list {
   std::unordered_set<std::uint64_t> devices_;
 };
 
-//! The text of a file that only its owner may read. Throws std::runtime_error: it is not there, or others may read it.
-[[nodiscard]] std::string private_text(const std::filesystem::path& file);
-//! Writes or replaces a file with one line. The rights are set before the first byte is written, and it stands through
-//! a power cut. Throws std::system_error: it cannot be written.
-void write_private(const std::filesystem::path& file, const std::string& text);
-//! What `load` gives; what it throws names the option that has the file.
-template <class Load>
-[[nodiscard]] auto of_option(const std::string& option, Load&& load) {
-  try {
-    return load();
-  } catch (const std::runtime_error& error) {
-    throw std::runtime_error(option + " " + error.what());
-  }
-}
 //! Throws as private_text and device_keys do.
 [[nodiscard]] device_keys load_device_keys(const std::filesystem::path& file);
 //! Throws as private_text and device_list do.

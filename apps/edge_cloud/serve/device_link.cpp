@@ -7,6 +7,7 @@
 #include "../whole_number.hpp"
 #include "device_keys.hpp"
 #include "emulated_link.hpp"
+#include "private_file.hpp"
 #include "refusal_text.hpp"
 #include "state_folder.hpp"
 

@@ -4,6 +4,7 @@
 #include "../clock.hpp"
 #include "../pace.hpp"
 #include "open_files.hpp"
+#include "private_file.hpp"
 #include "serve_guests.hpp"
 #include "state_folder.hpp"
 

@@ -2,8 +2,8 @@
 #include "session_folder.hpp"
 
 #include "../whole_number.hpp"
-#include "device_keys.hpp"
 #include "durable.hpp"
+#include "private_file.hpp"
 
 #include <cerrno>
 #include <charconv>

@@ -6,6 +6,7 @@
 #include "../whole_number.hpp"
 #include "device_keys.hpp"
 #include "durable.hpp"
+#include "private_file.hpp"
 
 #include <cerrno>
 #include <fstream>
@@ -34,11 +35,7 @@ namespace {
 void make_private(const fs::path& folder) {
   try {
     if (make_folders(folder)) fs::permissions(folder, fs::perms::owner_all);
-    struct stat found {};
-    if (::stat(folder.c_str(), &found) != 0) fail(folder, std::generic_category().message(errno));
-    if (found.st_uid != ::geteuid()) fail(folder, "it belongs to another user; give another --state-dir");
-    if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-      fail(folder, "others may read it; run: chmod 700 " + folder.string());
+    of_option("--state-dir", [&] { check_private_folder(folder); });
   } catch (const std::system_error& error) {
     fail(folder, error.code().message());
   }

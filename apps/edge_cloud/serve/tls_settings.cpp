@@ -2,7 +2,7 @@
 #include "tls_settings.hpp"
 
 #include "../whole_number.hpp"
-#include "device_keys.hpp"
+#include "private_file.hpp"
 
 #include <openssl/x509.h>
 
@@ -15,6 +15,7 @@ namespace {
 
 template <class Load>
 void load(const char* option, const std::filesystem::path& file, Load&& load_file) {
+  of_option(option, [&] { check_unchanged_by_others(file); });
   try {
     load_file(file.string());
   } catch (const asio::system_error& error) {

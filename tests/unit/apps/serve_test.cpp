@@ -236,9 +236,12 @@ TEST_CASE("serve: a list of devices says what is wrong with it") {
   CHECK(said("") == "list: names no device; add a line `ID KEY`");
   CHECK(said("7\n") == "list, line 1: a line is a device id and its key, with a space");
   CHECK(said("7 " + key_a + " x\n") == "list, line 1: a line is a device id and its key, with a space");
-  CHECK(said("x7 " + key_a + "\n") == "list, line 1: a device id is a number of decimal digits below 2^64");
-  CHECK(said("18446744073709551616 " + key_a) == "list, line 1: a device id is a number of decimal digits below 2^64");
-  CHECK(said("-7 " + key_a) == "list, line 1: a device id is a number of decimal digits below 2^64");
+  const std::string no_number =
+      "list, line 1: a device id is a number of decimal digits below 2^64, without leading zeros";
+  CHECK(said("18446744073709551616 " + key_a) == no_number);
+  CHECK(said("05 " + key_a) == no_number);
+  CHECK(said("x7 " + key_a + "\n") == no_number);
+  CHECK(said("-7 " + key_a) == no_number);
   CHECK(said("#\n7 abc\n") == "list, line 2: a key is 64 hex digits, not all of them 0");
   CHECK(said("7 " + std::string(64, '0')) == "list, line 1: a key is 64 hex digits, not all of them 0");
   CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 stands here twice");
@@ -252,7 +255,7 @@ TEST_CASE("serve: certificates are listed by their devices alone") {
   const auto said = [](const std::string& text) { return thrown([&] { device_list made(text, "list"); }); };
   CHECK(said("# 7\n") == "list: names no device; add a line `ID`");
   CHECK(said("7 " + key_a) == "list, line 1: with --tls-client-ca a line is a device id and nothing else");
-  CHECK(said("7\nx\n") == "list, line 2: a device id is a number of decimal digits below 2^64");
+  CHECK(said("7\nx\n") == "list, line 2: a device id is a number of decimal digits below 2^64, without leading zeros");
   CHECK(said("7\n7\n") == "list, line 2: device 7 stands here twice");
 }
 
