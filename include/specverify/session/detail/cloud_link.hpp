@@ -246,7 +246,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
   contexts_.remember(asked);
   const std::uint32_t length = read->length;
   if (length > place_.length() || state_ == cloud_state::filling) return greet(message_kind::resume);
-  if (read->prefix_hash != prefix_hash(text().first(length)))
+  if (read->prefix_hash != hash_at(length))
     return is_late ? drop(errc::prefix_mismatch) : fail({errc::prefix_mismatch, part::session, length});
   if (length < place_.length() && !terms_.streams()) return greet(message_kind::resume);
   const bool ends = !is_late || place_.is_over() || stopped_;

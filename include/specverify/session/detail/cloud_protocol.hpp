@@ -83,7 +83,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
   [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
-    return prefix_hash(text().first(peer.base_length)) == peer.prefix_hash;
+    return hash_at(peer.base_length) == peer.prefix_hash;
   }
   [[nodiscard]] status greet(message_kind kind) noexcept;
   [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;

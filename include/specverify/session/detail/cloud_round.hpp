@@ -114,7 +114,7 @@ SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexc
   kept_ = kept_verdict({decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
                         static_cast<std::uint8_t>(decided.stop)},
                        place_, drafts_.size(), skipped);
-  place_.agree(skipped + decided.commit_length, text_);
+  agree(skipped + decided.commit_length);
   place_.begin_round(place_.round() + 1);
   place_.end(decided.stop);
   count_round(decided);

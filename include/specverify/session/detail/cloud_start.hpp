@@ -125,7 +125,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   const cloud_snapshot& last = *read->last;
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
-  place_.stand_at(last.length, last.length, last.prefix_hash);
+  agree(last.length);
   place_.end(last.stop);
   terms_ = session_terms(last.terms);
   kept_ = kept_verdict(last);

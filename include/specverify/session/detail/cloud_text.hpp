@@ -50,7 +50,7 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
 }
 
 //! Whether a message belongs to one of the last rounds and to some part of the text: its context then. The header says
-//! which, and rubbish that fits it by chance, or on purpose, has the text hashed a few times between two records.
+//! which, and rubbish that fits it by chance, or on purpose, is looked up a few times between two records.
 [[gnu::cold]] SPECVERIFY_BODY bool cloud_protocol::finds_text(std::span<const std::byte> message,
                                                               const message_header& header,
                                                               wire_context& found) const noexcept {
@@ -59,7 +59,7 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
   if (unrecorded_ == refusals_per_record) return false;
   const std::uint32_t round = newest - back;
   const std::uint32_t length = place_.length() - ((place_.length() - header.base_length_low) & 0xFFFFu);
-  found = place_.context_at(round, length, prefix_hash(text().first(length)));
+  found = place_.context_at(round, length, hash_at(length));
   return belongs_to(found, message, header);
 }
 
@@ -80,7 +80,7 @@ SPECVERIFY_BODY status cloud_protocol::on_repeated_text(std::span<const std::byt
 SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> tokens) noexcept {
   const std::uint32_t from = place_.length();
   std::copy(tokens.begin(), tokens.end(), text_.begin() + from);
-  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
+  agree(static_cast<std::uint32_t>(tokens.size()));
   if (place_.length() == target_.length()) {
     place_.begin_round(target_.round());
     settle();

@@ -170,10 +170,8 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_shorter(const wire_context& peer,
                                                                    session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
-  const bool all = length == place_.agreed();
-  if (peer.prefix_hash != (all ? place_.hash() : prefix_hash(text().first(length))))
-    return fail({errc::prefix_mismatch, part::session, length});
-  if (!all) {
+  if (peer.prefix_hash != hash_at(length)) return fail({errc::prefix_mismatch, part::session, length});
+  if (length < place_.agreed()) {
     state_ = edge_state::sending_text;
     return ask(question::text, now);
   }

@@ -59,7 +59,7 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
       return encode_resume({question_.context()}, out);
     case question::text: {
       const std::uint32_t from = peer_.length(), count = std::min(options_.text_chunk, place_.agreed() - from);
-      question_.encode_under(place_.context_at(place_.round(), from, prefix_hash(text().first(from)), next_number_));
+      question_.encode_under(place_.context_at(place_.round(), from, hash_at(from), next_number_));
       return encode_text(question_.context(), format, {from, text().subspan(from, count)}, out);
     }
     case question::draft:
@@ -162,7 +162,7 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::forget_fetch() noexcept {
   if (state_ != edge_state::fetching_text) return;
   const std::uint32_t start = peer_.fetch_start();
-  place_.stand_at(peer_.fetch_own(), start, prefix_hash(text().first(start)));
+  place_.stand_at(peer_.fetch_own(), start, hash_at(start));
 }
 
 //! Goes on in another epoch, which forgets the numbers of the one before.

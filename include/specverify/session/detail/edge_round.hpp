@@ -174,7 +174,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   const bool stands = shown && verdict_.accepted == drafted && (!adds || text_[void_from] == verdict_.next_token);
   if (adds) text_[void_from] = verdict_.next_token;
   open_round_.skipped = place_.pending();
-  place_.agree(verdict_.accepted + (adds ? 1u : 0u), text_);
+  agree(verdict_.accepted + (adds ? 1u : 0u));
   place_.end(static_cast<stop_reason>(verdict_.stop));
   if (!place_.is_over()) note_end();
   ahead_.carry_on(stands && !place_.is_over());

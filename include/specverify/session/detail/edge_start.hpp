@@ -93,7 +93,7 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
   }
   const auto length = static_cast<std::uint32_t>(prompt.size());
   place_ = text_place(options_.session_id, 1, 1, length);
-  place_.agree(length, text_);
+  agree(length);
   link_.stand_at(length);
   write_journal(0);
   state_ = edge_state::greeting;
@@ -161,6 +161,7 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return corrupt_snapshot();
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
+  agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
   journal_.resume(last.length, reading.valid_bytes);

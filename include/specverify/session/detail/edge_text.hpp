@@ -43,7 +43,7 @@ namespace detail {
     if (at < peer_.fetch_own() && text_[at] != tokens[i]) return fail({errc::prefix_mismatch, part::session, at});
     text_[at] = tokens[i];
   }
-  place_.agree(static_cast<std::uint32_t>(tokens.size()), text_);
+  agree(static_cast<std::uint32_t>(tokens.size()));
   question_.progress();
   peer_.progress();
   return {};
@@ -80,8 +80,7 @@ namespace detail {
   if (fetches) {
     if (place_.length() < peer_.target_length()) return ask(question::resume, now);
     const std::uint32_t target = peer_.target_length();
-    if (prefix_hash(text().first(target)) != peer_.target_hash())
-      return fail({errc::prefix_mismatch, part::session, target});
+    if (hash_at(target) != peer_.target_hash()) return fail({errc::prefix_mismatch, part::session, target});
     place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
   } else if (streams) {
     place_.begin_round(place_.round() + count);

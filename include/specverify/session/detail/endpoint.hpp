@@ -6,6 +6,7 @@
 #include <specverify/core/random.hpp>
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/contexts.hpp>
+#include <specverify/session/detail/prefix_steps.hpp>
 #include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/output.hpp>
@@ -139,9 +140,17 @@ class endpoint {
         stop_tokens_(stop_tokens.begin(), stop_tokens.end()),
         received_(sizes.received),
         message_(sizes.message),
+        steps_(sizes.text),
         journal_(sizes.records) {}
 
   [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
+  //! `count` more tokens are text that both sides have, and those before them that were committed alone.
+  void agree(std::uint32_t count) noexcept {
+    const std::uint32_t end = place_.length() + count;
+    place_.agree(end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed(), place_.hash()));
+  }
+  //! Hash of the first `length` tokens, which both sides have.
+  [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
   void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
   //! A message that is not used.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
@@ -240,6 +249,7 @@ class endpoint {
   owned_memory<token_id> stop_tokens_;
   owned_memory<token_id> received_;
   owned_memory<std::byte> message_;
+  prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;  // positions in the engine's cache
   std::uint8_t next_number_ = 0;

@@ -8,7 +8,6 @@
 #include <specverify/verify/verdict.hpp>
 
 #include <cstdint>
-#include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -56,12 +55,8 @@ class text_place {
   void begin_epoch(std::uint32_t epoch) noexcept { epoch_ = epoch; }
   void begin_round(std::uint32_t round) noexcept { round_ = round; }
   void end(stop_reason why) noexcept { stop_ = why; }
-  //! `count` more tokens of `text`, and with them those that were committed alone: agreed.
-  void agree(std::uint32_t count, std::span<const token_id> text) noexcept {
-    length_ += count;
-    hash_ = prefix_hash(text.subspan(agreed_, length_ - agreed_), hash_);
-    agreed_ = length_;
-  }
+  //! Both sides have all of a text of `length` tokens with this hash, also those that were committed alone.
+  void agree(std::uint32_t length, std::uint64_t hash) noexcept { stand_at(length, length, hash); }
   //! One more token that the other side does not have yet.
   void commit_alone() noexcept { length_ += 1; }
   //! Goes back to, or on from, a text whose first `agreed` tokens hash to `hash`.
