@@ -28,6 +28,7 @@ template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
                                            const row_transform& transform) noexcept {
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
+  const detail::kept_subnormals order;
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
   if (const status why = detail::check_values(source, found); !why.ok()) return why;

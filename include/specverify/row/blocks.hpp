@@ -67,6 +67,7 @@ requires(!std::is_same_v<Scalar, double>) [[nodiscard]] result<row_reading<Polic
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (row.kind() != row_kind::logits) return detail::row_error(errc::unsupported);
   if (detail::reads_all(transform, request)) return read_row(policy, row, transform, request, scratch);
+  const detail::kept_subnormals order;
   workspace_scope taken(scratch);
   detail::claimed_row<Policy, Scalar> claimed(policy, detail::open(row, transform), blocks);
   const result<row_digest> digest = claimed.build(transform, request, scratch);
@@ -83,6 +84,7 @@ requires(!std::is_same_v<Scalar, double>) [[nodiscard]] status
                  const row_blocks& blocks) noexcept {
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (row.kind() != row_kind::logits) return detail::row_error(errc::unsupported);
+  const detail::kept_subnormals order;
   return detail::claimed_row<Policy, Scalar>(policy, detail::open(row, transform), blocks).check(transform);
 }
 

@@ -6,8 +6,9 @@
 //!             p(v) = e_v / Z.
 //! Guarantees: O(V); no allocation; noexcept; the digest is a trivially copyable value of scalars and offsets into the
 //!             caller's workspace, valid while that workspace and the row live. Lane and block sums, survivors, W and
-//!             argmax: bit-exact (sums: unless -ffast-math). lower <= Z <= upper always; upper / lower <= 1.0617, and =
-//!             1 + 2^-14 for probabilities but near 2^-126 V; claimed blocks have their own bracket (row/blocks.hpp).
+//!             argmax: bit-exact (sums: unless -ffast-math). Subnormal logits keep their order even if the program
+//!             flushes them to 0. lower <= Z <= upper always; upper / lower <= 1.0617, and = 1 + 2^-14 for
+//!             probabilities but near 2^-126 V; claimed blocks have their own bracket (row/blocks.hpp).
 //! Shape:      the coarse sums use 16 lanes by 1024 ids: lane j of block b adds w(v), v = 1024 b + j mod 16, ascending,
 //!             in float; a block sum is the tree j + 8, j + 4, j + 2, j + 1 of its lanes in double; blocks add serially
 //!             in double. w(v) is kernel::coarse_exponential under `reference` = the largest z among the first 16 ids

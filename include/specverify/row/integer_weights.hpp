@@ -24,6 +24,7 @@ template <execution_policy Policy, class Scalar>
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;
   if (transform.truncation.active()) return detail::row_error(errc::unsupported);
   if (weights.size() < row.valid_size()) return detail::row_error(errc::output_too_small);
+  const detail::kept_subnormals order;
   const kernel::row_source<Scalar> source = detail::open(row, transform);
   const auto found = kernel::find_maximum(policy, source);
   if (const status why = detail::check_values(

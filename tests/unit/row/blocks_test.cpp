@@ -248,6 +248,23 @@ TEST_CASE("row.blocks: bias, mask and temperature as the engine applied them; ac
   CHECK(exact < tested / 2);
 }
 
+TEST_CASE("row.blocks: claims of subnormal maxima hold where the processor takes them for 0") {
+  std::vector<float> row(300, -0x1.0p-132f);
+  row[0] = 0x1.0p-132f;
+  row[299] = 0x1.8p-131f;
+  const claims claimed(row, {}, 128);
+  for_each_policy([&](auto policy) {
+    const auto [read, checked] = [&] {
+      [[maybe_unused]] const flushed_subnormals as_linked;
+      return std::pair(read_claimed(policy, logits(row), {}, claimed.view, {.survivors = 3}),
+                       check_blocks(policy, logits(row), {}, claimed.view));
+    }();
+    REQUIRE(read.outcome == status{});
+    CHECK(read->argmax() == 299);
+    CHECK(checked == status{});
+  });
+}
+
 TEST_CASE("row.blocks: nothing else is read: all blocks but those that are needed are made NaN") {
   const std::uint32_t size = 128, blocks = 40;
   const std::vector<float> good = row_of<float>(normal_logits(size * blocks, 21, 2.0));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <specverify/row/argmax.hpp>
 #include <specverify/row/digest.hpp>
 #include <specverify/row/reading.hpp>
 
@@ -329,6 +330,34 @@ TEST_CASE("row.digest: nothing stored behind the mask of a row of probabilities 
     law[0] = 0.5;  // the allowed ids have more than 1 between them
     law[2] = 0.6;
     CHECK(make_digest(exec::seq, probabilities(law), sampled).outcome.code == errc::row_not_normalised);
+  }
+}
+
+TEST_CASE_TEMPLATE("row.digest: subnormal logits keep their order where the processor takes them for 0", Scalar, float,
+                   double, bfloat16_bits) {
+  const double unit = std::is_same_v<Scalar, double> ? 0x1.0p-1060 : 0x1.0p-132;
+  for (const std::uint32_t size : {3u, 40u, 5000u}) {
+    std::vector<double> values(size, -unit);
+    const std::uint32_t best = size - 2;
+    values[0] = unit;
+    values[best] = 3 * unit;
+    const auto row = row_of<Scalar>(values);
+    row_transform greedy;
+    greedy.temperature = 0;
+    for_each_policy([&](auto policy) {
+      const auto flushed = [](const auto& read) {
+        [[maybe_unused]] const flushed_subnormals as_linked;
+        return read();
+      };
+      const auto largest = flushed([&] { return argmax(policy, logits(row), {}); });
+      CHECK(largest->token == static_cast<token_id>(best));
+      for (const row_transform& transform : {row_transform{}, greedy}) {
+        for (const bool sums : {true, false}) {
+          const auto digest = flushed([&] { return make_digest(policy, logits(row), transform, {.sums = sums}); });
+          CHECK(digest->argmax() == static_cast<token_id>(best));
+        }
+      }
+    });
   }
 }
 

@@ -24,6 +24,41 @@ using namespace specverify;
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline double nan_value() { return std::numeric_limits<double>::quiet_NaN(); }
 
+//! While it lives, the processor takes subnormal values for 0, as in a program that was linked with -ffast-math.
+class flushed_subnormals {
+ public:
+  flushed_subnormals() : before_(state(nullptr)) {
+    const std::uint64_t flushed = before_ | bits;
+    (void)state(&flushed);
+  }
+  ~flushed_subnormals() { (void)state(&before_); }
+  flushed_subnormals(const flushed_subnormals&) = delete;
+  flushed_subnormals& operator=(const flushed_subnormals&) = delete;
+
+ private:
+  //! The control word, which becomes `next` unless that is null.
+  static std::uint64_t state([[maybe_unused]] const std::uint64_t* next) {
+#if defined(__x86_64__)
+    const unsigned found = __builtin_ia32_stmxcsr();
+    if (next != nullptr) __builtin_ia32_ldmxcsr(static_cast<unsigned>(*next));
+    return found;
+#elif defined(__aarch64__)
+    std::uint64_t found = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(found));
+    if (next != nullptr) __asm__ volatile("msr fpcr, %0" : : "r"(*next) : "memory");
+    return found;
+#else
+    return 0;
+#endif
+  }
+#if defined(__x86_64__)
+  static constexpr std::uint64_t bits = 0x8040;
+#else
+  static constexpr std::uint64_t bits = std::uint64_t{1} << 24;
+#endif
+  std::uint64_t before_;
+};
+
 //! A small generator of its own.
 struct generator {
   std::uint64_t state = 88172645463325252ull;

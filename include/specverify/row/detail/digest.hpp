@@ -215,6 +215,7 @@ template <class Policy, class Scalar>
       request.minimum_probability > 1.0) {
     return row_error(errc::invalid_argument);
   }
+  const kept_subnormals order;
   const kernel::row_source<Scalar> source = open(row, transform);
   const digest_layout layout = layout_of(source.size, transform, request);
   digest.kind = row.kind();

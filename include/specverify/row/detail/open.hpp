@@ -47,6 +47,53 @@ template <class Scalar>
   return {};
 }
 
+//! While it lives, subnormal values of a row keep their order, even if the program was linked with -ffast-math and
+//! flushes them to 0.
+class kept_subnormals {
+ public:
+  SPECVERIFY_INLINE kept_subnormals() noexcept : before_(control()) {
+    if ((before_ & flushes) != 0) [[unlikely]]
+      set_control(before_ & ~flushes);
+  }
+  SPECVERIFY_INLINE ~kept_subnormals() {
+    if ((before_ & flushes) != 0) [[unlikely]]
+      set_control(before_);
+  }
+  kept_subnormals(const kept_subnormals&) = delete;
+  kept_subnormals& operator=(const kept_subnormals&) = delete;
+
+ private:
+#if defined(__x86_64__) && defined(__GNUC__)
+  using word = std::uint32_t;
+  static constexpr word flushes = 0x8040;  // of results, and of operands
+  [[nodiscard]] static SPECVERIFY_INLINE word control() noexcept {
+    word found = 0;
+    __asm__ volatile("stmxcsr %0" : "=m"(found));
+    return found;
+  }
+  static SPECVERIFY_INLINE void set_control(word next) noexcept {
+    __asm__ volatile("ldmxcsr %0" : : "m"(next) : "memory");
+  }
+#elif defined(__aarch64__) && defined(__GNUC__)
+  using word = std::uint64_t;
+  static constexpr word flushes = word{1} << 24;
+  [[nodiscard]] static SPECVERIFY_INLINE word control() noexcept {
+    word found = 0;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(found));
+    return found;
+  }
+  static SPECVERIFY_INLINE void set_control(word next) noexcept {
+    __asm__ volatile("msr fpcr, %0" : : "r"(next) : "memory");
+  }
+#else
+  using word = std::uint32_t;
+  static constexpr word flushes = 0;
+  [[nodiscard]] static SPECVERIFY_INLINE word control() noexcept { return 0; }
+  static SPECVERIFY_INLINE void set_control(word) noexcept {}
+#endif
+  word before_;
+};
+
 //! A row and its transform as kernels see them. The arguments were checked.
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<Scalar> open(row_view<Scalar> row, const row_transform& transform) noexcept {
