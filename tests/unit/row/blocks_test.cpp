@@ -249,13 +249,14 @@ TEST_CASE("row.blocks: bias, mask and temperature as the engine applied them; ac
 }
 
 TEST_CASE("row.blocks: claims of subnormal maxima hold where the processor takes them for 0") {
+  const subnormals kept(false);
   std::vector<float> row(300, -0x1.0p-132f);
   row[0] = 0x1.0p-132f;
   row[299] = 0x1.8p-131f;
   const claims claimed(row, {}, 128);
   for_each_policy([&](auto policy) {
     const auto [read, checked] = [&] {
-      [[maybe_unused]] const flushed_subnormals as_linked;
+      const subnormals flushed(true);
       return std::pair(read_claimed(policy, logits(row), {}, claimed.view, {.survivors = 3}),
                        check_blocks(policy, logits(row), {}, claimed.view));
     }();

@@ -335,6 +335,7 @@ TEST_CASE("row.digest: nothing stored behind the mask of a row of probabilities 
 
 TEST_CASE_TEMPLATE("row.digest: subnormal logits keep their order where the processor takes them for 0", Scalar, float,
                    double, bfloat16_bits) {
+  const subnormals kept(false);
   const double unit = std::is_same_v<Scalar, double> ? 0x1.0p-1060 : 0x1.0p-132;
   for (const std::uint32_t size : {3u, 40u, 5000u}) {
     std::vector<double> values(size, -unit);
@@ -345,15 +346,15 @@ TEST_CASE_TEMPLATE("row.digest: subnormal logits keep their order where the proc
     row_transform greedy;
     greedy.temperature = 0;
     for_each_policy([&](auto policy) {
-      const auto flushed = [](const auto& read) {
-        [[maybe_unused]] const flushed_subnormals as_linked;
+      const auto without = [](const auto& read) {
+        const subnormals flushed(true);
         return read();
       };
-      const auto largest = flushed([&] { return argmax(policy, logits(row), {}); });
+      const auto largest = without([&] { return argmax(policy, logits(row), {}); });
       CHECK(largest->token == static_cast<token_id>(best));
       for (const row_transform& transform : {row_transform{}, greedy}) {
         for (const bool sums : {true, false}) {
-          const auto digest = flushed([&] { return make_digest(policy, logits(row), transform, {.sums = sums}); });
+          const auto digest = without([&] { return make_digest(policy, logits(row), transform, {.sums = sums}); });
           CHECK(digest->argmax() == static_cast<token_id>(best));
         }
       }

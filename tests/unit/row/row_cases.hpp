@@ -24,16 +24,17 @@ using namespace specverify;
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline double nan_value() { return std::numeric_limits<double>::quiet_NaN(); }
 
-//! While it lives, the processor takes subnormal values for 0, as in a program that was linked with -ffast-math.
-class flushed_subnormals {
+//! While it lives, the processor takes subnormal values for 0, as in a program that was linked with -ffast-math, or
+//! keeps them.
+class subnormals {
  public:
-  flushed_subnormals() : before_(state(nullptr)) {
-    const std::uint64_t flushed = before_ | bits;
-    (void)state(&flushed);
+  explicit subnormals(bool flushed) : before_(state(nullptr)) {
+    const std::uint64_t now = flushed ? before_ | bits : before_ & ~bits;
+    (void)state(&now);
   }
-  ~flushed_subnormals() { (void)state(&before_); }
-  flushed_subnormals(const flushed_subnormals&) = delete;
-  flushed_subnormals& operator=(const flushed_subnormals&) = delete;
+  ~subnormals() { (void)state(&before_); }
+  subnormals(const subnormals&) = delete;
+  subnormals& operator=(const subnormals&) = delete;
 
  private:
   //! The control word, which becomes `next` unless that is null.
