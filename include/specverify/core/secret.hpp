@@ -2,7 +2,7 @@
 //! Secrets and salts of sessions, and the keys that are derived from them.
 //!
 //! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or where you draw without
-//! a session and want its keys.
+//! a session and want its keys. `wipe` and `wiped` overwrite secrets that a program has used.
 //! Symbols:    draft key = first 64 bits of SipHash-2-4-128 under the device's secret of (purpose, session id); verdict
 //!             key = the same under the cloud's secret of (purpose, session id, salt). Numbers of 8 bytes,
 //!             little-endian.
@@ -52,6 +52,26 @@ struct session_keys {
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! Overwrites memory with zeros. A compiler may drop ordinary writes to memory that is not read again, but not these.
+//! Copies of a value in registers, on the stack or in the swap space are not found. O(bytes).
+inline void wipe(void* memory, std::size_t bytes) noexcept {
+  for (auto* at = static_cast<volatile unsigned char*>(memory); bytes > 0; --bytes) *at++ = 0;
+}
+
+//! A value that is wiped at the end of its lifetime, for secrets and for structs that hold a secret. A copy is wiped on
+//! its own; a move copies.
+template <class T>
+class wiped : public T {
+ public:
+  static_assert(std::is_trivially_destructible_v<T>, "the members of T must own no memory: it would not be wiped");
+  wiped() = default;
+  wiped(const T& value) : T(value) {}  // NOLINT: takes the place of a T
+  wiped(const wiped&) = default;
+  wiped& operator=(const wiped&) = default;
+  ~wiped() { wipe(static_cast<T*>(this), sizeof(T)); }
+};
+
 namespace detail {
 
 //! 0..15; 16: no digit.

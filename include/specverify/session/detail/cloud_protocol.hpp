@@ -118,7 +118,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status take_supply(std::span<const std::byte> message, const message_header& header) noexcept;
 
-  cloud_options options_;
+  wiped<cloud_options> options_;
   session_terms terms_{};
   kept_verdict kept_{};
   text_target target_{};

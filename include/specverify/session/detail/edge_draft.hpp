@@ -108,7 +108,7 @@ result<detail::gate_answer> basic_edge_session<Sparsifier, Window, Skip>::ask_ga
     if (drafts_.size() != 0) return detail::gate_answer{};
     workspace scratch{std::span<std::byte>(skip_space_)};
     const auto seen =
-        observe_skip(row, skip_, token, attention, uniforms{source_, place_.length(), place_.round()}, scratch);
+        observe_skip(row, skip_, token, attention, uniforms<>{source_, place_.length(), place_.round()}, scratch);
     if (!seen) return seen.error();
     const bool full = place_.pending() >= options_.format.attachments.max_skipped;  // the cloud must hear of them
     const detail::gate_answer answer{*seen, !full && !skip_.send(*seen)};
@@ -175,7 +175,7 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_f
     const row_reading<Policy, Scalar>& row, const row_extras& extras, state_type& state) noexcept {
   const std::uint32_t position = block_end();
   const auto drawn =
-      row.sample(uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
+      row.sample(uniforms<>{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
   if (!drawn) return drawn.error();
   const auto answer = ask_gate(row, drawn->token, extras.attention);
   if (!answer) return answer.error();
@@ -201,7 +201,7 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_f
   if (!made) return made.error();
   if (!takes(position, *made)) return detail::drawn_draft{};
   const draft drawn =
-      draw(*made, uniforms{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
+      draw(*made, uniforms<>{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw));
   const auto answer = ask_gate(row, drawn.token(), extras.attention);
   if (!answer) return answer.error();
   if (answer->keep) return detail::drawn_draft{drawn.token(), true};
@@ -257,7 +257,7 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
     state_type state = ahead_state_;
     const auto reading = drafter_.read(policy, row, transform, state);
     if (!reading) return fail(reading.error());
-    const uniform_stream draws = uniforms{source_, position, ahead_.drawn_in()}.at(purpose::draft_draw);
+    const uniform_stream draws = uniforms<>{source_, position, ahead_.drawn_in()}.at(purpose::draft_draw);
     if (options_.draw_from_row) {
       const auto drawn = reading->sample(draws);
       if (!drawn) return fail(drawn.error());

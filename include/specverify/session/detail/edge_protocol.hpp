@@ -143,7 +143,7 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status show_ahead(token_id token, session_time now) noexcept;
   void replace_shown(std::uint32_t position, token_id token) noexcept;
 
-  edge_options options_;
+  wiped<edge_options> options_;
   guarantee strength_;
   committed_state sparsifier_state_;
   open_question question_{};

@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
 #include <specverify/core/random.hpp>
+#include <specverify/core/secret.hpp>
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/contexts.hpp>
 #include <specverify/session/detail/prefix_steps.hpp>
@@ -244,7 +245,7 @@ class endpoint {
   session_statistics statistics_{};
   status refusal_{};  // of the session: as the cloud sent it, as the edge received it
   text_place place_{};
-  philox source_{};
+  wiped<philox> source_{};
   owned_memory<token_id> text_;  // committed tokens, then drafted ones
   owned_memory<token_id> stop_tokens_;
   owned_memory<token_id> received_;
