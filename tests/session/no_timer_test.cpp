@@ -203,8 +203,8 @@ TEST_CASE("NET-5 session: a living edge in an epoch that is over hears where the
     for (int i = 0; i < exchanges && p.edge->state() != edge_state::finished; ++i) question = p.exchange(question);
     if (p.edge->state() == edge_state::finished) break;
     if (p.cloud->state() == cloud_state::blank) continue;
-    bytes other(36);  // a life that nobody hears of again
-    REQUIRE(encode_resume({{7, 9, 0, 0, 0, 0}}, other).ok());
+    bytes other(36);  // a life that has the prompt, and that nobody hears of again
+    REQUIRE(encode_resume({{7, 9, 1, 3, prefix_hash(p.edge->text().first(3)), 0}}, other).ok());
     REQUIRE(p.cloud->receive(other, p.now).ok());
     (void)p.run_cloud();
     CHECK(p.cloud->receive(question, p.now).code == errc::stale_epoch);

@@ -44,9 +44,9 @@ class cloud_session : private detail::cloud_protocol {
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
   //! appends. A cloud that kept none simply waits for messages. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
-  //! journal_corrupt, options_disagree (at_journal: not a cloud's), output_too_small (the text is longer than
-  //! max_text_length), all of a hello that is refused (vocabulary_mismatch, fingerprint_mismatch, beyond_limit,
-  //! guarantee_too_weak, unsupported), unexpected_message (not blank).
+  //! journal_corrupt (also what no message can have made), options_disagree (at_journal: not a cloud's),
+  //! output_too_small (the text is longer than max_text_length), those of a hello that other options cure
+  //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unexpected_message (not blank).
   using cloud_protocol::restore;
   //! status receive(std::span<const std::byte> message, session_time now)
   //! A message arrived. ok, or why it was not used.

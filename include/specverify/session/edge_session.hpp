@@ -86,9 +86,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! appends. A draft of the open round that the journal holds is sent again. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
-  //! at_sparsifier: another sparsifier's, or a cloud's), beyond_limit (at_max_skipped: more tokens committed here alone
-  //! than the format takes), output_too_small (the text is longer than max_text_length), prompt_empty and
-  //! prompt_too_long (as of `start`), unexpected_message (not idle).
+  //! at_sparsifier: another sparsifier's, or a cloud's), output_too_small (the text is longer than max_text_length),
+  //! prompt_empty and prompt_too_long (as of `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what

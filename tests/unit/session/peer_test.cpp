@@ -382,6 +382,35 @@ TEST_CASE("NET-5 cloud: a text that is not whole is not given to an edge that ha
   CHECK(p.edge->state() == edge_state::failed);
 }
 
+TEST_CASE("SEC-1 cloud: less than the prompt, from a known device while the cloud has none, is refused and not kept") {
+  for (const bool by_hello : {false, true}) {
+    CAPTURE(by_hello);
+    pair p;
+    const bytes hello = p.start({1, 2, 3, 4, 5, 6, 7});
+    const bytes question = p.exchange(hello);
+    REQUIRE(kind_of(question) == message_kind::text);
+    const bytes journal = p.cloud_journal;
+    bytes less = resume_of(1, 1, 1, 5, 1);
+    if (by_hello) {  // of a prompt of one token
+      hello_message read = *decode_hello(hello);
+      read.prompt_length = read.context.base_length = 1;
+      read.context.transmission = 1;
+      less.resize(hello.size());
+      REQUIRE(encode_hello(read, less).ok());
+    }
+    CHECK_FALSE(p.cloud->receive(less, 1).ok());
+    (void)p.run_cloud();
+    CHECK(p.cloud->state() == cloud_state::filling);
+    const bool journal_is_as_it_was = p.cloud_journal == journal;
+    CHECK(journal_is_as_it_was);
+    pair again;
+    const errc own_journal = again.cloud->restore(p.cloud_journal).error().code;
+    CHECK(own_journal == errc::ok);
+    p.finish(p.exchange(question));
+    CHECK(p.text().size() == 27);
+  }
+}
+
 TEST_CASE("NET-5 edge: a text that was fetched in part is not what a cloud that forgets it then is told") {
   pair_options o;
   o.edge_chunk = o.cloud_chunk = 4;

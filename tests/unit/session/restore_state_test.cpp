@@ -439,6 +439,23 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"truncation", [](record& s, auto&) { s.terms.truncation.top_k = 5; }, beyond(options::at_truncation)},
       {"prompt", [](record& s, auto&) { s.prompt_length = 101; }, beyond(options::at_max_text_length)},
       {"budget", [](record& s, auto&) { s.terms.token_budget = 98; }, beyond(options::at_max_text_length)},
+      // From here on what no message can have made, whatever the options are.
+      {"no prompt", [](record& s, auto&) { s.prompt_length = 0; }, corrupt},
+      {"a prompt that is not there", [](record& s, auto&) { s.prompt_length = s.length + 1; }, corrupt},
+      {"text within the prompt",
+       [](record& s, auto& text) {
+         text.resize(1);
+         s.length = 1, s.target_length = 2, s.target_round = 1, s.kept_round = 0;
+         s.prefix_hash = sv::prefix_hash(text);
+       },
+       corrupt},
+      {"text beyond the budget", [](record& s, auto&) { s.terms.token_budget = s.length - s.prompt_length - 1; },
+       corrupt},
+      {"a target beyond the budget",
+       [](record& s, auto&) { s.target_length = s.prompt_length + s.terms.token_budget + 1, s.target_round = 1; },
+       corrupt},
+      {"a target in no round", [](record& s, auto&) { s.target_length = s.length + 1, s.target_round = 0; }, corrupt},
+      {"token_and_count", [](record& s, auto&) { s.terms.format.format = sv::law_format::token_and_count; }, corrupt},
       {"no text_chunk", [](record& s, auto&) { s.terms.text_chunk = 0; }, corrupt},
       {"prefix hash", [](record& s, auto&) { s.prefix_hash ^= 1; }, corrupt},
       {"length", [](record& s, auto&) { s.length -= 1; }, corrupt},
@@ -484,7 +501,7 @@ TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {
     s.base_length -= 1;
     s.prefix_hash = sv::prefix_hash(std::span(text).first(s.base_length));
   });
-  CHECK(pair().edge->restore(alone, 1).error() == refused(errc::beyond_limit, sv::edge_options::at_max_skipped));
+  CHECK(pair().edge->restore(alone, 1).error() == refused(errc::journal_corrupt));
 }
 
 TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk is refused by the option's name") {

@@ -56,6 +56,7 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   if (std::min(hello.strength, strength_of(hello.format.drafts(), hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   const session_terms terms(hello);
+  if (hello.prompt_length == 0) return {errc::prompt_empty, part::session, 0};
   if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
   if (hello.context.base_length < hello.prompt_length)
     return {errc::base_length_mismatch, part::session, hello.context.base_length};
@@ -66,14 +67,16 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   return {};
 }
 
-//! An edge that says to have more text than there may be is refused: its text would not fit. So is one whose round no
-//! session has. The session goes on as it was.
+//! Refuses an edge that claims more text than there may be, or, while the cloud lacks the prompt, less than the prompt.
+//! Refuses a round that no session has. The session stays as it was.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
-  if (peer.base_length <= place_.length() || (state_ == cloud_state::failed && !gone_)) return {};
-  const bool fits = peer.base_length - place_.length() <= remaining();
+  const std::uint32_t own = place_.length(), claimed = peer.base_length;
+  const bool lacks_prompt = !place_.has_prompt() && claimed < place_.prompt_length();
+  if ((claimed <= own && !lacks_prompt) || (state_ == cloud_state::failed && !gone_)) return {};
+  const bool fits = !lacks_prompt && claimed - own <= remaining();
   if (fits && is_round(peer.round)) return {};
   const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
-                          : status{errc::base_length_mismatch, part::session, peer.base_length};
+                          : status{errc::base_length_mismatch, part::session, claimed};
   count_fault(statistics_, why.code);
   tell(end_of(peer), why);
   return why;

@@ -78,8 +78,14 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
   options_.stop_tokens = {};
 }
 
-//! Whether a snapshot says what this cloud would take from a hello, and can have written since. Errors: those of a
-//! hello, by name; journal_corrupt.
+//! Whether other options would make the cloud take a session: that a hello or journal asks for.
+[[nodiscard]] constexpr bool is_of_options(errc code) noexcept {
+  return code == errc::beyond_limit || code == errc::guarantee_too_weak || code == errc::vocabulary_mismatch ||
+         code == errc::fingerprint_mismatch;
+}
+
+//! Whether a snapshot holds what this cloud would take from a hello, and can have written since. Errors: those of a
+//! hello that other options cure; journal_corrupt for what no message can have made.
 SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
                                                       std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return corrupt_snapshot();
@@ -95,9 +101,12 @@ SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last
   hello.context.epoch = last.epoch;
   hello.context.round = 1;
   hello.context.base_length = std::max(last.length, last.target_length);
+  const std::uint64_t budget = last.terms.token_budget;
+  if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return corrupt_snapshot();
   if (!is_round(last.round)) return corrupt_snapshot();
+  if (last.target_length > last.length && !is_round(last.target_round)) return corrupt_snapshot();
   if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
-  if (const status why = check_hello(hello); !why.ok()) return why;
+  if (const status why = check_hello(hello); !why.ok()) return is_of_options(why.code) ? why : corrupt_snapshot();
   return check_kept(last, text) ? status{} : corrupt_snapshot();
 }
 

@@ -138,8 +138,7 @@ SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& l
   if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text))
     return corrupt_snapshot();
   if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt_snapshot();
-  if (last.length - last.base_length > options_.format.attachments.max_skipped)
-    return {errc::beyond_limit, part::session, options_.at_max_skipped};
+  if (last.length - last.base_length > options_.format.attachments.max_skipped) return corrupt_snapshot();
   if (!is_epoch(last.epoch) || !is_round(last.round) || last.carry_round > last.round) return corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
   if (last.finished && last.stop == stop_reason::none) return corrupt_snapshot();

@@ -60,7 +60,7 @@ class session_terms {
   [[nodiscard]] std::uint32_t text_chunk() const noexcept { return text_chunk_; }
   //! Prompt and budget within `most` tokens.
   [[nodiscard]] bool fit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
-    return prompt_length != 0 && prompt_length <= most && token_budget_ <= most - prompt_length;
+    return prompt_length <= most && token_budget_ <= most - prompt_length;
   }
   //! Tokens that the text may have.
   [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length, std::uint32_t most) const noexcept {
