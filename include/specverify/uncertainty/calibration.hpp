@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 SPECVERIFY_TYPES_BEGIN
@@ -41,8 +42,32 @@ struct uncertainty_thresholds {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Least squares of rejection on uncertainty. Errors: size_mismatch, invalid_argument (fewer than 2 points, a value
-//! that is not finite, or no spread in u).
+namespace detail {
+
+//! The least of the values and how far the largest is above it.
+struct value_range {
+  double least = 0;
+  double width = 0;
+  //! A value as a share of the range.
+  [[nodiscard]] SPECVERIFY_INLINE double share(double value) const noexcept {
+    return width > 0.0 ? (value - least) / width : 0.0;
+  }
+};
+
+[[nodiscard]] inline value_range range_of(std::span<const double> values) noexcept {
+  double least = values[0], most = values[0];
+  for (const double value : values) {
+    least = value < least ? value : least;
+    most = value > most ? value : most;
+  }
+  return {least, most - least};
+}
+
+}  // namespace detail
+
+//! Least squares of rejection on uncertainty. If all rejections are equal, the slope is 0 and r_squared is 1. O(n).
+//! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
+//! or a range or a fit beyond the doubles).
 [[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
                                                    std::span<const double> rejection) noexcept {
   constexpr auto failed = [](errc code, std::size_t where) noexcept {
@@ -51,34 +76,41 @@ SPECVERIFY_NAMESPACE_BEGIN
   const std::size_t size = uncertainty.size();
   if (rejection.size() != size) return failed(errc::size_mismatch, size);
   if (size < 2) return failed(errc::invalid_argument, size);
-  double mean_u = 0, mean_beta = 0;
   for (std::size_t i = 0; i < size; ++i) {
     if (!kernel::is_finite(uncertainty[i]) || !kernel::is_finite(rejection[i]))
       return failed(errc::invalid_argument, i);
-    mean_u += uncertainty[i];
-    mean_beta += rejection[i];
   }
+  // Shares of the ranges: no square overflows, and equal values have a range of exactly 0, which a sum of squares
+  // around a rounded mean does not.
+  const detail::value_range u = detail::range_of(uncertainty), beta = detail::range_of(rejection);
+  if (!(u.width > 0.0) || !kernel::is_finite(u.width) || !kernel::is_finite(beta.width))
+    return failed(errc::invalid_argument, 0);
   const auto count = static_cast<double>(size);
-  mean_u /= count;
-  mean_beta /= count;
-  double spread_u = 0, spread_beta = 0, shared = 0;
+  double mean_x = 0, mean_y = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    const double x = uncertainty[i] - mean_u, y = rejection[i] - mean_beta;
-    spread_u += x * x;
-    spread_beta += y * y;
+    mean_x += u.share(uncertainty[i]) / count;
+    mean_y += beta.share(rejection[i]) / count;
+  }
+  double spread_x = 0, spread_y = 0, shared = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double x = u.share(uncertainty[i]) - mean_x, y = beta.share(rejection[i]) - mean_y;
+    spread_x += x * x;
+    spread_y += y * y;
     shared += x * y;
   }
-  if (!(spread_u > 0.0)) return failed(errc::invalid_argument, 0);
-  linear_fit fit;
-  fit.slope = shared / spread_u;
-  fit.intercept = mean_beta - fit.slope * mean_u;
+  const double slope = shared / spread_x;
   double left = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    const double gap = rejection[i] - fit.slope * uncertainty[i] - fit.intercept;
+    const double gap = beta.share(rejection[i]) - mean_y - slope * (u.share(uncertainty[i]) - mean_x);
     left += gap * gap;
   }
-  fit.mean_squared_error = left / count;
-  fit.r_squared = spread_beta > 0.0 ? 1.0 - left / spread_beta : 1.0;
+  linear_fit fit;
+  fit.slope = slope * (beta.width / u.width);
+  fit.intercept = beta.least + beta.width * (mean_y - slope * (mean_x + u.least / u.width));
+  fit.mean_squared_error = left / count * beta.width * beta.width;
+  fit.r_squared = beta.width > 0.0 ? 1.0 - left / spread_y : 1.0;
+  for (const double value : {fit.slope, fit.intercept, fit.mean_squared_error})
+    if (!kernel::is_finite(value)) return failed(errc::invalid_argument, 0);
   return fit;
 }
 

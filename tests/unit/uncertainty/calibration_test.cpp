@@ -58,6 +58,48 @@ TEST_CASE("calibration: a fit recovers a line, and its errors on a scatter are t
         status{errc::invalid_argument, part::uncertainty, 2});
 }
 
+TEST_CASE("calibration: equal uncertainties have no fit, equal rejections a flat one, whatever the value") {
+  const double values[] = {0.1, 0.2, 0.3, 0.7, 1.0 / 3, 1e-300, 1e-310, -0.1, 1e17, 1.7e308};
+  for (const double value : values) {
+    for (std::size_t size = 2; size < 40; ++size) {
+      CAPTURE(value);
+      CAPTURE(size);
+      const std::vector<double> flat(size, value);
+      std::vector<double> rising(size);
+      for (std::size_t i = 0; i < size; ++i) rising[i] = 0.37 * static_cast<double>(i);
+      CHECK(fit_linear(flat, rising).error() == status{errc::invalid_argument, part::uncertainty, 0});
+      const result<linear_fit> level = fit_linear(rising, flat);
+      REQUIRE(level.ok());
+      CHECK(std::fabs(level->slope) <= 0.0);
+      CHECK(std::fabs(level->intercept - value) <= 0.0);
+      CHECK(level->mean_squared_error <= 0.0);
+      CHECK(std::fabs(level->r_squared - 1.0) <= 0.0);
+    }
+  }
+}
+
+TEST_CASE("calibration: a fit is of any scale, and one beyond the doubles is refused") {
+  const std::vector<double> u{0.0, 0.25, 0.5, 1.0}, beta{0.125, 0.25, 0.375, 0.625};
+  const auto scaled = [](std::vector<double> values, double scale) {
+    for (double& value : values) value *= scale;
+    return values;
+  };
+  for (const double u_scale : {1e-200, 1.0, 1e200}) {
+    for (const double beta_scale : {1e-100, 1.0, 1e100}) {
+      const result<linear_fit> fit = fit_linear(scaled(u, u_scale), scaled(beta, beta_scale));
+      REQUIRE(fit.ok());
+      CHECK(fit->slope / beta_scale * u_scale == doctest::Approx(0.5));
+      CHECK(fit->intercept / beta_scale == doctest::Approx(0.125));
+      CHECK(fit->r_squared == doctest::Approx(1.0));
+    }
+  }
+  const status beyond{errc::invalid_argument, part::uncertainty, 0};
+  CHECK(fit_linear(scaled(u, 1e-200), scaled(beta, 1e140)).error() == beyond);  // a slope of 5e339
+  const std::vector<double> wide{-1.7e308, 1.7e308, 0}, unit{0, 1, 1};
+  CHECK(fit_linear(wide, unit).error() == beyond);
+  CHECK(fit_linear(unit, wide).error() == beyond);
+}
+
 TEST_CASE("calibration: the fitted rejection is clipped, a slope that is not positive has no threshold") {
   const linear_fit fit;
   CHECK(expected_rejection(fit, 0.0) <= 0.0);
