@@ -77,6 +77,8 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
                    "file of lines `DEVICE-ID KEY`, a key of 64 hex digits; with --tls-client-ca `DEVICE-ID`");
   add_tls(serve, server.tls, "--tls-client-ca",
           "who signs certificates of devices; --devices then lists which of them may speak");
+  serve.add_flag("--strict-restore", server.strict_restore,
+                 "end if a session cannot be restored; default: set it aside and start");
   add_limits(serve, server.limits);
 }
 

@@ -19,6 +19,7 @@ struct serve_settings {
   std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
   tls_settings tls{};
   serve_limits limits{};
+  bool strict_restore = false;  //!< ends if a session cannot be restored, instead of setting it aside
 };
 
 struct device_settings {

@@ -24,6 +24,7 @@ struct serve_parts {
   const side_model& model;
   const serve_limits& limits;
   engine_pool& engines;
+  bool strict_restore = false;  //!< throws instead of setting a session aside
 };
 
 class served_session {

@@ -33,15 +33,6 @@ refusal refused_by_system(std::error_code why) {
   return disk ? refusal::disk_failed : refusal::host_failed;
 }
 
-//! Options of before would serve it.
-std::runtime_error other_options(const std::filesystem::path& folder, std::uint64_t id, specverify::status why) {
-  const bool draft =
-      why.code == specverify::errc::beyond_limit && why.where == specverify::cloud_options::at_max_draft_length;
-  return std::runtime_error("--state-dir " + folder.string() + ": " + name_of(id) +
-                            " began with other options: " + told_in_log(why) + ". Give " +
-                            (draft ? "the --draft-length" : "those") + " of before, or another --state-dir");
-}
-
 //! None of what the folder has beyond this limit is over.
 std::runtime_error more_than(refusal limit, const serve_limits& limits, const std::filesystem::path& folder) {
   std::string option = "ulimit -n lets it have " + std::to_string(limits.open_files) + " sessions";
@@ -78,18 +69,8 @@ served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::
   restore(now);
 }
 
-//! What `from_disk` gives. A file that cannot be read may be well the next time: nothing begins without it.
-template <class Read>
-auto served_sessions::read(std::uint64_t id, Read&& from_disk) const {
-  try {
-    return from_disk();
-  } catch (const std::exception& error) {
-    throw std::runtime_error("--state-dir " + parts_.run.state.string() + ": " + name_of(id) + ": " + error.what());
-  }
-}
-
-//! A folder that is none of a session is left alone. One without an owner was never told of, or was being forgotten
-//! when the process was killed; it goes.
+//! Leaves a folder that holds no session alone. A folder without an owner goes: its device was never answered, or the
+//! process was killed while it forgot the session.
 void served_sessions::restore(std::uint64_t now) {
   std::vector<std::uint64_t> ids;
   for (const auto& found : std::filesystem::directory_iterator(parts_.run.state / "sessions")) {
@@ -98,34 +79,50 @@ void served_sessions::restore(std::uint64_t now) {
   std::sort(ids.begin(), ids.end());
   for (const std::uint64_t id : ids) {
     const auto at = entries_.try_emplace(id, parts_, id, 0u, disk_).first;
-    const auto owner = read(id, [&] { return at->second.folder.owner(); });
-    if (owner) {
-      at->second.owner = *owner;
-      restore(at, now);
-      const refusal beyond = hold_limits(*owner, 0);
-      if (beyond != refusal::none) throw more_than(beyond, parts_.limits, parts_.run.state);
+    if (!restore_owner(at, now)) {
+      forget(at);
       continue;
     }
-    if (at->second.folder.has_owner()) set_aside(at, "the file of its owner is damaged; any device may open it", now);
-    forget(at);
+    restore(at, now);
+    const refusal beyond = hold_limits(at->second.owner, 0);
+    if (beyond != refusal::none) throw more_than(beyond, parts_.limits, parts_.run.state);
   }
   peak_ = entries_.size();
 }
 
-//! A session whose journal is damaged stays its owner's, who begins it again.
+bool served_sessions::restore_owner(entry_map::iterator of, std::uint64_t now) {
+  entry& e = of->second;
+  if (!e.folder.has_owner()) return false;
+  std::string why = "the file of its owner is damaged";
+  try {
+    if (const auto owner = e.folder.owner()) {
+      e.owner = *owner;
+      return true;
+    }
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  set_aside(of, why + "; any device may open it", now);
+  return false;
+}
+
+//! A session that cannot be restored keeps its owner, who begins it again.
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
-  const specverify::status why = read(of->first, [&] {
-    e.session = std::make_unique<served_session>(parts_, e.folder);
-    return e.session->restore([](std::span<const std::byte>) {});
-  });
-  if (!why.ok() && !is_damage(why)) throw other_options(parts_.run.state, of->first, why);
-  if (why.code == specverify::errc::truncated) {
-    e.folder.cut(0);  // killed in its first record: nothing was sent yet
-  } else if (!why.ok()) {
-    return set_aside(of, told_in_log(why) + "; the device begins it again", now);
+  e.session = std::make_unique<served_session>(parts_, e.folder);  // throws if the server's own options are wrong
+  std::string why;
+  try {
+    const specverify::status found = e.session->restore([](std::span<const std::byte>) {});
+    if (found.code == specverify::errc::truncated) {
+      e.folder.cut(0);  // killed in its first record: nothing was sent yet
+    } else if (!found.ok()) {
+      why = told_in_log(found);
+    }
+  } catch (const std::exception& error) {
+    why = error.what();
   }
+  if (!why.empty()) return set_aside(of, why + "; the device begins it again", now);
   log_.event(
       name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
       now);
@@ -133,8 +130,12 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
 }
 
 void served_sessions::set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now) {
+  const std::string said = name_of(of->first) + " cannot be restored: " + why;
+  if (parts_.strict_restore)
+    throw std::runtime_error("--strict-restore: --state-dir " + parts_.run.state.string() + ": " + said +
+                             " without this option; give the options it began with, or another --state-dir");
   const std::filesystem::path kept = of->second.folder.set_aside(damaged_);
-  log_.failure(name_of(of->first) + ": damaged: " + why + (kept.empty() ? "" : "; kept as " + kept.string()), now);
+  log_.failure(said + (kept.empty() ? "" : "; kept as " + kept.string()), now);
 }
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,

@@ -25,8 +25,9 @@ struct visitor {
 
 class served_sessions {
  public:
-  //! Restores what stands in the run's state folder. What is over makes room. Throws where the folder cannot be read, a
-  //! session in it began with other options, or there are more of them than a limit allows.
+  //! Restores the sessions of the run's state folder. A session that cannot be restored is set aside and logged, or
+  //! with `strict_restore` throws. Sessions that are over make room. Throws if the folder cannot be read, or if it has
+  //! more sessions than a limit allows.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
   //! A whole frame. useless_frames: the connection is to be closed. Times are in microseconds.
@@ -65,8 +66,7 @@ class served_sessions {
 
   void restore(std::uint64_t now);
   void restore(entry_map::iterator of, std::uint64_t now);
-  template <class Read>
-  [[nodiscard]] auto read(std::uint64_t id, Read&& from_disk) const;
+  [[nodiscard]] bool restore_owner(entry_map::iterator of, std::uint64_t now);
   void set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now);
   [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                              std::uint64_t now);

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""serve_restart.py [EDGE_CLOUD ...] [CHECK...]: restarts of `edge_cloud serve` on a folder that it cannot restore whole.
+Every check runs, and each failure is named."""
+import os
+import signal
+import struct
+import sys
+
+from serving import Connection, World, crc32c, hello_for, is_refusal, resume_for
+
+PROGRAM = os.path.join(os.environ.get("SPECVERIFY_BUILD_DIR", "build/gcc"), "apps", "edge_cloud", "edge_cloud")
+
+
+def started(server, *more):
+    """The server started again on its folder. None if it ends instead."""
+    try:
+        return server.world.serve(server.name, *more)
+    except AssertionError:
+        return None
+
+
+def killed(server):
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait()
+
+
+def journal_of(server, session):
+    return server.state / "sessions" / f"{session:016x}" / "journal"
+
+
+def begun(server, hello, device, session):
+    """A session whose cloud waits for the text of the prompt."""
+    opener = Connection(server.port, device)
+    opener.send(hello_for(hello, session))
+    assert not is_refusal(opener.frames(5, 1)[0]), server.world.log(server.name)
+    return opener
+
+
+def other_options(world, hello):
+    """A session that the new options do not serve is set aside by name, and the server starts."""
+    server = world.serve("options")
+    begun(server, hello, 1, 70)
+    killed(server)
+    kept = journal_of(server, 70).read_bytes()
+    strict = world.start("strict", ["serve", "--port", 0, "--state-dir", server.state, "--draft-length", 2, "--devices",
+                                    world.folder / "devices", "--strict-restore"])
+    ends = strict.wait(timeout=60) == 1 and "--strict-restore: " in world.log("strict")
+    assert ends and journal_of(server, 70).read_bytes() == kept, "a strict server starts:\n" + world.log("strict")
+    again = started(server, "--draft-length", 2)
+    assert again, "a session of other options keeps the server from starting:\n" + world.log("options")
+    assert "session 70 cannot be restored: (beyond_limit)" in world.log("options"), world.log("options")
+    assert [path.read_bytes() for path in (server.state / "damaged").iterdir()] == [kept]
+    again.stop()
+
+
+def two_messages(world, hello):
+    """Hello, and then a resume whose base length is 1 while the cloud waits for the prompt."""
+    server = world.serve("two")
+    opener = begun(server, hello, 1, 71)
+    resume = bytearray(resume_for(hello, 71))
+    resume[24:28] = struct.pack("<I", 1)
+    covered = bytes(resume[8:36]) + struct.pack("<I", len(resume)) + bytes(resume[:4]) + bytes(resume[8:])
+    resume[4:8] = struct.pack("<I", crc32c(covered))
+    opener.send(bytes(resume))
+    opener.frames(1, 1)
+    killed(server)
+    again = started(server)
+    assert again, "two messages of a device keep the server from starting:\n" + world.log("two")
+    again.stop()
+
+
+CHECKS = [other_options, two_messages]
+
+
+def main():
+    failed = []
+    with World(sys.argv[1] if len(sys.argv) > 1 else PROGRAM) as world:
+        hello = world.recorded_hello()
+        for check in CHECKS:
+            if check.__name__ in (sys.argv[3:] or [check.__name__]):
+                try:
+                    check(world, hello)
+                except AssertionError as error:
+                    failed.append(f"FAILED: {check.__name__}: {error}")
+    print("\n".join(failed) or "serve_restart: all checks passed")
+    sys.exit(1 if failed else 0)
+
+
+main()
