@@ -46,7 +46,7 @@ cloud_host::cloud_host(const run_settings& run, const side_model& model,
   const std::vector<std::byte> kept = journal_->load();
   if (!kept.empty()) {
     if (const auto found = session_.restore(kept)) {
-      journal_->cut(found->valid_bytes);
+      journal_->drop_unfinished(found->valid_bytes);
     } else {
       if (!is_damage(found.error())) throw other_session(run.state, found.error());
       journal_->set_aside(found.error());

@@ -106,7 +106,7 @@ bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   }
   if (!std::ranges::equal(session_->text().first(session_->prompt_length()), prompt))
     throw other_text(run_.state, "--prompt");
-  journal_->cut(found->valid_bytes);
+  journal_->drop_unfinished(found->valid_bytes);
   return true;
 }
 

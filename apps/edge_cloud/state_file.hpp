@@ -9,11 +9,17 @@
 #include <specverify/session/output.hpp>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <system_error>
 #include <utility>
 
 namespace edge_cloud {
+
+[[nodiscard]] inline std::string unfinished_text(std::uint64_t bytes) {
+  return "dropped " + std::to_string(bytes) + " bytes after the last whole record";
+}
 
 class state_file {
  public:
@@ -24,14 +30,23 @@ class state_file {
   //! What an earlier process left; empty when there was none.
   [[nodiscard]] std::vector<std::byte> load() const { return file_bytes(path_); }
 
-  //! Drops what stands behind the first `bytes`: a record that the kill cut off.
-  void cut(std::size_t bytes) const {
-    if (std::filesystem::exists(path_)) std::filesystem::resize_file(path_, bytes);
+  //! Drops the unfinished record after the first `bytes`, which a kill or a power cut left. Returns its bytes.
+  std::uint64_t cut(std::size_t bytes) const {
+    if (!std::filesystem::exists(path_)) return 0;
+    const std::uint64_t dropped = std::filesystem::file_size(path_) - bytes;
+    std::filesystem::resize_file(path_, bytes);
+    return dropped;
+  }
+  //! Does so, and tells the user.
+  void drop_unfinished(std::size_t bytes) const {
+    const std::uint64_t dropped = cut(bytes);
+    if (dropped > 0) std::fprintf(stderr, "%s: %s\n", path_.c_str(), unfinished_text(dropped).c_str());
   }
   //! A journal that the session does not take: it is kept under another name, for whoever wants to know why, and a new
   //! one begins.
   void set_aside(specverify::status why) const {
-    if (why.code == specverify::errc::truncated) return cut(0);  // killed in its first record: nothing was sent yet
+    if (why.code == specverify::errc::truncated)
+      return drop_unfinished(0);  // killed in its first record: nothing was sent yet
     std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), specverify::message(why.code),
                  next_to(".corrupt").c_str());
     std::filesystem::rename(path_, next_to(".corrupt"));

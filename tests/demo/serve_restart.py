@@ -42,10 +42,6 @@ def other_options(world, hello):
     begun(server, hello, 1, 70)
     killed(server)
     kept = journal_of(server, 70).read_bytes()
-    strict = world.start("strict", ["serve", "--port", 0, "--state-dir", server.state, "--draft-length", 2, "--devices",
-                                    world.folder / "devices", "--strict-restore"])
-    ends = strict.wait(timeout=60) == 1 and "--strict-restore: " in world.log("strict")
-    assert ends and journal_of(server, 70).read_bytes() == kept, "a strict server starts:\n" + world.log("strict")
     again = started(server, "--draft-length", 2)
     assert again, "a session of other options keeps the server from starting:\n" + world.log("options")
     assert "session 70 cannot be restored: (beyond_limit)" in world.log("options"), world.log("options")
@@ -53,12 +49,37 @@ def other_options(world, hello):
     again.stop()
 
 
+def strict_restore(world, hello):
+    """The server ends instead, and leaves the folder as it is."""
+    server = world.serve("strict")
+    begun(server, hello, 1, 70)
+    killed(server)
+    kept = journal_of(server, 70).read_bytes()
+    strict = world.start("strict", ["serve", "--port", 0, "--state-dir", server.state, "--draft-length", 2, "--devices",
+                                    world.folder / "devices", "--strict-restore"])
+    ends = strict.wait(timeout=60) == 1 and "--strict-restore: " in world.log("strict")
+    assert ends and journal_of(server, 70).read_bytes() == kept, "a strict server starts:\n" + world.log("strict")
+
+
+def zero_bytes(world, hello):
+    """A power cut left zero bytes after a journal: its last whole record counts, and the rest is said."""
+    server = world.serve("zeros")
+    begun(server, hello, 1, 72)
+    killed(server)
+    with open(journal_of(server, 72), "ab") as journal:
+        journal.write(bytes(4096))
+    again = started(server)
+    assert again and "session 72: restored; dropped 4096 bytes" in world.log("zeros"), \
+        "zero bytes cost a journal:\n" + world.log("zeros")
+    again.stop()
+
+
 def two_messages(world, hello):
-    """Hello, and then a resume whose base length is 1 while the cloud waits for the prompt."""
+    """Hello, and then a resume of the next epoch, whose base length is 1, while the cloud waits for the prompt."""
     server = world.serve("two")
     opener = begun(server, hello, 1, 71)
-    resume = bytearray(resume_for(hello, 71))
-    resume[24:28] = struct.pack("<I", 1)
+    resume = bytearray(resume_for(hello, 71, epoch=struct.unpack("<I", hello[18:22])[0] + 1))
+    resume[2:4], resume[24:28] = struct.pack("<H", 1), struct.pack("<I", 1)
     covered = bytes(resume[8:36]) + struct.pack("<I", len(resume)) + bytes(resume[:4]) + bytes(resume[8:])
     resume[4:8] = struct.pack("<I", crc32c(covered))
     opener.send(bytes(resume))
@@ -69,7 +90,7 @@ def two_messages(world, hello):
     again.stop()
 
 
-CHECKS = [other_options, two_messages]
+CHECKS = [other_options, strict_restore, two_messages, zero_bytes]
 
 
 def main():

@@ -43,14 +43,15 @@ served_session::served_session(const serve_parts& parts, session_folder& folder)
       session_(make_cloud(parts.run, parts.model, limits_of(parts))),
       text_(parts.engines) {}
 
-specverify::status served_session::restore(const message_sender& send) {
+specverify::result<std::uint64_t> served_session::restore(const message_sender& send) {
   const std::vector<std::byte> kept = folder_.load();
-  if (kept.empty()) return {};
+  if (kept.empty()) return std::uint64_t{0};
   const auto found = session_.restore(kept);
+  if (!found && found.error().code == specverify::errc::truncated) return folder_.cut(0);
   if (!found) return found.error();
-  folder_.cut(found->valid_bytes);
+  const std::uint64_t dropped = folder_.cut(found->valid_bytes);
   (void)take(send);  // it writes nothing
-  return {};
+  return dropped;
 }
 
 void served_session::hear(std::span<const std::byte> message, std::uint64_t now) {

@@ -32,9 +32,10 @@ class served_session {
   //! A blank one. Throws what the library says is wrong with the options.
   served_session(const serve_parts& parts, session_folder& folder);
 
-  //! Goes on from the folder's journal. The session stays blank where there was none. Errors: what the library says of
-  //! a journal that is damaged, or that these options do not serve; it is left alone, and the session stays blank.
-  [[nodiscard]] specverify::status restore(const message_sender& send);
+  //! Goes on from the folder's journal; the session stays blank if there is none, or no whole record. Returns the bytes
+  //! of an unfinished record, which are dropped. Errors: those of cloud_session::restore for a journal that is damaged,
+  //! or that these options do not serve; the journal is left as it is, and the session stays blank.
+  [[nodiscard]] specverify::result<std::uint64_t> restore(const message_sender& send);
   //! A message of the session's owner: nothing is written or sent before `answer`, which follows each.
   void hear(std::span<const std::byte> message, std::uint64_t now);
   //! none, or the limit that ended the session: it takes nothing more.

@@ -111,21 +111,17 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
   e.session = std::make_unique<served_session>(parts_, e.folder);  // throws if the server's own options are wrong
-  std::string why;
+  std::string why, dropped;
   try {
-    const specverify::status found = e.session->restore([](std::span<const std::byte>) {});
-    if (found.code == specverify::errc::truncated) {
-      e.folder.cut(0);  // killed in its first record: nothing was sent yet
-    } else if (!found.ok()) {
-      why = told_in_log(found);
-    }
+    const auto found = e.session->restore([](std::span<const std::byte>) {});
+    if (!found) why = told_in_log(found.error());
+    if (found && *found > 0) dropped = "; " + unfinished_text(*found);
   } catch (const std::exception& error) {
     why = error.what();
   }
   if (!why.empty()) return set_aside(of, why + "; the device begins it again", now);
-  log_.event(
-      name_of(of->first) + (e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored"),
-      now);
+  const char* const found = e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored";
+  log_.event(name_of(of->first) + found + dropped, now);
   step(of, now, [](entry&, const message_sender&) { return refusal::none; });
 }
 

@@ -77,10 +77,11 @@ std::vector<std::byte> session_folder::load() {
   return kept;
 }
 
-void session_folder::cut(std::size_t bytes) {
-  journal_->cut(bytes);
+std::uint64_t session_folder::cut(std::size_t bytes) {
+  const std::uint64_t dropped = journal_->cut(bytes);
   journal_bytes_ = size_of(path_ / "journal");
   count_files();
+  return dropped;
 }
 
 fs::path session_folder::set_aside(const damaged_folder& to) {

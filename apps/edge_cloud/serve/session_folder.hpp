@@ -47,8 +47,8 @@ class session_folder {
   [[nodiscard]] std::optional<std::uint64_t> owner() const;
   //! The journal of an earlier process; empty when there was none. Throws where it cannot be read.
   [[nodiscard]] std::vector<std::byte> load();
-  //! Drops what stands behind the first `bytes` of the journal.
-  void cut(std::size_t bytes);
+  //! Drops the bytes after the first `bytes` of the journal. Returns how many there were.
+  std::uint64_t cut(std::size_t bytes);
   //! Keeps a journal that no session takes elsewhere, and begins a new one. The path where it is kept; empty where
   //! there was none, or no room for it. Throws where the disk fails.
   std::filesystem::path set_aside(const damaged_folder& to);

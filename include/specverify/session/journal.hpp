@@ -6,8 +6,9 @@
 //!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), the
 //!           ids, the snapshot (or none), the rest: what an edge keeps of an open draft; then its 64-bit check.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
-//!             from their first position on, the last snapshot and the last draft count. A record that the end of the
-//!             file cuts off is ignored (a killed process leaves one); any other damage is journal_corrupt, another
+//!             from their first position on, the last snapshot and the last draft count. A record that was not written
+//!             to its end is ignored: the end of the file cuts it off (a killed process leaves one), or its check
+//!             and all bytes after it are 0 (a power cut leaves one). Any other damage is journal_corrupt, another
 //!             layout is unsupported. FNV-1a, 64 bits: finds accidents, not forgeries.
 //! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
 //! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp,
@@ -34,7 +35,7 @@ struct journal_reading {
   std::size_t valid_bytes = 0;  //!< where the last whole record ends: cut the file here before appending
   std::uint32_t records = 0;
   std::uint32_t text_length = 0;  //!< ids in the text
-  bool torn = false;              //!< the file went on after valid_bytes
+  bool torn = false;              //!< bytes of an unfinished record follow valid_bytes
 };
 
 //! What `read_journal` gives back.
@@ -104,20 +105,28 @@ struct journal_bytes_content {
   std::span<const std::byte> draft{};
 };
 
-//! One record at the front of `rest`. Ok and no payload: the end of the file cuts it off.
+//! One record at the front of `rest`. Ok and no payload: it was not written to its end.
 //! Errors: journal_corrupt, unsupported (another layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
+  using opened = result<std::span<const std::byte>>;
+  constexpr std::span<const std::byte> unfinished{};
   const auto wrong = [](errc code) { return status{code, part::session, 0}; };
-  if (rest.size() < journal_head_bytes) return std::span<const std::byte>{};
+  const auto unfinished_or_corrupt = [&](std::size_t check) -> opened {
+    const bool zero = std::all_of(rest.begin() + static_cast<std::ptrdiff_t>(check), rest.end(),
+                                  [](std::byte b) { return b == std::byte{0}; });
+    return zero ? opened(unfinished) : opened(wrong(errc::journal_corrupt));
+  };
+  if (rest.size() < journal_head_bytes) return unfinished;
   const auto name = static_cast<std::uint32_t>(numeric::load_le(rest.data(), 4));
-  if (numeric::load_le(rest.data() + 16, 8) != numeric::fnv1a(rest.first(16))) return wrong(errc::journal_corrupt);
+  if (numeric::load_le(rest.data() + 16, 8) != numeric::fnv1a(rest.first(16))) return unfinished_or_corrupt(16);
   if ((name & 0xFFFFFFu) != journal_name) return wrong(errc::journal_corrupt);
   if (name >> 24 != journal_layout) return wrong(errc::unsupported);
   const auto payload = static_cast<std::size_t>(numeric::load_le(rest.data() + 4, 4));
   if (payload < 4) return wrong(errc::journal_corrupt);
-  if (rest.size() - journal_head_bytes < payload + journal_check_bytes) return std::span<const std::byte>{};
+  if (rest.size() - journal_head_bytes < payload + journal_check_bytes) return unfinished;
   const std::span<const std::byte> inside = rest.subspan(journal_head_bytes, payload);
-  if (numeric::load_le(inside.data() + payload, 8) != numeric::fnv1a(inside)) return wrong(errc::journal_corrupt);
+  if (numeric::load_le(inside.data() + payload, 8) != numeric::fnv1a(inside))
+    return unfinished_or_corrupt(journal_head_bytes + payload);
   return inside;
 }
 

@@ -589,6 +589,34 @@ TEST_CASE("serve: a restarted server goes on with owners and texts") {
   CHECK(a.text() == text_alone(a.run));
 }
 
+TEST_CASE("serve: zero bytes after a journal cost nothing of it") {
+  server with;
+  device a(1, settings_of(100)), b(2, settings_of(101));
+  for (device* each : {&a, &b}) {
+    each->host.begin();
+    each->steps(with, 12);
+    REQUIRE(!each->host.finished());
+  }
+  const auto whole = file_bytes(with.folder_of(100) / "journal");
+  fs::resize_file(with.folder_of(100) / "journal", whole.size() + 4096);  // a power cut
+  fs::resize_file(with.folder_of(101) / "journal", 0);
+  fs::resize_file(with.folder_of(101) / "journal", 4096);
+  with.restart();
+  CHECK(with.log_text.str().find("session 100: restored; dropped 4096 bytes after the last whole record\n") !=
+        std::string::npos);
+  CHECK(with.log_text.str().find("session 101: has no journal; the device begins it again; dropped 4096 bytes after") !=
+        std::string::npos);
+  CHECK(with.damaged().empty());
+  CHECK(file_bytes(with.folder_of(100) / "journal") == whole);
+  for (device* each : {&a, &b}) {
+    each->over.heard.clear();
+    each->outgoing.clear();
+    each->host.reconnect();
+    each->finish(with);
+  }
+  CHECK(a.text() == text_alone(a.run));
+}
+
 TEST_CASE("serve: a restart holds the limits, or names the one that the folder is beyond") {
   server with;
   device over(1, settings_of(100)), first(1, settings_of(101)), second(1, settings_of(102)), other(2, settings_of(103));
@@ -901,6 +929,7 @@ TEST_CASE("serve: no two messages of a device keep the server from starting") {
   REQUIRE(heard->context.base_length > 1);
   specverify::resume_message shorter;  // while the cloud waits for the text of the prompt
   shorter.context = heard->context;
+  shorter.context.epoch += 1;
   shorter.context.base_length = 1;
   std::array<std::byte, 64> space{};
   CHECK(with.receive(begun.over.line, frame_of(specverify::encode_resume(shorter, space).value())) == refusal::none);

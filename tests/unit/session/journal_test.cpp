@@ -96,6 +96,53 @@ TEST_CASE("journal: a file cut anywhere gives the whole records before the cut")
   }
 }
 
+TEST_CASE("journal: zero bytes after the last whole record cost no record before them") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  f.append(3, {4}, {2});
+  f.append(4, {5, 6}, {3});
+  for (const std::size_t zeros : {1u, 7u, 8u, 23u, 24u, 100u, 4096u}) {
+    for (std::size_t whole = 0; whole < f.ends.size(); ++whole) {
+      std::vector<std::byte> grown(f.bytes.begin(), f.bytes.begin() + static_cast<std::ptrdiff_t>(f.ends[whole]));
+      grown.resize(grown.size() + zeros);
+      const content c = read(grown);
+      CAPTURE(zeros);
+      CAPTURE(whole);
+      CHECK(c.outcome.ok());
+      CHECK(c.found.records == whole);
+      CHECK(c.found.valid_bytes == f.ends[whole]);
+      CHECK(c.found.torn);
+      CHECK(c.last.number == (whole == 0 ? 77 : whole));
+    }
+  }
+}
+
+TEST_CASE("journal: a record whose end was never written is zero, and costs no record before it") {
+  file f;
+  f.append(0, {1, 2, 3}, {1});
+  f.append(3, {0x01010101, 0x01010101}, {0x01010101});
+  const std::size_t second = f.ends[1], end = f.ends[2];
+  for (std::size_t written = second; written <= end - detail::journal_check_bytes; ++written) {
+    if (written > second + 16 && written < second + detail::journal_head_bytes) continue;  // within a check
+    std::vector<std::byte> cut = f.bytes;
+    std::fill(cut.begin() + static_cast<std::ptrdiff_t>(written), cut.end(), std::byte{0});
+    cut.resize(4096);
+    CAPTURE(written);
+    const content c = read(cut);
+    CHECK(c.outcome.ok());
+    CHECK(c.found.records == 1);
+    CHECK(c.found.valid_bytes == second);
+    CHECK(c.found.torn);
+  }
+  std::vector<std::byte> middle = f.bytes;  // another record follows: it was written to its end
+  std::fill(middle.begin() + 30, middle.begin() + static_cast<std::ptrdiff_t>(second), std::byte{0});
+  CHECK(read(middle).outcome.code == errc::journal_corrupt);
+  std::vector<std::byte> check = f.bytes;
+  check.back() = ~check.back();
+  check.resize(4096);
+  CHECK(read(check).outcome.code == errc::journal_corrupt);
+}
+
 TEST_CASE("journal: every flipped bit is noticed") {
   file f;
   f.append(0, {1, 2, 3}, {1});
