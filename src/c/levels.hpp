@@ -52,17 +52,12 @@ template <class Object, class... Arguments>
   block* const made = ::new (memory) block;
   made->hooks = given;
   const making_scope scope(&made->hooks);
-  try {
-    Object* const object = ::new (static_cast<void*>(made->space)) Object(arguments...);
-    const sv::status why = object->why();
-    if (why.ok()) return object;
-    object->~Object();
-    given.deallocate(given.self, memory, sizeof(block), alignof(block));
-    return why;
-  } catch (...) {  // no memory, or more than there can be
-    given.deallocate(given.self, memory, sizeof(block), alignof(block));
-    return no_memory;
-  }
+  Object* const object = ::new (static_cast<void*>(made->space)) Object(arguments...);  // a result: nothing is thrown
+  const sv::status why = object->why();
+  if (why.ok()) return object;
+  object->~Object();
+  given.deallocate(given.self, memory, sizeof(block), alignof(block));
+  return why;
 }
 
 // Ends an object that `place` made.

@@ -21,19 +21,23 @@ thread_local std::uint64_t counted_allocations = 0;
              ? std::malloc(size)
              : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
 }
-[[nodiscard]] static void* counted_or_abort(std::size_t size, std::size_t alignment) noexcept {
+[[nodiscard]] static void* counted_or_thrown(std::size_t size, std::size_t alignment) {
   void* const memory = counted(size, alignment);
+#if defined(__cpp_exceptions)
+  if (memory == nullptr) throw std::bad_alloc();
+#else
   if (memory == nullptr) std::abort();
+#endif
   return memory;
 }
 }  // namespace specverify_test
-void* operator new(std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
-void* operator new[](std::size_t size) { return specverify_test::counted_or_abort(size, 1); }
+void* operator new(std::size_t size) { return specverify_test::counted_or_thrown(size, 1); }
+void* operator new[](std::size_t size) { return specverify_test::counted_or_thrown(size, 1); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
-  return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment));
+  return specverify_test::counted_or_thrown(size, static_cast<std::size_t>(alignment));
 }
 void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return specverify_test::counted_or_abort(size, static_cast<std::size_t>(alignment));
+  return specverify_test::counted_or_thrown(size, static_cast<std::size_t>(alignment));
 }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return specverify_test::counted(size, 1); }

@@ -27,7 +27,8 @@ class cloud_session : private detail::cloud_protocol {
   //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
   //!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
   //!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
-  //!         message, skipped ids or hidden states that no message within it holds.
+  //!         message, skipped ids or hidden states that no message within it holds. Also out_of_memory. Memory that an
+  //!         option sizes is address space until something is written to it.
   [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
 
   //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk. L = 0
@@ -130,7 +131,7 @@ class cloud_session : private detail::cloud_protocol {
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
-  owned_memory<std::byte> verify_space_;
+  untouched_memory<std::byte> verify_space_;
 };
 
 SPECVERIFY_NAMESPACE_END

@@ -70,7 +70,7 @@ class basic_edge_session : private detail::edge_protocol {
   //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the
   //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,
   //! at_resolution, at_support_size, at_window_support_size, at_sparsifier, at_vocab_size: the window counts with
-  //! another V).
+  //! another V); out_of_memory. Memory that an option sizes is address space until something is written to it.
   [[nodiscard]] static result<basic_edge_session> make(const edge_options& options,
                                                        const std::optional<Sparsifier>& sparsifier = {},
                                                        const Window& window = {}, const Skip& skip = {});
@@ -216,7 +216,7 @@ class basic_edge_session : private detail::edge_protocol {
   owned_memory<state_type> states_;  // before each draft of the window, and after the last
   state_type ahead_state_{};
   owned_memory<float> probabilities_;  // that the row gave each draft, where the window asks
-  owned_memory<std::byte> skip_space_;
+  untouched_memory<std::byte> skip_space_;
   bool beyond_known_ = false;  // states_[L + 1] counts a law that was made and not drawn from
 };
 

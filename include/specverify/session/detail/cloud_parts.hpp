@@ -120,8 +120,8 @@ class received_drafts {
  private:
   received_draft_block with_laws_;
   owned_memory<claimed_draft> alone_;
-  owned_memory<token_id> skipped_;
-  owned_memory<std::byte> decode_space_;
+  untouched_memory<token_id> skipped_;
+  untouched_memory<std::byte> decode_space_;
   std::uint32_t size_ = 0;
   std::uint32_t skipped_count_ = 0;
 };
@@ -180,7 +180,7 @@ class round_scoring {
   owned_memory<std::uint64_t> near_ties_;
   owned_memory<std::uint64_t> asked_;  // of the mismatches, those whose scores or vectors are wanted now
   owned_memory<double> scores_;
-  owned_memory<std::byte> hidden_;
+  untouched_memory<std::byte> hidden_;
   std::uint32_t scored_ = 0;
 };
 

@@ -212,9 +212,11 @@ SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& o
   space.max_draft_length = options.limits.max_draft_length;
   space.max_entries = std::min<std::uint64_t>(options.limits.max_law_entries,
                                               std::uint64_t{options.vocab_size} * space.max_draft_length);
-  auto block = received_draft_block::make(space);
-  if (!block) return block.error();
-  return cloud_session(options, *std::move(block));
+  return detail::within_memory([&]() -> result<cloud_session> {
+    auto block = received_draft_block::make(space);
+    if (!block) return block.error();
+    return cloud_session(options, *std::move(block));
+  });
 }
 
 SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)

@@ -55,7 +55,8 @@ class draft_record {
     std::size_t room = total(most);
     if (options.journal_drafts == draft_journaling::automatic)
       room = std::min<std::size_t>(room, automatic_draft_record);
-    if (options.journal_drafts != draft_journaling::never && options.mode == session_mode::draft) bytes_.resize(room);
+    if (options.journal_drafts != draft_journaling::never && options.mode == session_mode::draft)
+      bytes_ = untouched_memory<std::byte>(room);
   }
 
   //! Whether drafts are kept at all, and whether one is.
@@ -136,7 +137,7 @@ class draft_record {
   }
 
   wire_format format_;
-  owned_memory<std::byte> bytes_;
+  untouched_memory<std::byte> bytes_;
   kept_draft kept_{};
   std::size_t used_ = 0;
   std::size_t state_bytes_;

@@ -46,11 +46,13 @@ class drafter {
       widest.support_size = entries_;
     }
     const state_type state = widest_state(sparsifier);
-    reading_space_.resize(digest_workspace_size(vocab_size, transform, wanted(widest, state)) + workspace_alignment);
+    reading_space_ = untouched_memory<std::byte>(digest_workspace_size(vocab_size, transform, wanted(widest, state)) +
+                                                 workspace_alignment);
     if (carries_claims(format.format)) return;
-    scratch_.resize((wishes.whole_row ? claim_workspace_size(vocab_size, widest, state)
-                                      : draft_law_workspace_size(vocab_size, widest, state, law_options())) +
-                    workspace_alignment);
+    scratch_ = untouched_memory<std::byte>((wishes.whole_row
+                                                ? claim_workspace_size(vocab_size, widest, state)
+                                                : draft_law_workspace_size(vocab_size, widest, state, law_options())) +
+                                           workspace_alignment);
   }
 
   [[nodiscard]] const Sparsifier& sparsifier() const noexcept { return sparsifier_; }
@@ -174,8 +176,8 @@ class drafter {
   wire_format format_;
   Sparsifier sparsifier_;
   drafter_wishes wishes_;
-  owned_memory<std::byte> reading_space_;
-  owned_memory<std::byte> scratch_;
+  untouched_memory<std::byte> reading_space_;
+  untouched_memory<std::byte> scratch_;
   support kept_{};
   law drafted_{};
   std::uint32_t entries_ = 0;    // tokens that a law may list

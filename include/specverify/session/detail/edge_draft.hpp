@@ -38,10 +38,12 @@ result<basic_edge_session<Sparsifier, Window, Skip>> basic_edge_session<Sparsifi
   if (const status why = detail::check_if_any(said.window); !why.ok()) return why;
   if (const status why = detail::check_if_any(skip); !why.ok()) return why;
   if (const status why = said.check(); !why.ok()) return why;
-  auto drafts = detail::edge_drafts::make(said.options);
-  if (!drafts) return drafts.error();
-  return result<basic_edge_session>(std::in_place, maker(), said.options, said.sparsifier, said.window, skip,
-                                    *std::move(drafts));
+  return detail::within_memory([&]() -> result<basic_edge_session> {
+    auto drafts = detail::edge_drafts::make(said.options);
+    if (!drafts) return drafts.error();
+    return result<basic_edge_session>(std::in_place, maker(), said.options, said.sparsifier, said.window, skip,
+                                      *std::move(drafts));
+  });
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
@@ -57,7 +59,7 @@ basic_edge_session<Sparsifier, Window, Skip>::basic_edge_session(maker, const ed
       states_(std::size_t{options.format.max_draft_length} + 1),
       probabilities_(options.format.max_draft_length) {
   if constexpr (Skip::needs_uncertainty)
-    skip_space_.resize(perturbation_workspace_size(options.vocab_size) + workspace_alignment);
+    skip_space_ = untouched_memory<std::byte>(perturbation_workspace_size(options.vocab_size) + workspace_alignment);
 }
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>

@@ -130,8 +130,8 @@ class hidden_store {
 
  private:
   std::size_t each_;
-  owned_memory<std::byte> vectors_;
-  owned_memory<std::byte> payload_;
+  untouched_memory<std::byte> vectors_;
+  untouched_memory<std::byte> payload_;
   owned_memory<std::uint64_t> asked_;
   owned_memory<std::uint64_t> supplied_;
   bool fresh_ = false;

@@ -46,22 +46,28 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   return edge_drafts(*std::move(with_laws), format.max_draft_length);
 }
 
-[[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,
-                                                        std::size_t snapshot_bytes) noexcept {
+[[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options) noexcept {
   const wire_format format = format_of(options);
   const std::uint32_t drafts = format.max_draft_length;
   endpoint_sizes sizes;
   sizes.text = std::size_t{options.max_text_length} + drafts + 1;
   sizes.received = options.text_chunk;
   sizes.message = longest_message(format, options.text_chunk);
-  sizes.records =
-      journal_bytes(options.max_text_length, snapshot_bytes) + 2 * journal_bytes(drafts + 1, snapshot_bytes);
   return sizes;
+}
+
+//! Bytes of the journal records of one input. The draft counts twice: in a record of its own, and in a record that
+//! takes the journal's place.
+[[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, std::size_t snapshot_bytes,
+                                                       std::size_t kept_draft_bytes) noexcept {
+  return journal_bytes(options.max_text_length, snapshot_bytes, kept_draft_bytes) +
+         journal_bytes(0, 0, kept_draft_bytes) +
+         2 * journal_bytes(format_of(options).max_draft_length + 1, snapshot_bytes);
 }
 
 SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength, bool observes,
                                              edge_drafts&& drafts, committed_state&& state)
-    : endpoint(edge_sizes(options, state.whole_bytes()), options.stop_tokens),
+    : endpoint(edge_sizes(options), options.stop_tokens),
       options_(options),
       strength_(strength),
       sparsifier_state_(std::move(state)),
@@ -69,8 +75,7 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guaran
       hidden_(options.format.attachments, options.format.max_draft_length),
       kept_(options, sparsifier_state_.bytes(), observes, message_.size()) {
   options_.stop_tokens = {};
-  // twice: in a record of its own, and in one that takes the journal's place
-  journal_.make_room(2 * journal_bytes(0, 0, kept_.room()));
+  journal_ = journal_buffer(edge_records(options, sparsifier_state_.whole_bytes(), kept_.room()));
   place_ = text_place(options_.session_id);
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }

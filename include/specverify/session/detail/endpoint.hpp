@@ -49,7 +49,6 @@ class output_queue {
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
-  void make_room(std::size_t more) { bytes_.resize(bytes_.size() + more); }
   //! A new input: the host has written the records of the one before.
   void clear() noexcept { used_ = 0; }
   //! The journal has `length` tokens in `file` bytes.
@@ -79,7 +78,7 @@ class journal_buffer {
 
  private:
   static constexpr std::size_t compaction_slack = 16384;
-  owned_memory<std::byte> bytes_;
+  untouched_memory<std::byte> bytes_;
   std::size_t used_ = 0;
   std::size_t file_ = 0;  // bytes that the host has
   std::uint32_t length_ = 0;
@@ -246,10 +245,10 @@ class endpoint {
   status refusal_{};  // of the session: as the cloud sent it, as the edge received it
   text_place place_{};
   wiped<philox> source_{};
-  owned_memory<token_id> text_;  // committed tokens, then drafted ones
+  untouched_memory<token_id> text_;  // committed tokens, then drafted ones
   owned_memory<token_id> stop_tokens_;
-  owned_memory<token_id> received_;
-  owned_memory<std::byte> message_;
+  untouched_memory<token_id> received_;
+  untouched_memory<std::byte> message_;
   prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;  // positions in the engine's cache

@@ -35,7 +35,7 @@ class prefix_steps {
 
  private:
   static constexpr std::size_t step = 1024;
-  owned_memory<std::uint64_t> hashes_;  // entry i: hash of the first i * step tokens
+  untouched_memory<std::uint64_t> hashes_;  // entry i: hash of the first i * step tokens
 };
 
 }  // namespace detail
