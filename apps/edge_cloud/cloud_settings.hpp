@@ -15,7 +15,8 @@ namespace edge_cloud {
 
 //! A cloud that knows no session yet. Its salt is the run's, or a new one. Throws what `make` says is wrong.
 [[nodiscard]] inline specverify::cloud_session make_cloud(const run_settings& run, const side_model& model,
-                                                          const specverify::cloud_limits& limits) {
+                                                          const specverify::cloud_limits& limits,
+                                                          specverify::guarantee required = {}) {
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::cloud_options options;
   options.secret = specverify::secret_from_hex(run.cloud_secret);
@@ -26,6 +27,7 @@ namespace edge_cloud {
   options.fingerprint = model.fingerprint;
   options.max_text_length = model.context;
   options.stop_tokens = end;
+  options.required = required;
   auto made = specverify::cloud_session::make(options);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::move(made).value();

@@ -5,6 +5,7 @@
 #define EDGE_CLOUD_STATE_FILE_HPP
 
 #include "file_bytes.hpp"
+#include "serve/durable.hpp"
 
 #include <specverify/session/output.hpp>
 
@@ -23,7 +24,8 @@ namespace edge_cloud {
 
 class state_file {
  public:
-  explicit state_file(std::filesystem::path path) : path_(std::move(path)) {
+  //! `durable`: a record is on the disk, and survives a power cut, before `write` returns.
+  explicit state_file(std::filesystem::path path, bool durable = false) : path_(std::move(path)), durable_(durable) {
     std::filesystem::create_directories(path_.parent_path());
   }
 
@@ -35,6 +37,7 @@ class state_file {
     if (!std::filesystem::exists(path_)) return 0;
     const std::uint64_t dropped = std::filesystem::file_size(path_) - bytes;
     std::filesystem::resize_file(path_, bytes);
+    sync(path_);  // an earlier process may have been killed before it synced its last record
     return dropped;
   }
   //! Does so, and tells the user.
@@ -52,15 +55,19 @@ class state_file {
     std::filesystem::rename(path_, next_to(".corrupt"));
   }
 
-  //! A record of a session. It is handed to the kernel before this returns: enough for a killed process. A host that
-  //! must outlive a power cut adds fsync of the file, and after a rename of its folder. Throws std::system_error where
-  //! the disk fails.
+  //! A record of a session. It is handed to the kernel before this returns, which is enough for a killed process.
+  //! Throws std::system_error if the disk fails.
   void write(const specverify::session_output& record) {
-    if (!record.replaces) return append(path_, record.bytes);
-    out_.close();
-    std::filesystem::remove(next_to(".new"));  // of a process that was killed here
-    append(next_to(".new"), record.bytes);
-    std::filesystem::rename(next_to(".new"), path_);  // the stream goes on in the file under its new name
+    const bool named = !record.replaces && std::filesystem::exists(path_);
+    if (record.replaces) {
+      out_.close();
+      std::filesystem::remove(next_to(".new"));  // of a process that was killed here
+    }
+    const std::filesystem::path file = record.replaces ? next_to(".new") : path_;
+    append(file, record.bytes);
+    sync(file);
+    if (record.replaces) std::filesystem::rename(file, path_);  // the stream goes on in the file under its new name
+    if (!named) sync(path_.parent_path());
   }
 
  private:
@@ -68,6 +75,9 @@ class state_file {
     std::filesystem::path made = path_;
     made += suffix;
     return made;
+  }
+  void sync(const std::filesystem::path& path) const {
+    if (durable_) sync_to_disk(path);
   }
   void append(const std::filesystem::path& file, std::span<const std::byte> bytes) {
     errno = 0;
@@ -78,6 +88,7 @@ class state_file {
   }
 
   std::filesystem::path path_;
+  bool durable_;
   std::ofstream out_;
 };
 

@@ -5,6 +5,7 @@ import os
 import signal
 import struct
 import sys
+import time
 
 from serving import Connection, World, crc32c, hello_for, is_refusal, resume_for
 
@@ -90,7 +91,26 @@ def two_messages(world, hello):
     again.stop()
 
 
-CHECKS = [other_options, strict_restore, two_messages, zero_bytes]
+def required_guarantee(world, hello):
+    """A session with a weaker guarantee than --required is refused by name, and one that has it is served."""
+    known = world.serve("known")  # writes the file of devices
+    known.stop()
+    process = world.start("required", ["serve", "--port", 0, "--state-dir", world.folder / "required", "--devices",
+                                       world.folder / "devices", "--required", "unconditional"])
+    port = world.folder / "required" / "port"
+    while process.poll() is None and not port.exists():
+        time.sleep(0.02)
+    assert port.exists(), "serve takes no --required:\n" + world.log("required")
+    number = int(port.read_text())
+    weaker = world.device("weaker", number, 1, 80, tokens=4)
+    assert weaker.wait(timeout=60) == 1 and "refuses (guarantee_too_weak)" in world.log("weaker"), world.log("weaker")
+    for n, system in enumerate(("target", "greedy")):
+        assert len(world.text(system, world.device(system, number, 2 + n, 81 + n, "--system", system, tokens=4))) == 4
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0, world.log("required")
+
+
+CHECKS = [other_options, strict_restore, two_messages, zero_bytes, required_guarantee]
 
 
 def main():

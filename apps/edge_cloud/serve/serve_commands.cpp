@@ -9,6 +9,8 @@
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <map>
+#include <string>
 
 #include <sys/prctl.h>
 
@@ -77,6 +79,17 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
                    "file of lines `DEVICE-ID KEY`, a key of 64 hex digits; with --tls-client-ca `DEVICE-ID`");
   add_tls(serve, server.tls, "--tls-client-ca",
           "who signs certificates of devices; --devices then lists which of them may speak");
+  const std::map<std::string, specverify::guarantee> guarantees{
+      {"lossy", specverify::guarantee::lossy},
+      {"honest_drafter", specverify::guarantee::honest_drafter},
+      {"unconditional", specverify::guarantee::unconditional}};
+  serve
+      .add_option_function<std::string>(
+          "--required", [&server, guarantees](const std::string& name) { server.required = guarantees.at(name); },
+          "weakest guarantee that a session may have; unconditional implies --sync")
+      ->default_str("lossy")
+      ->check(CLI::IsMember(guarantees));
+  serve.add_flag("--sync", server.sync, "journal records are on the disk before the messages that follow from them");
   serve.add_flag("--strict-restore", server.strict_restore,
                  "end if a session cannot be restored; default: set it aside and start");
   add_limits(serve, server.limits);

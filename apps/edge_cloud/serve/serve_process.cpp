@@ -49,7 +49,7 @@ class serve_process {
         known_(devices_of(settings)),
         tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
-        parts_{run_, model, settings.limits, engines_, settings.strict_restore},
+        parts_{run_, model, settings.limits, engines_, settings.strict_restore, settings.required, settings.sync},
         sessions_(parts_, log_, microseconds_now()),
         guests_(settings.limits, known_, tls_.get(), log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),

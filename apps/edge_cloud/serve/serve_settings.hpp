@@ -3,6 +3,8 @@
 #ifndef EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 
+#include <specverify/distribution/draft.hpp>
+
 #include "serve_limits.hpp"
 #include "tls_settings.hpp"
 
@@ -19,6 +21,9 @@ struct serve_settings {
   std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
   tls_settings tls{};
   serve_limits limits{};
+  specverify::guarantee required = specverify::guarantee::lossy;  //!< refuses sessions with a weaker guarantee
+  //! journal records are on the disk before the messages that follow from them; under unconditional always
+  bool sync = false;
   bool strict_restore = false;  //!< ends if a session cannot be restored, instead of setting it aside
 };
 

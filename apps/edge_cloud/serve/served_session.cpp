@@ -40,7 +40,7 @@ bool is_refusal(std::span<const std::byte> message) {
 served_session::served_session(const serve_parts& parts, session_folder& folder)
     : parts_(parts),
       folder_(folder),
-      session_(make_cloud(parts.run, parts.model, limits_of(parts))),
+      session_(make_cloud(parts.run, parts.model, limits_of(parts), parts.required)),
       text_(parts.engines) {}
 
 specverify::result<std::uint64_t> served_session::restore(const message_sender& send) {

@@ -25,6 +25,11 @@ struct serve_parts {
   const serve_limits& limits;
   engine_pool& engines;
   bool strict_restore = false;  //!< throws instead of setting a session aside
+  specverify::guarantee required = specverify::guarantee::lossy;
+  bool sync = false;  //!< journals outlive a power cut
+
+  //! A verdict that was sent and is then lost from the journal would be decided again, and differently.
+  [[nodiscard]] bool syncs() const noexcept { return sync || required == specverify::guarantee::unconditional; }
 };
 
 class served_session {

@@ -47,7 +47,7 @@ class served_sessions {
  private:
   struct entry {
     entry(const serve_parts& parts, std::uint64_t id, std::uint64_t of, disk_share& share)
-        : owner(of), folder(parts.run.state / "sessions", id, parts.limits, share) {}
+        : owner(of), folder(parts.run.state / "sessions", id, parts.syncs(), parts.limits, share) {}
     std::uint64_t owner;
     session_folder folder;
     std::unique_ptr<served_session> session{};  // none: a limit ended it

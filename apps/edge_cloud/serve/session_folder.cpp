@@ -32,8 +32,9 @@ std::uint64_t size_of(const fs::path& file) {
 
 }  // namespace
 
-session_folder::session_folder(const fs::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share)
-    : path_(root / hex_name(id)), id_(id), limits_(limits), share_(share) {}
+session_folder::session_folder(const fs::path& root, std::uint64_t id, bool durable, const serve_limits& limits,
+                               disk_share& share)
+    : path_(root / hex_name(id)), id_(id), durable_(durable), limits_(limits), share_(share) {}
 
 std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
@@ -68,7 +69,7 @@ std::optional<std::uint64_t> session_folder::owner() const {
 
 std::vector<std::byte> session_folder::load() {
   fs::remove(path_ / "journal.new");  // of a process that was killed while it wrote
-  journal_ = std::make_unique<state_file>(path_ / "journal");
+  journal_ = std::make_unique<state_file>(path_ / "journal", durable_);
   std::vector<std::byte> kept = journal_->load();
   owner_bytes_ = size_of(path_ / "owner");
   journal_bytes_ = kept.size();
@@ -102,7 +103,7 @@ refusal session_folder::write(const specverify::session_output& record) {
       record.replaces ? in_blocks(record.bytes.size()) : in_blocks(both) - in_blocks(journal_bytes_);
   if (exceeds(refusal::journal_full, owner_bytes_ + both, limits_.journal_bytes)) return refusal::journal_full;
   if (exceeds(refusal::disk_full, share_.used + grown, limits_.disk_bytes)) return refusal::disk_full;
-  if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal");
+  if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal", durable_);
   journal_->write(record);
   count(counted_ + grown);
   journal_bytes_ = record.replaces ? record.bytes.size() : both;

@@ -27,8 +27,9 @@ class session_folder {
   //! Of the disk's share: the folder, its owner, and a first record.
   static constexpr std::uint64_t least_bytes = 3 * block_bytes;
 
-  //! Of one session, at root / id in 16 hex digits. Touches no disk.
-  session_folder(const std::filesystem::path& root, std::uint64_t id, const serve_limits& limits, disk_share& share);
+  //! Of one session, at root / id in 16 hex digits. `durable`: its journal outlives a power cut. Touches no disk.
+  session_folder(const std::filesystem::path& root, std::uint64_t id, bool durable, const serve_limits& limits,
+                 disk_share& share);
   ~session_folder() { count(0); }
   session_folder(const session_folder&) = delete;
   session_folder& operator=(const session_folder&) = delete;
@@ -66,6 +67,7 @@ class session_folder {
 
   std::filesystem::path path_;
   std::uint64_t id_;
+  bool durable_;
   const serve_limits& limits_;
   disk_share& share_;
   std::optional<std::uint64_t> awaited_owner_;  // there is no folder yet

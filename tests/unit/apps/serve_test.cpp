@@ -87,7 +87,8 @@ struct server {
   std::optional<serve_parts> parts;
   std::optional<served_sessions> sessions;
   std::uint64_t now = 1;
-  bool strict_restore = false;
+  bool strict_restore = false, sync = false;
+  specverify::guarantee required = specverify::guarantee::lossy;
 
   explicit server(serve_limits held = {}) : limits(held) {
     run.state = folder.path;
@@ -95,7 +96,7 @@ struct server {
   }
   void start() {
     engines.emplace(large_model(), limits.engines);
-    parts.emplace(serve_parts{run, large_model(), limits, *engines, strict_restore});
+    parts.emplace(serve_parts{run, large_model(), limits, *engines, strict_restore, required, sync});
     sessions.emplace(*parts, log, now * 1'000'000);
   }
   void restart() {
@@ -872,6 +873,61 @@ TEST_CASE("serve: who owns a session outlives a power cut") {
   CHECK(synced_paths == std::vector<std::string>{folder / "owner.new", folder, folder.parent_path()});
   CHECK(owned == std::vector<bool>{false, true, true});
   CHECK(told == std::vector<bool>(3, false));
+}
+
+TEST_CASE("serve: under required = unconditional a verdict is on the disk before it is sent") {
+  for (const bool required : {false, true}) {
+    CAPTURE(required);
+    server with;
+    with.sync = !required;
+    with.required = required ? specverify::guarantee::unconditional : specverify::guarantee::lossy;
+    with.restart();
+    run_settings run = settings_of(100);
+    run.system = "target";
+    run.tokens = 40;
+    device writer(1, run);
+    const fs::path folder = with.folder_of(100), journal = folder / "journal";
+    const auto bytes_of = [](const fs::path& file) { return fs::exists(file) ? fs::file_size(file) : 0; };
+    std::uintmax_t synced = 0, sent = 0;
+    bool named = false;
+    look_at_sync = [&] {
+      const std::string& path = synced_paths.back();
+      if (path == journal) synced = bytes_of(journal);
+      if (path == folder / "journal.new") synced = bytes_of(path), named = false;
+      if (path == folder) named = fs::exists(journal) && !fs::exists(folder / "journal.new");
+    };
+    const message_sender pass_on = writer.over.line->send;
+    writer.over.line->send = [&](std::span<const std::byte> message) {
+      CHECK(synced == bytes_of(journal));
+      CHECK(named);
+      ++sent;
+      pass_on(message);
+    };
+    writer.host.begin();
+    writer.steps(with, 12);
+    REQUIRE(!writer.host.finished());
+    synced = 0;
+    with.restart();  // a process that was killed may have left a record that was not synced
+    CHECK(synced == bytes_of(journal));
+    writer.over.heard.clear();
+    writer.outgoing.clear();
+    writer.host.reconnect();
+    writer.finish(with);
+    look_at_sync = nullptr;
+    CHECK(sent > 20);
+    CHECK(writer.text() == text_alone(run));
+  }
+}
+
+TEST_CASE("serve: a session with a weaker guarantee than required is refused by name") {
+  server with;
+  with.required = specverify::guarantee::unconditional;
+  with.restart();
+  device drafts(1, settings_of(100));
+  drafts.host.begin();
+  CHECK(with.receive(drafts.over.line, drafts.said.front()) == refusal::none);
+  CHECK(with.log_text.str().find("(guarantee_too_weak)") != std::string::npos);
+  CHECK(with.sessions->size() == 0);
 }
 
 TEST_CASE("serve: a state folder that is made outlives a power cut") {
