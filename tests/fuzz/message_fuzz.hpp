@@ -33,7 +33,7 @@ inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x
 inline constexpr std::uint32_t draft_length = 7;
 
 //! Formats of drafts with laws, small enough that a block holds any message.
-inline constexpr std::array<wire_format, 18> law_formats{{
+inline constexpr std::array<wire_format, 20> law_formats{{
     {{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256},
     {{law_format::sparse_drop_zero, 12, 0, 4, 1}, 37},
     {{law_format::sparse_drop_zero, 300, 20, 8, 16}, 50257},
@@ -52,6 +52,8 @@ inline constexpr std::array<wire_format, 18> law_formats{{
     {{law_format::top_k_tail, 9, 8, 3, 8, {0, hidden_format::none, false, true, 65536}}, 40},
     {{law_format::dense_lattice, 12, 0, 4, 1, {0, hidden_format::none, false, false, 0, true}}, 30},
     {{law_format::sparse_drop_zero, 40, 6, 4, 1, {1, hidden_format::float16, true, true, 5, true}}, 500},
+    {{law_format::top_k_tail, 255, 31, 1, 1, {0, hidden_format::none, false, false, 63, false, true}}, 32000},
+    {{law_format::top_k_tail, 30, 6, 3, 8, {2, hidden_format::int8, true, true, 5, true, true}}, 60},
 }};
 inline constexpr std::array<wire_format, 8> claim_formats{{
     {{law_format::token_only, 0, 0, 8, 1}, 128256},

@@ -36,9 +36,16 @@ struct attached {
   std::array<token_id, 2> skipped{0, 0};
   attachment_format format;
   std::uint32_t resolution = 0;
+  std::vector<std::byte> probabilities;
   attached(const attachment_format& with, std::size_t drafts) : hidden(drafts * hidden_bytes(with)), format(with) {
     std::vector<float> state(with.hidden_size);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] = static_cast<float>(i) - 1.5f;
+    for (std::size_t i = 0; i < drafts && with.drafted_probability; ++i) {
+      probabilities.resize(probabilities.size() + drafted_probability_bytes);
+      REQUIRE(encode_drafted_probability(1, static_cast<std::uint32_t>(i + 1),
+                                         std::span(probabilities).last(drafted_probability_bytes))
+                  .ok());
+    }
     for (std::size_t i = 0; i < drafts && !state.empty(); ++i)
       REQUIRE(encode_hidden(state, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with), hidden_bytes(with)))
                   .ok());
@@ -48,6 +55,7 @@ struct attached {
     if (format.max_skipped > 0) made.skipped = skipped;
     made.resolution = resolution;
     made.channel = {4e6f, 0.0f, 0.125f, 0.0f, 0.05f};
+    if (format.drafted_probability) made.probabilities = std::span(probabilities).first(4 * drafts);
     if (format.hidden_with_draft) made.hidden = std::span(hidden).first(drafts * hidden_bytes(format));
     return made;
   }
@@ -66,11 +74,14 @@ void write_seeds() {
   for (unsigned choice = 0; choice < specverify_fuzz::law_formats.size(); ++choice) {
     const wire_format& format = specverify_fuzz::law_formats[choice];
     draft_list list;
-    for (std::uint32_t i = 0; i < 2; ++i) {
+    const std::uint32_t length = std::min(format.max_draft_length, 2u);
+    for (std::uint32_t i = 0; i < length; ++i) {
       if (format.format == law_format::fp16_row) {
         list.add({{0, 2}, {1u << 23, 1023}, format.vocab_size}, i);
       } else if (format.format == law_format::top_k_tail) {
-        list.add_top_k_tail(random, format.vocab_size, format.resolution, 3 + i, i);
+        const std::uint32_t resolution =
+            format.attachments.resolution_with_draft ? format.resolution - 5 : format.resolution;
+        list.add_top_k_tail(random, format.vocab_size, resolution, 3 + i, i);
       } else {
         const bool zeros = format.format == law_format::sparse_paper;
         const std::uint32_t size = format.support_size != 0 ? format.support_size : 3;
@@ -82,7 +93,7 @@ void write_seeds() {
     attached with(format.attachments, list.view().size());
     if (format.attachments.resolution_with_draft) with.resolution = format.resolution - 5;
     keep("draft", "seed" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view(), with.attachments(2), out));
+         encode_draft(context, format, list.view(), with.attachments(length), out));
     keep("draft", "empty" + std::to_string(choice), choice,
          encode_draft(context, format, list.view().first(0), with.attachments(0), out));
   }

@@ -7,6 +7,7 @@
 
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
+#include <specverify/quantize/claim.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
@@ -185,8 +186,8 @@ double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
 
 probabilities target_after(token_id last) { return softmax_of(logits(false, last), 1); }
 
-//! One round in the paper's order, where d came from x: tested against what x^ gives it, the residual against x^, that
-//! of sparsify/compressed_law.hpp.
+//! One round in the paper's order, where d came from x: tested against x_d, the residual against x^, that of
+//! quantize/claim.hpp.
 class row_round {
  public:
   explicit row_round(token_id last)
@@ -204,18 +205,17 @@ class row_round {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
     const auto kept = top_k{support_size, true}.select(*summary_, {}, scratch);
     REQUIRE(kept.ok());
-    const auto made = compressed_draft(*summary_, *kept, static_cast<token_id>(d),
-                                       {value_format::lattice, resolution, true}, law_space);
+    const auto made =
+        make_claim(*summary_, *kept, static_cast<token_id>(d), {law_format::top_k_tail, resolution}, law_space);
     REQUIRE(made.ok());
-    const law& claimed = made->claimed_law;
-    probabilities given{}, residual{};
+    const law& claimed = made->claimed;
+    probabilities residual{};
     long double excess = 0;
     for (std::uint32_t v = 0; v < vocab_size; ++v) {
-      given[v] = static_cast<long double>(claimed.count(static_cast<token_id>(v))) / claimed.resolution;
-      excess += residual[v] = std::max(0.0L, y_[v] - given[v]);
+      const long double given = static_cast<long double>(claimed.count(static_cast<token_id>(v))) / claimed.resolution;
+      excess += residual[v] = std::max(0.0L, y_[v] - given);
     }
-    REQUIRE(given[d] > 0);
-    const long double accepted = std::min(1.0L, y_[d] / given[d]);
+    const long double accepted = std::min(1.0L, y_[d] / x[d]);
     out[d] += share * accepted;
     for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += share * (1 - accepted) * residual[v] / excess;
   }

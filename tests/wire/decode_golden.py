@@ -212,6 +212,21 @@ def vector(data, kind, size):
     return tuple(scale * step for step in steps)
 
 
+def of_row(body, vocab, max_length, max_skipped):
+    """Skipped ids, and the probabilities of drafts that were drawn from a row; where the drafts begin."""
+    skipped_bits, count_bits = width(max_skipped + 1), width(max_length + 1)
+    bits = Bits(body)
+    skipped, count = bits.take(skipped_bits), bits.take(count_bits)
+    at = -(-(skipped_bits + count_bits + skipped * width(vocab)) // 8)
+    bits = Bits(body[:at])
+    bits.take(skipped_bits + count_bits)
+    ids = [bits.take(width(vocab)) for _ in range(skipped)]
+    bits.close()
+    units = struct.unpack(f"<{count}I", body[at:at + 4 * count])
+    assert all(0 < unit <= 1 << 31 for unit in units)
+    return ids, units, body[at + 4 * count:], at + 4 * count
+
+
 def beside(body, vocab, max_length, side, largest=0):
     """Skipped ids, channel report, hidden states, the resolution of the laws (of `largest`, where it is announced); where the drafts begin."""
     size, kind, with_draft, report, max_skipped = side
@@ -381,6 +396,10 @@ def main(path):
             assert rest == seen["claims"][1]
     found = drafts(seen["draft_tail"][1], 6, 32000, 255, 0, 8, 1, seen["draft_tail"][2])
     assert [law for _, law in found] == [kept, kept] and found[0][0] in kept and found[1][0] == 31999
+    _, body, total = seen["draft_tail_of_row"]
+    ids, units, rest, at = of_row(body, 32000, 8, 63)
+    assert ids == [1, 31999, 77] and units == (round((1 << 31) / 3), 1)
+    assert [law for _, law in drafts(rest, 6, 32000, 255, 64, 8, 1, total, at)] == [kept, kept]
     assert seen["request_hidden"][1] == bytes([1, 0x42])
     body = seen["supply_hidden"][1]
     assert body[:6] == bytes([1, 0x42]) + struct.pack("<I", 12)

@@ -187,6 +187,19 @@ inline std::vector<golden> golden_messages() {
     return encode_draft(golden_context, {{law_format::top_k_tail, 255, 64, 8, 32, everything}, 32000},
                         std::span<const draft>(tail), attachments, out);
   });
+  // Drawn from a row: their probabilities there are 1/3, to the nearest unit, and one unit.
+  std::vector<std::byte> probabilities(2 * drafted_probability_bytes);
+  (void)encode_drafted_probability(1, 3, probabilities);
+  (void)encode_drafted_probability(1, 0xffffffffu, std::span(probabilities).subspan(drafted_probability_bytes));
+  add("draft_tail_of_row", [&](std::span<std::byte> out) {
+    wire_format format{{law_format::top_k_tail, 255, 64, 8, 1}, 32000};
+    format.attachments.max_skipped = 63;
+    format.attachments.drafted_probability = true;
+    draft_attachments of_row;
+    of_row.skipped = skipped;
+    of_row.probabilities = probabilities;
+    return encode_draft(golden_context, format, std::span<const draft>(tail), of_row, out);
+  });
   add("request_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
     return encode_request(golden_context, {{law_format::token_only, 0, 0, 8, 1, on_request}, 32000}, 8, {1, words},

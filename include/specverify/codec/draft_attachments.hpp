@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a draft message carries with its drafts: tokens committed by the edge alone, the state of its channel, hidden
-//! states.
+//! states, the probabilities that the drafts had in the rows that they were drawn from.
 //!
 //! hello agrees on all of this; with `attachment_format{}` a message carries no attachment and no extra byte. The base
 //! length of a message is the length that both sides have committed. Skipped tokens follow it, and drafts follow them.
-//! Paper:      skipped tokens: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV (2604.17701).
-//! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message.
+//! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
+//!             (2604.17701).
+//! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = a draft's probability.
 //! Guarantees: noexcept, no allocation, canonical. A report travels as 5 halves: log10(1 + rate) twice, the two losses,
 //!             seconds; a received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
-//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11.
+//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d travels as a whole number of units of 2^-31: within 2^-32, and
+//!             at least one unit.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
 //!             examples/docs/draft_attachments.cpp
@@ -26,11 +28,13 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t max_wire_hidden_size = std::uint32_t{1} << 16;
 inline constexpr std::uint32_t max_wire_skipped = std::uint32_t{1} << 16;
 inline constexpr std::size_t channel_report_bytes = 10;
+inline constexpr std::size_t drafted_probability_bytes = 4;
+inline constexpr std::uint32_t drafted_probability_unit = std::uint32_t{1} << 31;  //!< x_d = 1 as it travels
 
 struct attachment_format {
   // `where` of a failing check
   static constexpr std::uint32_t at_hidden_size = 0, at_hidden = 1, at_hidden_with_draft = 2, at_channel_report = 3,
-                                 at_max_skipped = 4, at_resolution_with_draft = 5;
+                                 at_max_skipped = 4, at_resolution_with_draft = 5, at_drafted_probability = 6;
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
   hidden_format hidden = hidden_format::none;
   //! FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
@@ -39,6 +43,8 @@ struct attachment_format {
   std::uint32_t max_skipped = 0;  //!< skipped ids that one message may carry, 0..2^16
   //! each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
   bool resolution_with_draft = false;
+  //! drafts are drawn from the row itself, and each brings its probability there; top_k_tail only
+  bool drafted_probability = false;
   friend SPECVERIFY_INLINE constexpr bool operator==(const attachment_format&,
                                                      const attachment_format&) noexcept = default;
 };
@@ -60,6 +66,8 @@ struct draft_attachments {
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
   //! of the laws; 0: draft_format::resolution. Ignored without resolution_with_draft
   std::uint32_t resolution = 0;
+  //! x_d of the L drafts, drafted_probability_bytes each, with drafted_probability; else empty
+  std::span<const std::byte> probabilities{};
 };
 
 SPECVERIFY_TYPES_END
@@ -133,6 +141,27 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
     fields[i] = i < 2 ? static_cast<float>(std::expm1(static_cast<double>(sent) * 2.30258509299404568402)) : sent;
   }
   return channel_report{fields[0], fields[1], fields[2], fields[3], fields[4]};
+}
+
+//! Writes x_d = count / resolution in drafted_probability_bytes bytes. Errors: output_too_small; invalid_resolution (0,
+//! or less than the count).
+[[nodiscard]] inline result<std::span<std::byte>> encode_drafted_probability(std::uint32_t count,
+                                                                             std::uint32_t resolution,
+                                                                             std::span<std::byte> out) noexcept {
+  if (out.size() < drafted_probability_bytes)
+    return detail::codec_error(errc::output_too_small, drafted_probability_bytes);
+  if (resolution == 0 || count > resolution) return detail::codec_error(errc::invalid_resolution, resolution);
+  const std::uint64_t units = (std::uint64_t{count} * drafted_probability_unit + resolution / 2) / resolution;
+  numeric::store_le(out.data(), units > 0 ? units : 1, drafted_probability_bytes);
+  return out.first(drafted_probability_bytes);
+}
+
+//! x_d in units of 1 / drafted_probability_unit. Errors: size_mismatch; probability_out_of_range.
+[[nodiscard]] inline result<std::uint32_t> decode_drafted_probability(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() != drafted_probability_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
+  const auto units = static_cast<std::uint32_t>(numeric::load_le(bytes.data(), drafted_probability_bytes));
+  if (units == 0 || units > drafted_probability_unit) return detail::codec_error(errc::probability_out_of_range, 0);
+  return units;
 }
 
 SPECVERIFY_NAMESPACE_END

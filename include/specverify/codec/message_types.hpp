@@ -230,6 +230,9 @@ concept lawful_draft = requires(const Draft& drafted) {
   if (format.attachments.resolution_with_draft && !lattice)
     return detail::codec_error(errc::invalid_argument,
                                format.at_attachments + attachment_format::at_resolution_with_draft);
+  if (format.attachments.drafted_probability && format.format != law_format::top_k_tail)
+    return detail::codec_error(errc::invalid_argument,
+                               format.at_attachments + attachment_format::at_drafted_probability);
   return {};
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The paper's order: a token drawn from the row itself, and after it the law that travels with it (lossy).
+//! The paper's order: a token drawn from the row itself, and after it what travels with it: its probability there, and
+//! the law that a rejection subtracts (lossy).
 //!
 //! Use it for the hybrid baselines: `row.sample`, then `make_claim`. Drafts that keep the target's law exact come from
 //! quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.
-//! Symbols:    x = the row's law, x^ = claimed, d = drawn token.
+//! Symbols:    x = the row's law, x^ = claimed, d = drawn token, x_d = count / resolution.
 //! Guarantees: what the sparsifier and `compressed_draft` guarantee; the claimed law names the token and gives it a
-//!             positive count; no allocation; noexcept. Bit-exact.
-//! Deviates:   a token that the lattice left nothing gets one unit of the largest entry, since what travels names it.
+//!             positive count; x_d is within 2^-32 of the row's integer weights; no allocation; noexcept. Bit-exact.
+//! Deviates:   a token that the lattice left nothing gets one unit of the largest entry of x^, since what travels names
+//!             it. It is tested against x_d all the same.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp,
 //!             examples/docs/draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP
@@ -22,8 +24,10 @@ SPECVERIFY_TYPES_BEGIN
 
 //! All views lie in the workspace of the call.
 struct drafted_claim {
-  law claimed{};   //!< x^, what to send, and what a rejection subtracts
-  support kept{};  //!< X with its weights: what a sparsifier's `advance` looks at
+  law claimed{};                 //!< x^, what to send, and what a rejection subtracts
+  support kept{};                //!< X with its weights: what a sparsifier's `advance` looks at
+  std::uint32_t count = 0;       //!< x_d = count / resolution: what to send, and what the token is tested against
+  std::uint32_t resolution = 0;  //!< positive
 };
 
 SPECVERIFY_TYPES_END
@@ -38,12 +42,12 @@ template <sparsifier Sparsifier>
          slice_bytes<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
 }
 
-//! The law over `kept` that travels with a token drawn from `row`. A reading that holds every token (survivors = V,
-//! with W) knows what any drawn token weighs.
+//! What travels with a token drawn from `row`: x_d, and the law over `kept`. A reading that holds every token
+//! (survivors = V, with W) knows what any drawn token weighs.
 //! Errors: unsupported (a format other than top_k_tail), and those of `compressed_draft`. On error `scratch` gives back
 //!         what was taken.
-[[nodiscard]] inline result<law> make_claim(const row_summary& row, const support& kept, token_id token,
-                                            const draft_law_options& options, workspace& scratch) noexcept {
+[[nodiscard]] inline result<drafted_claim> make_claim(const row_summary& row, const support& kept, token_id token,
+                                                      const draft_law_options& options, workspace& scratch) noexcept {
   if (options.format != law_format::top_k_tail) return status{errc::unsupported, part::quantize, 0};
   workspace_scope scope(scratch);
   const auto made = compressed_draft(row, kept, token, {value_format::lattice, options.resolution, true}, scratch);
@@ -61,7 +65,7 @@ template <sparsifier Sparsifier>
   }
   if (const status why = check(claimed); !why.ok()) return why;
   scope.keep();
-  return claimed;
+  return drafted_claim{claimed, kept, made->count, made->resolution};
 }
 
 //! The same over what the sparsifier keeps; one that may look at the token does.
@@ -79,10 +83,9 @@ template <sparsifier Sparsifier>
     }
   }();
   if (!kept) return kept.error();
-  const result<law> claimed = make_claim(row, *kept, drawn.token, options, scratch);
-  if (!claimed) return claimed.error();
-  scope.keep();
-  return drafted_claim{*claimed, *kept};
+  const result<drafted_claim> made = make_claim(row, *kept, drawn.token, options, scratch);
+  if (made) scope.keep();
+  return made;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -54,7 +54,8 @@ struct edge_options {
   double threshold = 0.5;  //!< wire_rule::semantic: told to the cloud; finite, >= 0
   //! a draft that stands whole is followed by the cloud's own token; false: the rounds of HLM
   bool bonus = true;
-  //! top_k_tail: tokens are drawn from the whole row, as in the paper, and only rejections see the law: lossy
+  //! top_k_tail: tokens are drawn from the whole row and tested against their probability there, which travels with
+  //! them, as in the paper; only rejections see the law: lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
   //! microseconds until a question is asked again; 0: never (a reliable transport)
@@ -148,7 +149,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! The format of the messages, but for what the options leave at 0 to sparsifier and window.
 [[nodiscard]] constexpr wire_format format_of(const edge_options& options) noexcept {
-  return {options.format, options.vocab_size};
+  wire_format made{options.format, options.vocab_size};
+  made.attachments.drafted_probability |= options.draw_from_row;
+  return made;
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -41,6 +41,7 @@ struct preset {
     wire_format made{format, vocab_size};
     const bool any = made.format == law_format::sparse_drop_zero || made.format == law_format::top_k_tail;
     if (any && made.support_size >= vocab_size) made.support_size = 0;
+    made.attachments.drafted_probability = draw_from_row;
     return made;
   }
 };
@@ -180,7 +181,8 @@ inline constexpr std::uint32_t preset_max_skipped = 63;
   return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
 }
 
-//! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail; the token comes from the whole row. Lossy.
+//! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail. The token comes from the whole row, and is
+//! tested against its probability there, which travels with it. Lossy.
 struct cu_hlm_settings {
   std::uint32_t support_size = 30;  //!< k; of the online rule: at most
   std::uint32_t resolution = 255;   //!< l, of the entries

@@ -159,9 +159,9 @@ struct lattice_tail {
   return detail::make_compressed(kept, no_token, 0, options, scratch);
 }
 
-//! The paper's order: `token` was drawn from x itself, and x^ is only what a rejection subtracts. With exact values it
-//! is tested against its own probability; on a lattice against what the lattice gives it. The reading must hold the
-//! token among its survivors (weight 0 otherwise: accepted wherever the target has it). Lossy: for `lossy_token_rule`.
+//! The paper's order: `token` was drawn from x itself and is tested against x_d, whatever the format; x^ is only what a
+//! rejection subtracts. The reading must hold the token among its survivors (weight 0 otherwise: accepted wherever the
+//! target has it). Lossy: for `lossy_token_rule`.
 //! Errors: as `compressed_law`; token_out_of_range, reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,
@@ -181,12 +181,10 @@ struct lattice_tail {
   mismatched_draft made;
   made.token = token;
   made.claimed_law = *claimed;
-  if (options.format == value_format::exact) {
-    int shift = 0;  // x_d = w / W as it is while W fits, else rounded
-    while ((kept.total_weight >> shift) > 0xFFFFFFFFu) ++shift;
-    made.resolution = static_cast<std::uint32_t>(kept.total_weight >> shift);
-    made.count = static_cast<std::uint32_t>((std::uint64_t{weight} + ((std::uint64_t{1} << shift) >> 1)) >> shift);
-  }
+  int shift = 0;  // x_d = w / W as it is while W fits, else rounded
+  while ((kept.total_weight >> shift) > 0xFFFFFFFFu) ++shift;
+  made.resolution = static_cast<std::uint32_t>(kept.total_weight >> shift);
+  made.count = static_cast<std::uint32_t>((std::uint64_t{weight} + ((std::uint64_t{1} << shift) >> 1)) >> shift);
   return made;
 }
 

@@ -37,7 +37,8 @@ struct owned_side {
   std::vector<std::byte> hidden;
   channel_report channel{};
   std::uint32_t resolution = 0;
-  [[nodiscard]] draft_attachments view() const { return {skipped, channel, hidden, resolution}; }
+  std::vector<std::byte> probabilities;
+  [[nodiscard]] draft_attachments view() const { return {skipped, channel, hidden, resolution, probabilities}; }
 };
 
 owned_side side_for(const wire_format& format, std::mt19937_64& random, std::uint32_t drafts) {
@@ -47,6 +48,9 @@ owned_side side_for(const wire_format& format, std::mt19937_64& random, std::uin
   std::uniform_real_distribution<float> unit(0, 1);
   if (format.attachments.channel_report)
     made.channel = {1e7f * unit(random), 1e7f * unit(random), unit(random), 0.5f * unit(random), 3 * unit(random)};
+  made.probabilities.resize(format.attachments.drafted_probability ? 4 * drafts : 0);
+  for (std::size_t at = 0; at < made.probabilities.size(); at += 4)
+    specverify::numeric::store_le(made.probabilities.data() + at, 1 + random() % drafted_probability_unit, 4);
   const std::size_t each = hidden_bytes(format.attachments);
   if (!format.attachments.hidden_with_draft) return made;
   made.hidden.resize(drafts * each);
@@ -62,14 +66,15 @@ owned_side side_for(const wire_format& format, std::mt19937_64& random, std::uin
 std::size_t bytes_of_side(const wire_format& format, std::size_t skipped, std::size_t drafts) {
   const attachment_format& attachments = format.attachments;
   const auto width = [](double values) { return static_cast<std::size_t>(std::ceil(std::log2(values))); };
-  const std::size_t bits = width(attachments.max_skipped + 1.0) +
-                           (attachments.hidden_with_draft ? width(format.max_draft_length + 1.0) : 0) +
-                           (attachments.resolution_with_draft ? width(format.resolution) : 0) +
-                           skipped * width(format.vocab_size);
+  const std::size_t bits =
+      width(attachments.max_skipped + 1.0) +
+      (attachments.hidden_with_draft || attachments.drafted_probability ? width(format.max_draft_length + 1.0) : 0) +
+      (attachments.resolution_with_draft ? width(format.resolution) : 0) + skipped * width(format.vocab_size);
   const std::size_t vector = attachments.hidden == hidden_format::float16 ? 2 * attachments.hidden_size
                              : attachments.hidden == hidden_format::int8  ? 4 + attachments.hidden_size
                                                                           : 0;
-  return (bits + 7) / 8 + (attachments.channel_report ? 10 : 0) + (attachments.hidden_with_draft ? drafts * vector : 0);
+  return (bits + 7) / 8 + (attachments.channel_report ? 10 : 0) +
+         drafts * ((attachments.hidden_with_draft ? vector : 0) + (attachments.drafted_probability ? 4 : 0));
 }
 
 wire_format some_law_format(law_format kind, std::mt19937_64& random) {
@@ -98,7 +103,9 @@ bool same_attachments(const draft_attachments& a, const draft_attachments& b) {
   REQUIRE(encode_channel_report(a.channel, first).ok());
   REQUIRE(encode_channel_report(b.channel, second).ok());
   return std::equal(a.skipped.begin(), a.skipped.end(), b.skipped.begin(), b.skipped.end()) &&
-         std::equal(a.hidden.begin(), a.hidden.end(), b.hidden.begin(), b.hidden.end()) && first == second;
+         std::equal(a.hidden.begin(), a.hidden.end(), b.hidden.begin(), b.hidden.end()) &&
+         std::equal(a.probabilities.begin(), a.probabilities.end(), b.probabilities.begin(), b.probabilities.end()) &&
+         first == second;
 }
 
 //! Claims of a small format and attachments of every kind, and the bits of its message.
@@ -169,6 +176,7 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     wire_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
     format.attachments = random_attachments(random);
     format.attachments.resolution_with_draft = format.format != law_format::fp16_row && random() % 2 == 0;
+    format.attachments.drafted_probability = format.format == law_format::top_k_tail && random() % 2 == 0;
     wire_format laws = format;  // of this message
     if (format.attachments.resolution_with_draft) laws.resolution = 6 + static_cast<std::uint32_t>(random() % 7);
     const auto length = static_cast<std::uint32_t>(random() % (format.max_draft_length + 1));
@@ -508,4 +516,88 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   format = {{law_format::fp16_row, 0, 0, 4, 1}, 40};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});
+}
+
+TEST_CASE("the probability of a draft in its row: what travels, and what is refused by name") {
+  std::array<std::byte, 4> out{};
+  const auto sent = [&](std::uint32_t count, std::uint32_t resolution) -> std::uint64_t {
+    REQUIRE(encode_drafted_probability(count, resolution, out).ok());
+    return *decode_drafted_probability(out);
+  };
+  CHECK(sent(1, 1) == drafted_probability_unit);
+  CHECK(sent(0xffffffffu, 0xffffffffu) == drafted_probability_unit);
+  CHECK(sent(1, 3) == 715827883);    // 2^31 / 3, to the nearest
+  CHECK(sent(0, 7) == 1);            // a token that was drawn has one unit at least
+  CHECK(sent(1, 0xffffffffu) == 1);  // half a unit
+  CHECK(encode_drafted_probability(4, 3, out).error() == status{errc::invalid_resolution, part::codec, 3});
+  CHECK(encode_drafted_probability(0, 0, out).error() == status{errc::invalid_resolution, part::codec, 0});
+  CHECK(encode_drafted_probability(1, 3, std::span(out).first(3)).error() ==
+        status{errc::output_too_small, part::codec, 4});
+  CHECK(decode_drafted_probability(std::span(out).first(3)).error() == status{errc::size_mismatch, part::codec, 3});
+}
+
+TEST_CASE("T29 side: probabilities that are 0, above 1, too few or too many are refused by name") {
+  wire_format format{{law_format::top_k_tail, 12, 0, 4, 1}, 37};
+  format.attachments.drafted_probability = true;
+  CHECK(check(format).ok());
+  std::mt19937_64 random(17);
+  draft_list list;
+  for (std::uint32_t i = 0; i < 2; ++i) list.add_top_k_tail(random, 37, 12, 3, i);
+  std::array<std::byte, 8> probabilities{};
+  draft_attachments attachments;
+  attachments.probabilities = probabilities;
+  std::vector<std::byte> out(max_draft_bytes(format, 2));
+  std::size_t written = 0;
+  const auto store = [&](std::uint64_t first, std::uint64_t second) {
+    specverify::numeric::store_le(probabilities.data(), first, 4);
+    specverify::numeric::store_le(probabilities.data() + 4, second, 4);
+  };
+  const auto encode = [&] { return into(written, encode_draft(some_context, format, list.view(), attachments, out)); };
+  store(1, drafted_probability_unit);
+  REQUIRE(encode().ok());
+  const std::vector<std::byte> good(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(written));
+  auto block = make_block(format);
+  std::vector<std::byte> memory(decode_draft_workspace_size(format));
+  workspace scratch(memory);
+  const auto decode = [&](std::vector<std::byte> message) {
+    seal(some_context, message_kind::draft, message);
+    const status why = decode_draft(some_context, format, message, block, {}, scratch).error();
+    CHECK(block.empty() == !why.ok());
+    return why;
+  };
+  CHECK(decode(good).ok());
+  // whole numbers: no pattern is NaN or infinite, and those of floats are a number in range or above 1
+  for (const std::uint64_t wrong : {0x0u, 0x80000001u, 0xffffffffu, 0xff800000u, 0xffc00000u}) {
+    for (std::uint32_t which = 0; which < 2; ++which) {
+      store(which == 0 ? wrong : 1, which == 0 ? 1 : wrong);
+      CHECK(encode() == status{errc::probability_out_of_range, part::codec, which});
+      auto message = good;
+      specverify::numeric::store_le(message.data() + 9 + 4 * which, wrong, 4);
+      CHECK(decode(message) == status{errc::probability_out_of_range, part::codec, which});
+    }
+  }
+  store(1, 1);
+  for (const std::size_t size : {0u, 4u, 7u}) {
+    attachments.probabilities = std::span<const std::byte>(probabilities).first(size);
+    CHECK(encode() == status{errc::size_mismatch, part::codec, static_cast<std::uint32_t>(size)});
+  }
+  auto message = good;
+  message[8] = std::byte{5};  // of a message of four drafts
+  CHECK(decode(message) == status{errc::draft_too_long, part::codec, 5});
+  for (std::size_t size = 9; size < 17; ++size)
+    CHECK(decode({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}).code == errc::truncated);
+  message = good;
+  message.erase(message.begin() + 13, message.begin() + 17);
+  message[8] = std::byte{1};  // one for two drafts
+  CHECK(decode(message) == status{errc::size_mismatch, part::codec, 1});
+  // A format without them takes none, and only laws with a tail have them.
+  format.attachments.drafted_probability = false;
+  attachments.probabilities = probabilities;
+  CHECK(encode() == status{errc::size_mismatch, part::codec, 8});
+  for (const law_format other : with_laws) {
+    wire_format made{{other, other == law_format::fp16_row ? 0u : 12u, 0, 4, 1}, 37};
+    made.attachments.drafted_probability = true;
+    CHECK(check(made) ==
+          (other == law_format::top_k_tail ? status{} : status{errc::invalid_argument, part::codec, 12}));
+  }
 }

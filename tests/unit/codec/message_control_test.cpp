@@ -130,7 +130,7 @@ TEST_CASE("hello: each field out of its range has its error, in the encoder and 
       {128, 1, 0, errc::invalid_argument},
       {128, 1, 3, errc::invalid_argument},
       {129, 1, 2, errc::field_out_of_range},
-      {130, 1, 4, errc::field_out_of_range},
+      {130, 1, 8, errc::field_out_of_range},
       {131, 4, (1u << 16) + 1, errc::invalid_argument},
       {135, 4, 0, errc::field_out_of_range},
   };

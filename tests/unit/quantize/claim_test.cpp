@@ -26,6 +26,8 @@ struct whole_row {
 
 constexpr draft_law_options tail{law_format::top_k_tail, 15};
 
+double probability_of(const drafted_claim& made) { return static_cast<double>(made.count) / made.resolution; }
+
 }  // namespace
 
 TEST_CASE("claim: a token among the kept is claimed with what the lattice gives it") {
@@ -42,6 +44,7 @@ TEST_CASE("claim: a token among the kept is claimed with what the lattice gives 
   CHECK(made->claimed.count(1) == 3 * 4);
   CHECK(made->claimed.tail_count == 3);
   CHECK(made->kept.size() == 2);
+  CHECK(probability_of(*made) == doctest::Approx(0.2).epsilon(1e-8));  // and not the lattice's 3 of 15
 }
 
 TEST_CASE("claim: a token that the lattice left nothing gets one unit of the largest entry") {
@@ -57,6 +60,7 @@ TEST_CASE("claim: a token that the lattice left nothing gets one unit of the lar
   CHECK(made->claimed.count(5) == 3);
   CHECK(made->claimed.count(0) == (9 - 1) * 3);
   CHECK(made->claimed.resolution == 15 * 3);
+  CHECK(probability_of(*made) == doctest::Approx(0.0001).epsilon(1e-5));
 }
 
 TEST_CASE("claim: a sparsifier that may look at the token does") {

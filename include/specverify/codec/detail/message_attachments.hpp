@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a draft message holds before its drafts: skipped ids, the channel report, hidden states. Used by
+//! What a draft message holds before its drafts: skipped ids, the channel report, hidden states, probabilities. Used by
 //! codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
@@ -10,13 +10,17 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Widths of the two counts: skipped ids, and vectors (which repeat the number of drafts, since a range code says only
+//! Whether each draft has bytes among the attachments.
+[[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
+  return format.hidden_with_draft || format.drafted_probability;
+}
+//! Widths of the two counts: skipped ids, and parts (which repeat the number of drafts, since a range code says only
 //! at its end how many it holds).
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
-[[nodiscard]] constexpr unsigned vectors_width(const wire_format& format) noexcept {
-  return format.attachments.hidden_with_draft ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
+[[nodiscard]] constexpr unsigned parts_width(const wire_format& format) noexcept {
+  return has_parts(format.attachments) ? ceil_log2(std::uint64_t{format.max_draft_length} + 1) : 0;
 }
 [[nodiscard]] constexpr unsigned resolution_width(const wire_format& format) noexcept {
   return format.attachments.resolution_with_draft ? ceil_log2(format.resolution) : 0;
@@ -29,13 +33,14 @@ namespace detail {
 }
 //! Bytes of the counts and the ids.
 [[nodiscard]] constexpr std::uint64_t skipped_bytes(const wire_format& format, std::uint64_t skipped) noexcept {
-  return bits_to_bytes(skipped_width(format) + vectors_width(format) + resolution_width(format) +
+  return bits_to_bytes(skipped_width(format) + parts_width(format) + resolution_width(format) +
                        skipped * token_bits(format.vocab_size));
 }
 [[nodiscard]] constexpr std::uint64_t attachment_bytes(const wire_format& format, std::uint64_t skipped,
                                                        std::uint64_t drafts) noexcept {
   return skipped_bytes(format, skipped) + (format.attachments.channel_report ? channel_report_bytes : 0) +
-         (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0);
+         (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0) +
+         (format.attachments.drafted_probability ? drafts * drafted_probability_bytes : 0);
 }
 
 //! Vectors side by side, each one checked; `where` = which.
@@ -46,6 +51,17 @@ namespace detail {
   for (std::size_t i = 0; i < count; ++i) {
     if (const status why = check_hidden(bytes.subspan(i * each, each), format.hidden, format.hidden_size); !why.ok())
       return codec_error(why.code, i);
+  }
+  return {};
+}
+
+//! Probabilities side by side; `where` = which.
+[[nodiscard]] inline status check_probabilities(std::uint64_t count, std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() != count * drafted_probability_bytes) return codec_error(errc::size_mismatch, bytes.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto read =
+        decode_drafted_probability(bytes.subspan(i * drafted_probability_bytes, drafted_probability_bytes));
+    if (!read) return codec_error(read.error().code, i);
   }
   return {};
 }
@@ -64,7 +80,9 @@ namespace detail {
   if (format.attachments.channel_report) {
     if (const auto written = encode_channel_report(attachments.channel, report); !written) return written.error();
   }
-  return check_vectors(format.attachments, format.attachments.hidden_with_draft ? drafts : 0, attachments.hidden);
+  const std::uint64_t vectors = format.attachments.hidden_with_draft ? drafts : 0;
+  if (const status why = check_vectors(format.attachments, vectors, attachments.hidden); !why.ok()) return why;
+  return check_probabilities(format.attachments.drafted_probability ? drafts : 0, attachments.probabilities);
 }
 
 //! Writes what check_attachments has seen to byte 8 and on.
@@ -72,7 +90,7 @@ inline void store_attachments(const wire_format& format, const draft_attachments
                               std::span<std::byte> out) noexcept {
   bit_writer bits(out.data() + message_header_bytes);
   bits.put(attachments.skipped.size(), skipped_width(format));
-  if (format.attachments.hidden_with_draft) bits.put(drafts, vectors_width(format));
+  if (has_parts(format.attachments)) bits.put(drafts, parts_width(format));
   if (format.attachments.resolution_with_draft)
     bits.put(law_format_of(format, attachments.resolution).resolution - 1, resolution_width(format));
   for (const token_id token : attachments.skipped)
@@ -83,7 +101,9 @@ inline void store_attachments(const wire_format& format, const draft_attachments
     (void)encode_channel_report(attachments.channel, out.subspan(at, channel_report_bytes));
     at += channel_report_bytes;
   }
-  for (std::size_t i = 0; i < attachments.hidden.size(); ++i) out[at + i] = attachments.hidden[i];
+  for (const std::span<const std::byte> parts : {attachments.hidden, attachments.probabilities}) {
+    for (const std::byte part : parts) out[at++] = part;
+  }
 }
 
 //! Reads and checks the attachments of a message; `end` is the byte behind them. Nothing outside this object is written
@@ -98,12 +118,12 @@ class attachment_reader {
     if (message_.size() < counts) return codec_error(errc::truncated, message_.size());
     bit_reader bits(message_.data() + message_header_bytes);
     skipped_ = bits.take(skipped_width(format_));
-    vectors_ = bits.take(vectors_width(format_));
+    parts_ = bits.take(parts_width(format_));
     if (format_.attachments.resolution_with_draft) resolution_ = bits.take(resolution_width(format_)) + 1;
     if (skipped_ > format_.attachments.max_skipped) return codec_error(errc::message_too_large, skipped_);
-    if (vectors_ > format_.max_draft_length) return codec_error(errc::draft_too_long, vectors_);
+    if (parts_ > format_.max_draft_length) return codec_error(errc::draft_too_long, parts_);
     if (resolution_ > format_.resolution) return codec_error(errc::invalid_resolution, resolution_);
-    const std::uint64_t end = message_header_bytes + attachment_bytes(format_, skipped_, vectors_);
+    const std::uint64_t end = message_header_bytes + attachment_bytes(format_, skipped_, parts_);
     if (message_.size() < end) return codec_error(errc::truncated, message_.size());
     if (room < skipped_) return codec_error(errc::output_too_small, skipped_);
     for (std::uint32_t i = 0; i < skipped_; ++i) {
@@ -120,37 +140,40 @@ class attachment_reader {
       channel_ = *report;
       at += channel_report_bytes;
     }
-    hidden_ = message_.subspan(at, end_ - at);
-    return check_vectors(format_.attachments, vectors_, hidden_);
+    const std::uint32_t vectors = format_.attachments.hidden_with_draft ? parts_ : 0;
+    hidden_ = message_.subspan(at, vectors * hidden_bytes(format_.attachments));
+    probabilities_ = message_.subspan(at + hidden_.size(), end_ - at - hidden_.size());
+    if (const status why = check_vectors(format_.attachments, vectors, hidden_); !why.ok()) return why;
+    return check_probabilities(format_.attachments.drafted_probability ? parts_ : 0, probabilities_);
   }
 
   [[nodiscard]] std::size_t end() const noexcept { return end_; }
   [[nodiscard]] wire_format laws() const noexcept { return law_format_of(format_, resolution_); }
-  //! The message has that many drafts; each needs a vector.
+  //! The message has that many drafts; each needs its part.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
-    return format_.attachments.hidden_with_draft && drafts != vectors_ ? codec_error(errc::size_mismatch, vectors_)
-                                                                       : status{};
+    return has_parts(format_.attachments) && drafts != parts_ ? codec_error(errc::size_mismatch, parts_) : status{};
   }
   //! What was read; the skipped ids go to the front of `skipped`.
   [[nodiscard]] draft_attachments deliver(std::span<token_id> skipped) const noexcept {
     bit_reader bits(message_.data() + message_header_bytes);
     (void)bits.take(skipped_width(format_));
-    (void)bits.take(vectors_width(format_));
+    (void)bits.take(parts_width(format_));
     (void)bits.take(resolution_width(format_));
     for (std::uint32_t i = 0; i < skipped_; ++i)
       skipped[i] = static_cast<token_id>(bits.take(token_bits(format_.vocab_size)));
-    return {skipped.first(skipped_), channel_, hidden_, resolution_};
+    return {skipped.first(skipped_), channel_, hidden_, resolution_, probabilities_};
   }
 
  private:
   const wire_format& format_;
   std::span<const std::byte> message_;
   std::uint32_t skipped_ = 0;
-  std::uint32_t vectors_ = 0;
+  std::uint32_t parts_ = 0;       // drafts with a vector or a probability
   std::uint32_t resolution_ = 0;  // 0: not announced
   std::size_t end_ = 0;
   channel_report channel_{};
   std::span<const std::byte> hidden_{};
+  std::span<const std::byte> probabilities_{};
 };
 
 }  // namespace detail

@@ -103,7 +103,9 @@ inline result<std::span<std::byte>> encode_hello(const hello_message& value, std
   fields.put(attachments.hidden_size, 4);
   fields.put(static_cast<std::uint64_t>(attachments.hidden), 1);
   fields.put(attachments.hidden_with_draft ? 1 : 0, 1);
-  fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u), 1);
+  fields.put((attachments.channel_report ? 1u : 0u) + (attachments.resolution_with_draft ? 2u : 0u) +
+                 (attachments.drafted_probability ? 4u : 0u),
+             1);
   fields.put(attachments.max_skipped, 4);
   fields.put(value.text_chunk, 4);
   for (std::size_t i = 0; i < value.fields.size(); ++i) out[detail::hello_bytes + i] = value.fields[i];
@@ -146,11 +148,12 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
   read.fields = message.subspan(detail::hello_bytes);
   if (bonus > 1) return detail::codec_error(errc::field_out_of_range, 115);
   if (with_draft > 1) return detail::codec_error(errc::field_out_of_range, 129);
-  if (report > 3) return detail::codec_error(errc::field_out_of_range, 130);
+  if (report > 7) return detail::codec_error(errc::field_out_of_range, 130);
   read.bonus = bonus != 0;
   read.format.attachments.hidden_with_draft = with_draft != 0;
   read.format.attachments.channel_report = (report & 1) != 0;
   read.format.attachments.resolution_with_draft = (report & 2) != 0;
+  read.format.attachments.drafted_probability = (report & 4) != 0;
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;

@@ -5,7 +5,7 @@
 
 #include <specverify/session/cloud_session.hpp>
 #include <specverify/verify/greedy.hpp>
-#include <specverify/verify/token.hpp>
+#include <specverify/verify/mismatched.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -48,6 +48,8 @@ result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept 
     return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
                      : sampled.verify(policy, drafts, rows, random, request, scratch);
   }
+  if (terms_.format().attachments.drafted_probability && !is_greedy)
+    return lossy_token_rule{options_.trial_cap}.verify(policy, drafts_.of_rows(), rows, random, request, scratch);
   const std::span<const received_draft> drafts = drafts_.with_laws();
   return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
                    : sampled.verify(policy, drafts, rows, random, request, scratch);

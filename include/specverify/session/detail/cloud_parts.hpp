@@ -86,8 +86,8 @@ class text_target {
   std::uint32_t round_ = 0;
 };
 
-//! The drafts of the open round as they arrived, with laws or alone, and the tokens before them that the edge committed
-//! alone.
+//! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or
+//! alone, and the tokens before them that the edge committed alone.
 class received_drafts {
  public:
   received_drafts(const cloud_options& options, received_draft_block&& block);
@@ -95,6 +95,9 @@ class received_drafts {
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_count_; }
   [[nodiscard]] std::span<const received_draft> with_laws() const noexcept { return with_laws_.drafts(); }
+  [[nodiscard]] std::span<const mismatched_draft> of_rows() const noexcept {
+    return std::span<const mismatched_draft>(of_rows_).first(size_);
+  }
   [[nodiscard]] std::span<const claimed_draft> alone() const noexcept {
     return std::span<const claimed_draft>(alone_).first(size_);
   }
@@ -119,6 +122,7 @@ class received_drafts {
 
  private:
   received_draft_block with_laws_;
+  owned_memory<mismatched_draft> of_rows_;
   owned_memory<claimed_draft> alone_;
   untouched_memory<token_id> skipped_;
   untouched_memory<std::byte> decode_space_;

@@ -23,6 +23,13 @@ SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wi
   workspace scratch{std::span<std::byte>(decode_space_)};
   const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws_, skipped_, scratch);
   if (!attachments) return attachments.error();
+  std::span<const std::byte> probabilities = attachments->probabilities;
+  for (std::uint32_t i = 0; !probabilities.empty(); ++i) {
+    const auto units = decode_drafted_probability(probabilities.first(drafted_probability_bytes));
+    if (!units) return units.error();
+    of_rows_[i] = {with_laws_[i].token(), with_laws_[i].source_law(), *units, drafted_probability_unit};
+    probabilities = probabilities.subspan(drafted_probability_bytes);
+  }
   return contents{with_laws_.size(), *attachments};
 }
 

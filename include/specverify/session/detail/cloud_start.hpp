@@ -47,6 +47,7 @@ SPECVERIFY_BODY status cloud_protocol::check_limits(const cloud_options& options
 
 SPECVERIFY_BODY received_drafts::received_drafts(const cloud_options& options, received_draft_block&& block)
     : with_laws_(std::move(block)),
+      of_rows_(options.limits.max_draft_length),
       alone_(options.limits.max_draft_length),
       skipped_(options.limits.max_skipped),
       decode_space_(decode_space(std::min(options.limits.max_law_entries, options.vocab_size)) + workspace_alignment) {}

@@ -96,12 +96,12 @@ class drafter {
     return drafted_;
   }
 
-  //! The law that travels with a token drawn from the row: what a rejection will subtract. Else as `draft`.
+  //! What travels with a token drawn from the row. Else as `draft`.
   template <class Window>
-  [[nodiscard]] result<law> claim_law(const row_summary& row, const Window& window, state_type& state,
-                                      const drawn_token& drawn) noexcept {
+  [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, const Window& window, state_type& state,
+                                                const drawn_token& drawn) noexcept {
     workspace scratch{std::span<std::byte>(scratch_)};
-    const auto made = [&]() noexcept {
+    auto made = [&]() noexcept {
       if constexpr (token_sparsifier<Sparsifier>) {
         return make_claim(row, sparsifier_, state, drawn, law_options(), scratch);
       } else {
@@ -110,11 +110,14 @@ class drafter {
         });
       }
     }();
-    if (!made) return made.error();
+    if (!made) return made;
     if (const status why = learn(made->kept, state); !why.ok()) return why;
     const law& from = made->claimed;
     if (from.size > entries_ + 1) return status{errc::support_too_large, part::session, from.size};
-    return make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
+    const auto whole = make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
+    if (!whole) return whole.error();
+    made->claimed = *whole;
+    return made;
   }
 
   //! A token was drawn from the row, its law does not travel: a sparsifier that learns has seen the position all the

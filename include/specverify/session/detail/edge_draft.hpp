@@ -170,7 +170,7 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_d
   return drawn;
 }
 
-//! The token from the row itself; the law that travels is a claim.
+//! The token from the row itself, with its probability there; the law that travels is what a rejection subtracts.
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 template <class Policy, class Scalar>
 result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_from_row(
@@ -188,8 +188,9 @@ result<detail::drawn_draft> basic_edge_session<Sparsifier, Window, Skip>::draw_f
   const auto made =
       drafter_.claim_law(row, window_, state, {drawn->token, answer->seen.disagreements, answer->seen.samples});
   if (!made) return made.error();
-  if (!takes(position, *made)) return detail::drawn_draft{};
-  if (const status why = drafts_.push(detail::claim{drawn->token, *made}); !why.ok()) return why;
+  if (!takes(position, made->claimed)) return detail::drawn_draft{};
+  const detail::claim claimed{drawn->token, made->claimed};
+  if (const status why = drafts_.push(claimed, made->count, made->resolution); !why.ok()) return why;
   return detail::drawn_draft{drawn->token};
 }
 

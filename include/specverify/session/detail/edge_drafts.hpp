@@ -17,12 +17,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws (draw_from_row), or
-//! alone. Complete: nothing is drafted any more, the cloud is asked. Laws of both kinds travel in one way, so they are
-//! kept in one block.
+//! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws and their own
+//! probabilities (draw_from_row), or alone. Complete: nothing is drafted any more, the cloud is asked. Laws of both
+//! kinds travel in one way, so they are kept in one block.
 class edge_drafts {
  public:
-  //! Errors: unsupported (draw_from_row in a format other than top_k_tail), invalid_argument (no room for the token).
+  //! Errors: those of basic_draft_block::make.
   [[nodiscard]] static result<edge_drafts> make(const edge_options& options);
 
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
@@ -54,8 +54,20 @@ class edge_drafts {
   [[nodiscard]] token_id token(std::uint32_t i) const noexcept { return tokens_[i].token; }
   void charge(std::uint64_t bits) noexcept { charged_ = bits; }
   //! The law of the draft that `add` counts next.
-  [[nodiscard]] status push(const draft& drawn) noexcept { return push(claim{drawn.token(), drawn.source_law()}); }
-  [[nodiscard]] status push(const claim& drawn) noexcept { return with_laws_.push(drawn); }
+  [[nodiscard]] status push(const draft& drawn) noexcept {
+    return with_laws_.push(claim{drawn.token(), drawn.source_law()});
+  }
+  //! The same for a token of the row, where its probability was count / resolution.
+  [[nodiscard]] status push(const claim& drawn, std::uint32_t count, std::uint32_t resolution) noexcept {
+    const auto at = std::span<std::byte>(probabilities_).subspan(drafted_probability_bytes * size_);
+    const auto written = encode_drafted_probability(count, resolution, at);
+    return written ? with_laws_.push(drawn) : written.error();
+  }
+  //! Of the drafts, as they travel; empty where they are drawn from their laws.
+  [[nodiscard]] std::span<const std::byte> probabilities() const noexcept {
+    const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size_;
+    return std::span<const std::byte>(probabilities_).first(used);
+  }
   void add(token_id token) noexcept { tokens_[size_++] = {token, 0, 0}; }
   void complete() noexcept { complete_ = true; }
 
@@ -66,11 +78,15 @@ class edge_drafts {
                                                     std::span<std::byte> out) const noexcept;
 
  private:
-  edge_drafts(basic_draft_block<claim>&& with_laws, std::uint32_t drafts)
-      : with_laws_(std::move(with_laws)), tokens_(drafts) {}
+  edge_drafts(basic_draft_block<claim>&& with_laws, const wire_format& format)
+      : with_laws_(std::move(with_laws)),
+        tokens_(format.max_draft_length),
+        probabilities_(format.attachments.drafted_probability ? drafted_probability_bytes * format.max_draft_length
+                                                              : 0) {}
 
   basic_draft_block<claim> with_laws_;
   owned_memory<claimed_draft> tokens_;
+  owned_memory<std::byte> probabilities_;
   std::uint64_t charged_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t planned_ = 0;

@@ -26,8 +26,7 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   hello.context = context();
   hello.fingerprint_low = mine.fingerprint_low;
   hello.fingerprint_high = mine.fingerprint_high;
-  hello.strength =
-      options_.draw_from_row ? guarantee::lossy : std::min(strength_, strength_of(options_.format, options_.rule));
+  hello.strength = std::min(strength_, strength_of(hello.format.drafts(), options_.rule));
   hello.prompt_length = place_.prompt_length();
   return hello;
 }

@@ -151,6 +151,7 @@ SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
   if (format.resolution_with_draft) made.resolution = drafts_.resolution();
   if (format.channel_report) made.channel = link_.channel();
   if (format.hidden_with_draft) made.hidden = hidden_.first(drafts_.size());
+  made.probabilities = drafts_.probabilities();
   return made;
 }
 

@@ -18,6 +18,12 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.format.format == law_format::token_and_count)
     return {errc::unsupported, part::session, options.at_format};
+  if (options.draw_from_row && options.format.format != law_format::top_k_tail)
+    return {errc::unsupported, part::session, options.at_draw_from_row};
+  if (options.draw_from_row && options.format.support_size == 1)  // no room for the token itself
+    return {errc::invalid_argument, part::session, options.at_support_size};
+  if (!options.draw_from_row && options.format.attachments.drafted_probability)
+    return {errc::options_disagree, part::session, options.at_draw_from_row};
   if (const status why = check(format_of(options)); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
   if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
@@ -36,14 +42,9 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   space.max_entries = carries_claims(format.format)
                           ? 1
                           : std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length));
-  if (options.draw_from_row && format.format != law_format::top_k_tail)
-    return status{errc::unsupported, part::session, options.at_draw_from_row};
-  // no room for the token itself
-  if (options.draw_from_row && format.support_size == 1)
-    return status{errc::invalid_argument, part::session, options.at_support_size};
   auto with_laws = basic_draft_block<claim>::make(space);
   if (!with_laws) return with_laws.error();
-  return edge_drafts(*std::move(with_laws), format.max_draft_length);
+  return edge_drafts(*std::move(with_laws), format);
 }
 
 [[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options) noexcept {
@@ -117,8 +118,11 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
   if (then.format.max_draft_length != now.format.max_draft_length) return other(options_.at_max_draft_length);
   if (then.format.resolution != now.format.resolution) return other(options_.at_resolution);
   if (then.format.support_size != now.format.support_size) return other(options_.at_support_size);
+  // an earlier version drew from the row and sent no probability
+  if (last.draw_from_row != options_.draw_from_row ||
+      then.format.attachments.drafted_probability != now.format.attachments.drafted_probability)
+    return other(options_.at_draw_from_row);
   if (!(then.format.value() == now.format.value())) return other(options_.at_format);
-  if (last.draw_from_row != options_.draw_from_row) return other(options_.at_draw_from_row);
   if (then.rule != now.rule) return other(options_.at_rule);
   if (!same_number(then.threshold, now.threshold)) return other(options_.at_threshold);
   if (!same_number(then.temperature, now.temperature) || then.truncation.top_k != now.truncation.top_k ||

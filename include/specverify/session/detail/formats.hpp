@@ -25,10 +25,12 @@ constexpr void fill(draft_format& format, const draft_plan& most = {}) noexcept 
     format.resolution = most.resolution > 0 ? most.resolution : default_resolution;
 }
 
-//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, and tokens that the
-//! edge commits alone, are lossy.
+//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, tokens that the edge
+//! commits alone, and tokens that were not drawn from the law that a rejection subtracts, are lossy.
 [[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
-  if (rule == wire_rule::semantic || format.attachments.max_skipped > 0) return guarantee::lossy;
+  const attachment_format& attachments = format.attachments;
+  if (rule == wire_rule::semantic || attachments.max_skipped > 0 || attachments.drafted_probability)
+    return guarantee::lossy;
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 

@@ -36,7 +36,13 @@ constexpr void format_fields(Field& field, Self& format) noexcept {
   field(format.attachments.hidden_with_draft);
   field(format.attachments.channel_report);
   field(format.attachments.max_skipped);
-  field(format.attachments.resolution_with_draft);
+  const attachment_format& with = format.attachments;
+  auto marks = static_cast<std::uint8_t>((with.resolution_with_draft ? 1 : 0) + (with.drafted_probability ? 2 : 0));
+  field(marks, std::uint8_t{3});  // of earlier versions the first alone
+  if constexpr (!std::is_const_v<Self>) {
+    format.attachments.resolution_with_draft = (marks & 1) != 0;
+    format.attachments.drafted_probability = (marks & 2) != 0;
+  }
 }
 
 template <class Field, class Self>
