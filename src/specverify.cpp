@@ -6,6 +6,7 @@
 #endif
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/detail/cloud_answers.hpp>
+#include <specverify/session/detail/cloud_end.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
@@ -14,6 +15,7 @@
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
+#include <specverify/session/detail/edge_end.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_refusals.hpp>
 #include <specverify/session/detail/edge_round.hpp>

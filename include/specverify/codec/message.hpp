@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -68,6 +69,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept;
+//! The hash in the field `stop_tokens`; none: the sender lists none, or did not say. `value`: as decode_hello gave it.
+[[nodiscard]] inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept;
 [[nodiscard]] inline result<std::span<std::byte>> encode_resume(const resume_message& value,
                                                                 std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept;

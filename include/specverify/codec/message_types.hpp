@@ -15,6 +15,7 @@
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/row/transform.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,11 @@ inline constexpr std::uint16_t wire_version = 2;
 inline constexpr std::uint32_t max_wire_epoch = (std::uint32_t{1} << 24) - 1;
 //! Types of hello's fields from here on must be known to whoever reads them; others are skipped.
 inline constexpr std::uint8_t first_required_field = 128;
+//! Types of fields that this version knows.
+enum class hello_field : std::uint8_t {
+  stop_tokens = 2  //!< u64: prefix hash of the sender's stop tokens, ascending, each once; absent if there are none
+};
+inline constexpr std::size_t stop_tokens_field_bytes = 11;
 inline constexpr std::size_t message_header_bytes = 8;
 inline constexpr std::uint32_t max_wire_draft_length = 4096;
 inline constexpr std::uint32_t max_pad_to = std::uint32_t{1} << 16;
@@ -194,6 +200,13 @@ struct codec_access {
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! The field `stop_tokens`, for hello_message::fields.
+[[nodiscard]] constexpr std::array<std::byte, stop_tokens_field_bytes> stop_tokens_field(std::uint64_t hash) noexcept {
+  std::array<std::byte, stop_tokens_field_bytes> made{static_cast<std::byte>(hello_field::stop_tokens), std::byte{8}};
+  for (std::size_t i = 3; i < made.size(); ++i, hash >>= 8) made[i] = static_cast<std::byte>(hash & 255u);
+  return made;
+}
 
 //! Anything that binds a token to a law: draft, received_draft.
 template <class Draft>

@@ -29,6 +29,7 @@ extern template status cloud_session::supply_rows(exec::simd_policy, const row_s
 SPECVERIFY_NAMESPACE_END
 #else
 #include <specverify/session/detail/cloud_answers.hpp>
+#include <specverify/session/detail/cloud_end.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>

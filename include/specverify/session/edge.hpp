@@ -33,6 +33,7 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
+#include <specverify/session/detail/edge_end.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_refusals.hpp>
 #include <specverify/session/detail/edge_round.hpp>

@@ -32,6 +32,7 @@ struct pair_options {
   std::uint32_t draft_length = 3;
   std::uint32_t budget = 20;
   std::vector<token_id> stop_tokens{};
+  std::optional<std::vector<token_id>> cloud_stop_tokens{};  // none: the same
   std::uint64_t edge_fingerprint = 0;
   sv::guarantee required = sv::guarantee::lossy;
   sv::session_time timeout = 100;
@@ -110,7 +111,7 @@ struct basic_pair {
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
     o.text_chunk = options.cloud_chunk;
-    o.stop_tokens = options.stop_tokens;
+    o.stop_tokens = options.cloud_stop_tokens.has_value() ? *options.cloud_stop_tokens : options.stop_tokens;
     o.transform.truncation = options.truncation;
     cloud.emplace(std::move(sv::cloud_session::make(o)).value());
     cloud_engine.clear();
@@ -126,6 +127,7 @@ struct basic_pair {
         edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(edge_engine.cut(out.position));
       if (out.action == sv::session_action::failed) edge_failure = out.reason;
+      if (out.action == sv::session_action::finished) edge_end = out.stop;
       if (out.action == sv::session_action::committed) {
         last_commit.assign(out.tokens.begin(), out.tokens.end());
         if (out.authority == sv::token_authority::edge) alone += out.tokens.size();
@@ -147,6 +149,7 @@ struct basic_pair {
         cloud_journal.insert(cloud_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(cloud_engine.cut(out.position));
       if (out.action == sv::session_action::failed) cloud_failure = out.reason;
+      if (out.action == sv::session_action::finished) cloud_end = out.stop;
       if (out.action == sv::session_action::score) {
         scored.emplace_back(out.bytes.begin(), out.bytes.end());
         scored_positions.push_back(out.positions.front());
@@ -204,6 +207,7 @@ struct basic_pair {
   std::string story;
   std::vector<token_id> last_commit;
   std::optional<sv::status> edge_failure, cloud_failure;
+  std::optional<sv::stop_reason> edge_end, cloud_end;  // as `finished` says
   sv::row_transform edge_row{};
   std::array<sv::row_transform, 1> transforms{};
   sv::session_time now = 1;

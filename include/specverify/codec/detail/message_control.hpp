@@ -61,7 +61,7 @@ inline std::size_t max_control_bytes(const wire_format& format) noexcept {
   const std::uint64_t bitmap = message_header_bytes + 1 + detail::bits_to_bytes(format.max_draft_length);
   const std::uint64_t feedback = detail::feedback_bytes(format, format.max_draft_length, true);
   const auto largest = static_cast<std::size_t>(detail::padded(bitmap > feedback ? bitmap : feedback, format.pad_to));
-  return largest > detail::hello_bytes ? largest : detail::hello_bytes;
+  return largest > detail::longest_hello ? largest : detail::longest_hello;
 }
 
 inline result<std::span<std::byte>> encode_resume(const resume_message& value, std::span<std::byte> out) noexcept {

@@ -6,11 +6,14 @@
 #include <specverify/codec/detail/message_fields.hpp>
 
 #include <bit>
+#include <optional>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr std::size_t hello_bytes = 139;  // without fields
+inline constexpr std::size_t longest_hello = hello_bytes + stop_tokens_field_bytes;
+inline constexpr std::size_t field_head = 3;  // type u8, length u16
 
 inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
 inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
@@ -26,22 +29,23 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 
 //! Whether hello's fields fill their bytes, types ascending; `where` = byte of the field.
 [[nodiscard]] inline status check_fields(std::span<const std::byte> fields) noexcept {
-  constexpr std::size_t head = 3;
   unsigned least = 0;
   for (std::size_t at = 0; at < fields.size();) {
     const std::size_t left = fields.size() - at;
     const unsigned type = std::to_integer<unsigned>(fields[at]);
-    const std::size_t length = left < head ? left : numeric::load_le(fields.data() + at + 1, 2);
-    if (left < head || length > left - head || type < least)
+    const std::size_t length = left < field_head ? left : numeric::load_le(fields.data() + at + 1, 2);
+    if (left < field_head || length > left - field_head || type < least)
+      return codec_error(errc::field_out_of_range, hello_bytes + at);
+    if (type == static_cast<unsigned>(hello_field::stop_tokens) && field_head + length != stop_tokens_field_bytes)
       return codec_error(errc::field_out_of_range, hello_bytes + at);
     least = type + 1;
-    at += head + length;
+    at += field_head + length;
   }
   return {};
 }
-//! A field that must be known, and is not; `where` = its type. This version knows none.
+//! A field that must be known, and is not; `where` = its type. This version knows none of these.
 [[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
-  for (std::size_t at = 0; at < fields.size(); at += 3 + numeric::load_le(fields.data() + at + 1, 2)) {
+  for (std::size_t at = 0; at < fields.size(); at += field_head + numeric::load_le(fields.data() + at + 1, 2)) {
     const unsigned type = std::to_integer<unsigned>(fields[at]);
     if (type >= first_required_field) return codec_error(errc::unknown_field, type);
   }
@@ -71,6 +75,15 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 }
 
 }  // namespace detail
+
+inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept {
+  const std::span<const std::byte> fields = value.fields;
+  for (std::size_t at = 0; at < fields.size(); at += detail::field_head + numeric::load_le(fields.data() + at + 1, 2)) {
+    if (fields[at] == static_cast<std::byte>(hello_field::stop_tokens))
+      return numeric::load_le(fields.data() + at + detail::field_head, 8);
+  }
+  return std::nullopt;
+}
 
 inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
   if (const status why = detail::check_hello(value); !why.ok()) return why;

@@ -55,6 +55,7 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
   if (std::min(hello.strength, strength_of(hello.format.drafts(), hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
+  if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
   const session_terms terms(hello);
   if (hello.prompt_length == 0) return {errc::prompt_empty, part::session, 0};
   if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
@@ -112,6 +113,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
     return on_stranger(peer);
   }
+  peer_lists_stops_ = stop_tokens_hash(hello).has_value();
   const std::uint32_t epoch = place_.epoch();
   if (const status why = accept_epoch(peer); !why.ok()) return why;
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
@@ -122,7 +124,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   }
   if (state_ == cloud_state::requesting) abandon();
   aim_at(peer);
-  return greet(message_kind::hello);
+  return greet(message_kind::hello, peer);
 }
 
 //! An edge without a journal; the nonce is its clock. An older one is answered.
@@ -186,7 +188,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   }
   if (state_ == cloud_state::requesting) abandon();
   if (has_journal) aim_at(peer);
-  if (!wants_text(peer)) return greet(message_kind::resume);
+  if (!wants_text(peer)) return greet(message_kind::resume, peer);
   if (!has_prefix(peer)) return fail({errc::prefix_mismatch, part::session, peer.base_length});
   return send_text(peer, peer.base_length);
 }
@@ -211,12 +213,13 @@ SPECVERIFY_BODY bool cloud_protocol::wants_text(const wire_context& peer) const 
   }
   if (state_ == cloud_state::requesting) abandon();
   const bool fetches = header.kind == message_kind::resume && wants_text(peer) && has_prefix(peer);
-  if (const status why = fetches ? send_text(peer, peer.base_length) : greet(header.kind); !why.ok()) return why;
+  if (const status why = fetches ? send_text(peer, peer.base_length) : greet(header.kind, peer); !why.ok()) return why;
   return late;
 }
 
-//! Says where we stand; a stream begins, or goes on, behind it.
-SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
+//! Says where we stand; a stream begins, or goes on, behind it. `peer`: the greeting that this answers.
+SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind, const wire_context& peer) noexcept {
+  if (knows_end_alone() && peer.base_length == place_.length() && peer.prefix_hash == place_.hash()) return tell_end();
   hello_message hello;
   if (kind == message_kind::hello) {
     terms_.write(hello);
@@ -225,6 +228,7 @@ SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind) noexcept {
     hello.fingerprint_high = options_.fingerprint.high;
     hello.strength = strength_of(terms_.format().drafts(), terms_.rule());
     hello.prompt_length = place_.prompt_length();
+    hello.fields = hello_fields();
   }
   const auto bytes = kind == message_kind::hello ? encode_hello(hello, message_) : encode_resume({context()}, message_);
   if (!bytes) return fail(bytes.error());

@@ -51,7 +51,6 @@ class cloud_protocol : public endpoint {
   }
   [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
   [[nodiscard]] status on_unknown(const message_header& header) noexcept;
-  [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message,
@@ -71,6 +70,15 @@ class cloud_protocol : public endpoint {
   void tell(const wire_context& context, status reason) noexcept;
   status fail(status why) noexcept;
 
+  // cloud_end.hpp
+  [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
+  //! The text has ended by this side's stop tokens, which the edge does not list.
+  [[nodiscard]] bool knows_end_alone() const noexcept {
+    return place_.stop() == stop_reason::stop_token && !peer_lists_stops_;
+  }
+  [[nodiscard]] result<std::span<std::byte>> encode_end() noexcept;
+  [[nodiscard]] status tell_end() noexcept;
+
   // cloud_answers.hpp
   [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
@@ -85,7 +93,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
     return hash_at(peer.base_length) == peer.prefix_hash;
   }
-  [[nodiscard]] status greet(message_kind kind) noexcept;
+  [[nodiscard]] status greet(message_kind kind, const wire_context& peer = {}) noexcept;
   [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
 
   // cloud_text.hpp

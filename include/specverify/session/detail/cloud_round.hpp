@@ -43,7 +43,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
     return drop(why);
   }
-  if (state_ == cloud_state::finished) return closed(open);
+  if (state_ == cloud_state::finished) return knows_end_alone() ? tell_end() : closed(open);
   if (state_ == cloud_state::requesting) {  // the request was lost
     statistics_.repeated_answers += 1;
     return send_request();
@@ -144,7 +144,8 @@ SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const s
   const message_kind owed = std::exchange(owed_, message_kind::stop);
   std::size_t written = 0;
   if (owed == message_kind::stop) {
-    const auto bytes = terms_.streams()
+    // the last token of a stream that only this side ends comes with the reason
+    const auto bytes = terms_.streams() && !knows_end_alone()
                            ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_)
                            : encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
     if (!bytes) return fail(bytes.error());

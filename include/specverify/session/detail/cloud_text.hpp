@@ -87,7 +87,7 @@ SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> token
   }
   wire_context mine = context();
   if (state_ == cloud_state::filling) mine.round = target_.round();
-  const auto bytes = encode_resume({mine}, message_);
+  const auto bytes = knows_end_alone() ? encode_end() : encode_resume({mine}, message_);
   if (!bytes) return fail(bytes.error());
   count_transmission();
   write_journal(from);

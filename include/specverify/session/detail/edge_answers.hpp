@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the edge does with a message: classify, greet, take a request, a verdict or the end.
+//! What the edge does with a message: classify, greet, take a request or a verdict.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 
@@ -43,20 +43,21 @@ SPECVERIFY_BODY bool edge_protocol::is_answer(std::span<const std::byte> message
       fits = asked == question::draft || asked == question::resume;
       break;
     case message_kind::stop:
-      fits = asked == question::stop;
-      break;
+      return question_.is_open() && place_.epoch() != 0 && belongs_to(place_.end_context(), message, header);
     default:
       return false;
   }
   if (fits && belongs_to(question_.context(), message, header)) return true;
-  return header.kind == message_kind::text && options_.mode == session_mode::stream && state_ != edge_state::finished &&
+  const bool has_text = header.kind == message_kind::text || header.kind == message_kind::feedback;
+  return has_text && options_.mode == session_mode::stream && state_ != edge_state::finished &&
          belongs_to(context(), message, header);
 }
 
 SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> message, const message_header& header,
                                                 session_time now) noexcept {
   const question asked = question_.what();
-  if (header.kind == message_kind::text && options_.mode == session_mode::stream) {
+  const bool streams = options_.mode == session_mode::stream;
+  if (streams && header.kind != message_kind::stop) {
     if (asked == question::stop) return drop(errc::unexpected_message);  // it has not heard of the end
     // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
     heard_.note(header.flags);
@@ -65,11 +66,11 @@ SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> messa
   }
   switch (header.kind) {
     case message_kind::feedback:
-      return on_feedback(message);
+      return streams ? on_last(message, now) : on_feedback(message);
     case message_kind::request:
       return on_request(message, now);
     case message_kind::stop:
-      return on_stop(message);
+      return on_stop(message, now);
     default:
       return asked == question::draft ? on_other_drafts(now) : on_text(message, header, now);
   }
@@ -148,7 +149,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   // a new epoch forgets the numbers of this one
   if (const errc why = overtaken ? errc::ok : take_number(header.flags); why != errc::ok) return drop(why);
-  if (is_hello && !agrees_on_terms(message)) return fail({errc::options_disagree, part::session, 0});
+  if (const status why = is_hello ? check_hello(message) : status{}; !why.ok()) return fail(why);
   link_is_back();
   peer_.greet();
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
@@ -243,16 +244,6 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
   hidden_.note_request(request->positions.size());
   return ask(question::supply, now);
-}
-
-//! The cloud has compared the text with its own.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_stop(std::span<const std::byte> message) noexcept {
-  const result<stop_message> read = decode_stop(question_.context(), message);
-  if (!read) return fail(read.error());
-  if (read->length != place_.agreed() || read->prefix_hash != place_.hash())
-    return fail({errc::prefix_mismatch, part::session, read->length});
-  link_is_back();
-  return finish(false);
 }
 
 //! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.

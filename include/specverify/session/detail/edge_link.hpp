@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's questions: sending, asking again, the end.
+//! The edge's questions: sending, asking again.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 
@@ -28,20 +28,25 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   hello.fingerprint_high = mine.fingerprint_high;
   hello.strength = std::min(strength_, strength_of(hello.format.drafts(), options_.rule));
   hello.prompt_length = place_.prompt_length();
+  hello.fields = hello_fields();
   return hello;
 }
 
 //! Whether the cloud's hello repeats ours: on other terms it would write another text. Its context is its own, and it
 //! gives the guarantee as format and rule support it.
-[[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::agrees_on_terms(std::span<const std::byte> hello) const noexcept {
-  const result<hello_message> theirs = decode_hello(hello);
-  if (!theirs) return false;
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::check_hello(std::span<const std::byte> message) const noexcept {
+  const status why{errc::options_disagree, part::session, 0};
+  const result<hello_message> theirs = decode_hello(message);
+  if (!theirs) return why;
   hello_message mine = greeting();
+  mine.fields = {};
   mine.context = theirs->context;
   mine.strength = theirs->strength;
   std::array<std::byte, hello_bytes> same;  // without fields
-  if (!encode_hello(mine, same)) return false;
-  return std::equal(same.begin() + message_header_bytes, same.end(), hello.begin() + message_header_bytes);
+  if (!encode_hello(mine, same) ||
+      !std::equal(same.begin() + message_header_bytes, same.end(), message.begin() + message_header_bytes))
+    return why;
+  return check_stop_tokens(stop_tokens_hash(*theirs));
 }
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
@@ -228,20 +233,6 @@ SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (why.ok()) why = {errc::engine_failed, part::host, 0};
   return fail(why);
-}
-
-//! The text is complete. With `tell` the cloud compares it with its own first; else it has, and the journal says so.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
-  ahead_.cancel();
-  if (tell) {
-    state_ = edge_state::stopping;
-    return ask(question::stop, now);
-  }
-  state_ = edge_state::finished;
-  question_.close();
-  write_journal(place_.length());
-  emit_end();
-  return {};
 }
 
 }  // namespace detail

@@ -78,7 +78,6 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
   [[nodiscard]] wire_context own_end() const noexcept;
   void tell_failure() noexcept;
-  [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
   void send(std::size_t written) noexcept;
 
   // edge_answers.hpp: answers
@@ -97,7 +96,7 @@ class edge_protocol : public endpoint {
   [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {
     return peer.epoch > place_.epoch() && place_.epoch() != 0;
   }
-  [[nodiscard]] bool agrees_on_terms(std::span<const std::byte> hello) const noexcept;
+  [[nodiscard]] status check_hello(std::span<const std::byte> message) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
@@ -109,7 +108,11 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status in_step(session_time now) noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
-  [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
+
+  // edge_end.hpp
+  [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
 
   // edge_refusals.hpp
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,

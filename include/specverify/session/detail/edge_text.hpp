@@ -67,9 +67,10 @@ namespace detail {
                                                               session_time now) noexcept {
   const auto count = static_cast<std::uint32_t>(tokens.size());
   const bool fetches = state_ == edge_state::fetching_text, streams = options_.mode == session_mode::stream;
-  // Of what answers a resume, a whole piece: there may be more. Or the stream has gone on meanwhile, out of reach, and
-  // no timer would ask for that.
-  const bool may_be_more = fetches ? streams && options_.retry_timeout == 0 : !streams || count >= options_.text_chunk;
+  // Of what answers a resume, a whole piece: there may be more. Without timers nobody would ask for what a stream has
+  // written meanwhile, out of reach, or for its end.
+  const bool unasked = options_.retry_timeout == 0;
+  const bool may_be_more = fetches ? streams && unasked : !streams || unasked || count >= options_.text_chunk;
   const bool goes_on = question_.is_open() && may_be_more;
   link_is_back();
   if (!fetches) {

@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -141,7 +142,11 @@ class endpoint {
         received_(sizes.received),
         message_(sizes.message),
         steps_(sizes.text),
-        journal_(sizes.records) {}
+        journal_(sizes.records) {
+    std::sort(stop_tokens_.begin(), stop_tokens_.end());
+    stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
+    stop_field_ = stop_tokens_field(prefix_hash(stop_tokens_));
+  }
 
   [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
   //! `count` more tokens are text that both sides have, and those before them that were committed alone.
@@ -151,6 +156,15 @@ class endpoint {
   }
   //! Hash of the first `length` tokens, which both sides have.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
+  //! The fields of this side's hello.
+  [[nodiscard]] std::span<const std::byte> hello_fields() const noexcept {
+    return stop_tokens_.empty() ? std::span<const std::byte>{} : stop_field_;
+  }
+  //! Two lists of stop tokens have to be the same; a side without any leaves the end to the other.
+  [[nodiscard]] status check_stop_tokens(std::optional<std::uint64_t> theirs) const noexcept {
+    if (stop_tokens_.empty() || !theirs.has_value() || *theirs == prefix_hash(stop_tokens_)) return {};
+    return {errc::stop_tokens_disagree, part::session, 0};
+  }
   void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
   //! A message that is not used.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
@@ -245,14 +259,16 @@ class endpoint {
   status refusal_{};  // of the session: as the cloud sent it, as the edge received it
   text_place place_{};
   wiped<philox> source_{};
-  untouched_memory<token_id> text_;  // committed tokens, then drafted ones
-  owned_memory<token_id> stop_tokens_;
+  untouched_memory<token_id> text_;     // committed tokens, then drafted ones
+  owned_memory<token_id> stop_tokens_;  // ascending, each once
+  std::array<std::byte, stop_tokens_field_bytes> stop_field_;
   untouched_memory<token_id> received_;
   untouched_memory<std::byte> message_;
   prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;  // positions in the engine's cache
   std::uint8_t next_number_ = 0;
+  bool peer_lists_stops_ = false;  // as its last hello said; a journal does not know
 };
 
 }  // namespace detail

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How a session ends at the edge: by its own list of stop tokens or its budget, or because the cloud says so.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_END_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_END_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/detail/edge_protocol.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! The text is complete. With `tell` the cloud compares it with its own first; else it has, and the journal says so.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
+  ahead_.cancel();
+  if (tell) {
+    state_ = edge_state::stopping;
+    return ask(question::stop, now);
+  }
+  state_ = edge_state::finished;
+  question_.close();
+  write_journal(place_.length());
+  emit_end();
+  return {};
+}
+
+//! The cloud has compared the text with its own. In answer to another question: the text ends here with a stop token
+//! that only the cloud lists.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_stop(std::span<const std::byte> message,
+                                                            session_time now) noexcept {
+  const result<stop_message> read = decode_stop(place_.end_context(), message);
+  if (!read) return fail(read.error());
+  const bool same = read->length == place_.agreed() && read->prefix_hash == place_.hash();
+  if (question_.what() == question::stop) {
+    if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
+    link_is_back();
+    return finish(false);
+  }
+  if (!same || state_ == edge_state::fetching_text || read->cause != stop_cause::stop_token)
+    return drop(errc::unexpected_message);
+  link_is_back();
+  discard_draft();
+  place_.end(stop_reason::stop_token);
+  return finish(true, now);
+}
+
+//! The last token of a stream, with the reason that the edge cannot know.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_last(std::span<const std::byte> message,
+                                                            session_time now) noexcept {
+  if (place_.is_over()) return finish(true, now);
+  if (state_ != edge_state::streaming && state_ != edge_state::resuming) return drop(errc::unexpected_message);
+  question_.encode_under(context());
+  const status why = on_feedback(message);
+  return why.ok() ? commit(now) : why;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
