@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are
 //! delivered as they are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so
-//! that what stands behind it is reached); deadlines pass; processes restart from their journals, or without. Demanded:
-//! nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the engine is fed and cut as
-//! its cache allows, inputs are answered by outputs that end.
+//! that what stands behind it is reached); a peer lies consistently (fuzz/liar.hpp); deadlines pass; processes restart
+//! from their journals, or without. Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within
+//! their limit, the engine is fed and cut as its cache allows, inputs are answered by outputs that end, and no side
+//! refuses its own journal.
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
@@ -16,6 +17,7 @@
 #include <session/hash_model.hpp>
 #include <support/secret_of.hpp>
 
+#include "fuzz/liar.hpp"
 #include "fuzz/message_fuzz.hpp"
 
 #include <array>
@@ -26,6 +28,7 @@
 namespace specverify_fuzz {
 
 inline constexpr unsigned systems = 9;  // formats that a script chooses from
+inline constexpr std::size_t bytes_of_a_lie = 24;
 
 template <class Skip>
 class session_script {
@@ -62,6 +65,10 @@ class session_script {
 
   [[nodiscard]] std::span<const std::byte> edge_journal() const { return edge_journal_; }
   [[nodiscard]] std::span<const std::byte> cloud_journal() const { return cloud_journal_; }
+  //! Why a side refused its own journal first; ok: it never did.
+  [[nodiscard]] status refused_by_edge() const { return refused_by_edge_; }
+  [[nodiscard]] status refused_by_cloud() const { return refused_by_cloud_; }
+  [[nodiscard]] std::uint64_t lives() const { return lives_; }
 
   //! A side restarts from these bytes, whatever they are, and goes on as a host would: without them, where they are
   //! refused. Whether they were taken.
@@ -111,8 +118,10 @@ class session_script {
           });
           break;
         case 5:
-        case 6:
           take(what, [this, what](auto& m) { forge(m, what); });
+          break;
+        case 6:
+          hand_over(what, lie(what));
           break;
         case 7:  // later, or never
           if (queue.size() > 1) queue.push_back(queue.front());
@@ -188,6 +197,9 @@ class session_script {
       queue.pop_front();
     }
     change(message);
+    hand_over(what, message);
+  }
+  void hand_over(unsigned what, const std::vector<std::byte>& message) {
     const std::vector<std::byte> copy(message.begin(), message.end());  // of its own size
     if (what & 1) {
       (void)edge_->receive(copy, now_);
@@ -195,6 +207,23 @@ class session_script {
       (void)cloud_->receive(copy, now_);
     }
     drain();
+  }
+
+  //! What a peer that lies consistently would say now; it takes `bytes_of_a_lie` of the script.
+  std::vector<std::byte> lie(unsigned what) {
+    std::span<const std::byte> said = script_.first(std::min(script_.size(), bytes_of_a_lie));
+    script_ = script_.subspan(said.size());
+    const auto next = [&said] {
+      const unsigned value = said.empty() ? 0 : std::to_integer<unsigned>(said[0]);
+      said = said.subspan(std::min<std::size_t>(said.size(), 1));
+      return value;
+    };
+    const wire_format format{format_, vocab_size};
+    if (what & 1)
+      return false_cloud_.message({7, edge_->epoch(), edge_->round(), edge_->agreed_length(), edge_->text()}, format,
+                                  next);
+    return false_edge_.message(
+        {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), cloud_->text()}, format, next);
   }
 
   //! Writes script bytes into a message, or makes one up, and puts a checksum on it that the receiver takes.
@@ -239,18 +268,24 @@ class session_script {
       }
     }
     now_ += 1;
+    lives_ += 1;
     if (what & 1) {
       new_edge();
       if (edge_journal_.empty()) {
         (void)edge_->recover(2, now_);
       } else {
-        demand(edge_->restore(edge_journal_, now_).ok(), "the edge's own journal is refused");
+        note_own(edge_->restore(edge_journal_, now_).error(), refused_by_edge_);
+        if (edge_->state() == edge_state::idle) edge_journal_.clear();
       }
     } else {
       new_cloud();
-      if (!cloud_journal_.empty()) demand(cloud_->restore(cloud_journal_).ok(), "the cloud's own journal is refused");
+      if (!cloud_journal_.empty()) note_own(cloud_->restore(cloud_journal_).error(), refused_by_cloud_);
+      if (cloud_->state() == cloud_state::blank) cloud_journal_.clear();
     }
     drain();
+  }
+  static void note_own(status why, status& first) {
+    if (first.ok()) first = why;
   }
 
   static void check_restored(const result<journal_reading>& read, bool untouched) {
@@ -264,8 +299,8 @@ class session_script {
       demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
   }
   void drain() {
-    (void)drive(exec::seq, *edge_, drafter_, observer(to_cloud_, edge_journal_));
-    (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_));
+    (void)drive(exec::seq, *edge_, drafter_, observer(to_cloud_, edge_journal_, false_edge_));
+    (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_, false_cloud_));
     check_text(edge_->text());
     check_text(cloud_->text());
     demand(edge_->state() <= edge_state::stopping, "an edge in no state");
@@ -275,10 +310,12 @@ class session_script {
   }
 
   //! Outputs end, however a script goes on.
-  [[nodiscard]] static auto observer(std::deque<std::vector<std::byte>>& queue, std::vector<std::byte>& journal) {
-    return [&queue, &journal, outputs = 0](const session_output& out) mutable {
+  [[nodiscard]] static auto observer(std::deque<std::vector<std::byte>>& queue, std::vector<std::byte>& journal,
+                                     liar& in_its_name) {
+    return [&queue, &journal, &in_its_name, outputs = 0](const session_output& out) mutable {
       demand(++outputs < 2000, "outputs that do not end");
       if (out.action == session_action::send) queue.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::send) in_its_name.hear(out.bytes);
       if (out.action != session_action::journal) return;
       if (out.replaces) journal.clear();
       journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
@@ -318,16 +355,32 @@ class session_script {
   std::optional<cloud_session> cloud_;
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
+  liar false_edge_, false_cloud_;
+  status refused_by_edge_{}, refused_by_cloud_{};
+  std::uint64_t lives_ = 0;
   session_time now_ = 1;
 };
 
-inline void session_input(std::span<const std::byte> input) {
+//! Runs a script; `look` sees the session at its end.
+template <class Look>
+void session_run(std::span<const std::byte> input, Look look) {
   if (input.empty()) return;
+  const auto run = [&](auto script) {
+    script.run();
+    look(script);
+  };
   if (std::to_integer<unsigned>(input[0]) % systems < systems - 2) {
-    session_script<always_send>(input).run();
+    run(session_script<always_send>(input));
   } else {
-    session_script<random_skip>(input).run();
+    run(session_script<random_skip>(input));
   }
+}
+
+inline void session_input(std::span<const std::byte> input) {
+  session_run(input, [](const auto& script) {
+    demand(script.refused_by_edge().ok(), "the edge's own journal is refused");
+    demand(script.refused_by_cloud().ok(), "the cloud's own journal is refused");
+  });
 }
 
 }  // namespace specverify_fuzz

@@ -382,6 +382,67 @@ TEST_CASE("NET-5 cloud: a text that is not whole is not given to an edge that ha
   CHECK(p.edge->state() == edge_state::failed);
 }
 
+TEST_CASE("SEC-1 session: the last round does not end, and its journals are taken back by their own sides") {
+  constexpr std::uint32_t last = 1u << 31;
+  pair p;
+  bytes question = to_first_draft(p);
+  REQUIRE(p.edge->reconnect(p.now).ok());
+  (void)p.run_edge();
+  REQUIRE(p.edge->receive(resume_of(p.edge->epoch(), last, 3, prefix_hash(p.cloud->text())), p.now).ok());
+  question = pair::only(p.run_edge());
+  REQUIRE(p.edge->round() == last);
+  p.new_cloud();  // it forgets, and takes the edge's round
+  REQUIRE(p.cloud->receive(question, p.now).code == errc::unknown_session);
+  question = p.hear(pair::only(p.run_cloud()));
+  for (int i = 0; i < 6; ++i) question = p.exchange(question);
+  CHECK(p.edge->round() == last);
+  CHECK(p.cloud->round() == last);
+  CHECK(p.edge->length() > 4);
+  pair again;
+  const errc edge_takes_its_journal = again.edge->restore(p.edge_journal, 1).error().code;
+  CHECK(edge_takes_its_journal == errc::ok);
+  const errc cloud_takes_its_journal = again.cloud->restore(p.cloud_journal).error().code;
+  CHECK(cloud_takes_its_journal == errc::ok);
+  p.finish(question);
+  CHECK(p.text().size() == 23);
+  const bool texts_agree = p.text() == cloud_text(p);
+  CHECK(texts_agree);
+}
+
+TEST_CASE("SEC-1 session: rounds never go back") {
+  pair p;
+  bytes question = to_first_draft(p);
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  const std::uint32_t round = p.cloud->round();
+  REQUIRE(round > 2);
+  std::vector<token_id> longer = cloud_text(p);
+  longer.push_back(1);
+  const auto length = static_cast<std::uint32_t>(longer.size());
+  SUBCASE("a cloud takes more text in an earlier round, and stays in its own") {
+    REQUIRE(p.cloud->receive(resume_of(2, 1, length, prefix_hash(longer)), 1).ok());
+    (void)p.run_cloud();
+    const wire_context behind{7, 2, 1, p.cloud->length(), prefix_hash(p.cloud->text()), 1};
+    bytes piece(64);
+    const auto written = encode_text(behind, p.format(), {p.cloud->length(), std::span(longer).last(1)}, piece);
+    REQUIRE(written.ok());
+    piece.resize(written->size());
+    REQUIRE(p.cloud->receive(piece, 1).ok());
+    (void)p.run_cloud();
+    CHECK(p.cloud->length() == length);
+    CHECK(p.cloud->round() == round);
+    const errc cloud_takes_its_journal = pair().cloud->restore(p.cloud_journal).error().code;
+    CHECK(cloud_takes_its_journal == errc::ok);
+  }
+  SUBCASE("an edge takes none") {
+    REQUIRE(p.edge->reconnect(1).ok());
+    (void)p.run_edge();
+    const errc more_text_in_an_earlier_round =
+        p.edge->receive(resume_of(p.edge->epoch(), 1, length, prefix_hash(longer)), 1).code;
+    CHECK(more_text_in_an_earlier_round == errc::stale_round);
+    CHECK(p.edge->state() == edge_state::failed);
+  }
+}
+
 TEST_CASE("SEC-1 cloud: less than the prompt, from a known device while the cloud has none, is refused and not kept") {
   for (const bool by_hello : {false, true}) {
     CAPTURE(by_hello);

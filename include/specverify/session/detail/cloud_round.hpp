@@ -122,7 +122,7 @@ SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexc
                         static_cast<std::uint8_t>(decided.stop)},
                        place_, drafts_.size(), skipped);
   agree(skipped + decided.commit_length);
-  place_.begin_round(place_.round() + 1);
+  place_.begin_round(next_round(place_.round()));
   place_.end(decided.stop);
   count_round(decided);
   state_ = place_.is_over() ? cloud_state::finished : terms_.streams() ? cloud_state::streaming : cloud_state::ready;

@@ -120,9 +120,10 @@ SPECVERIFY_BODY bool cloud_protocol::check_kept(const cloud_snapshot& last,
   const feedback_message& kept = last.kept;
   const std::uint64_t end =
       std::uint64_t{last.kept_base} + last.kept_skipped + kept.accepted + (kept.next_token != no_token ? 1u : 0u);
-  return last.kept_round < last.round && last.kept_drafted <= format.max_draft_length &&
-         last.kept_skipped <= format.attachments.max_skipped && check_feedback(kept, format, last.kept_drafted).ok() &&
-         end <= text.size() && last.kept_hash == prefix_hash(text.first(last.kept_base));
+  return is_round(last.kept_round) && next_round(last.kept_round) <= last.round &&
+         last.kept_drafted <= format.max_draft_length && last.kept_skipped <= format.attachments.max_skipped &&
+         check_feedback(kept, format, last.kept_drafted).ok() && end <= text.size() &&
+         last.kept_hash == prefix_hash(text.first(last.kept_base));
 }
 
 SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const std::byte> journal) noexcept {

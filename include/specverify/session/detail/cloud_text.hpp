@@ -82,7 +82,7 @@ SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> token
   std::copy(tokens.begin(), tokens.end(), text_.begin() + from);
   agree(static_cast<std::uint32_t>(tokens.size()));
   if (place_.length() == target_.length()) {
-    place_.begin_round(target_.round());
+    place_.begin_round(std::max(place_.round(), target_.round()));  // rounds never go back
     settle();
   }
   wire_context mine = context();

@@ -167,6 +167,12 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   return follow_greeting(peer, now);
 }
 
+//! The round of a cloud that has at least the text of this edge: a round of a session, and none that is over here.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::check_round(std::uint32_t round) const noexcept {
+  if (round < place_.round()) return {errc::stale_round, part::session, round};
+  return is_round(round) ? status{} : status{errc::field_out_of_range, part::session, round};
+}
+
 //! The cloud has no text beyond what both agreed on: in step, or it lacks some.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_shorter(const wire_context& peer,
                                                                    session_time now) noexcept {
@@ -176,8 +182,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     state_ = edge_state::sending_text;
     return ask(question::text, now);
   }
-  if (peer.round < place_.round()) return fail({errc::stale_round, part::session, peer.round});
-  if (!is_round(peer.round)) return fail({errc::field_out_of_range, part::session, peer.round});
+  if (const status why = check_round(peer.round); !why.ok()) return fail(why);
   place_.begin_round(peer.round);
   return in_step(now);
 }
@@ -199,12 +204,12 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (place_.is_over() && options_.mode == session_mode::stream) return finish(true, now);
   // One round ahead: the cloud holds the verdict of the draft that is open here. Where that draft is forgotten, another
   // one would not be the same: the text is fetched.
-  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == place_.round() + 1 &&
+  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == next_round(place_.round()) &&
       drafts_.is_complete())
     return in_step(now);
   if (length > text_limit() || length < place_.length() || place_.is_over())
     return fail({errc::base_length_mismatch, part::session, length});
-  if (!is_round(peer.round)) return fail({errc::field_out_of_range, part::session, peer.round});
+  if (const status why = check_round(peer.round); !why.ok()) return fail(why);
   if (state_ != edge_state::fetching_text) {
     discard_draft();
     peer_.fetch_from(place_.agreed(), place_.length());

@@ -98,6 +98,7 @@ class edge_protocol : public endpoint {
   }
   [[nodiscard]] status check_hello(std::span<const std::byte> message) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status check_round(std::uint32_t round) const noexcept;
   [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
                                session_time now) noexcept;

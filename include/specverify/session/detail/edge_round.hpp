@@ -179,7 +179,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   place_.end(static_cast<stop_reason>(verdict_.stop));
   if (!place_.is_over()) note_end();
   ahead_.carry_on(stands && !place_.is_over());
-  place_.begin_round(place_.round() + 1);
+  place_.begin_round(next_round(place_.round()));
   kept_.clear();
   count_round(place_.length() - base, now);
   question_.close();

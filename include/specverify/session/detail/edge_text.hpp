@@ -82,9 +82,10 @@ namespace detail {
     if (place_.length() < peer_.target_length()) return ask(question::resume, now);
     const std::uint32_t target = peer_.target_length();
     if (hash_at(target) != peer_.target_hash()) return fail({errc::prefix_mismatch, part::session, target});
-    place_.begin_round(peer_.round() + (place_.length() - target));  // a stream has gone on since it was aimed at
+    // a stream has gone on since it was aimed at
+    place_.begin_round(next_round(peer_.round(), place_.length() - target));
   } else if (streams) {
-    place_.begin_round(place_.round() + count);
+    place_.begin_round(next_round(place_.round(), count));
     statistics_.rounds += count;
   }
   tell_text();

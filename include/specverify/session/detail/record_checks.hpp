@@ -4,6 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_RECORD_CHECKS_HPP
 
 #include <specverify/codec/message_types.hpp>
+#include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
 
 #include <algorithm>
@@ -27,10 +28,8 @@ namespace detail {
 //! Of a life that has begun.
 [[nodiscard]] constexpr bool is_epoch(std::uint32_t epoch) noexcept { return epoch != 0 && epoch <= max_wire_epoch; }
 
-//! Of a session, with room for all that may follow. A text of which a part was lost can have more rounds than tokens.
-[[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept {
-  return round != 0 && round <= std::uint32_t{1} << 31;
-}
+//! Of a session. A text of which a part was lost can have more rounds than tokens.
+[[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
 
 //! A snapshot that no session writes.
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }

@@ -12,6 +12,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+//! Rounds count from 1 to this one.
+inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
+
+//! The round `step` ahead, or the last one. A text goes on in the last round: its positions tell its draws apart.
+[[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
+  return round < last_round && step < last_round - round ? round + step : last_round;
+}
+
 //! Of `length()` tokens both sides have the first `agreed()`, and `hash()` is of these; the edge committed the rest
 //! alone (the cloud agrees on all that it has).
 class text_place {
