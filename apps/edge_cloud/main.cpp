@@ -54,12 +54,12 @@ struct side_options {
   std::uint16_t port = 0;
   bool end_with_parent = false;
 
-  void add_to(CLI::App& app, std::string& secret, const char* port_help) {
+  void add_to(CLI::App& app, secret_text& secret, const char* port_help) {
     add_model_options(app, run);
     add_head_option(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
-    app.add_option("--secret", secret, "of this side, 32 hex digits; the other side never learns it")
-        ->capture_default_str()
+    const auto take = [&secret](const std::string& digits) { secret = secret_text(digits); };
+    app.add_option_function<std::string>("--secret", take, "of this side, 32 hex digits; default: the demo's")
         ->check(CLI::Validator(not_a_secret, "HEX"));
     app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")
         ->required();

@@ -4,6 +4,7 @@
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 
 #include "link_settings.hpp"
+#include "secret_text.hpp"
 #include "tinylm/directory.hpp"
 
 #include <cstdint>
@@ -21,10 +22,10 @@ struct run_settings {
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
   // 32 hex digits each
-  std::string edge_secret = "6564676520616c6f6e65206b6e6f7773";   //!< known to the edge alone: its draws
-  std::string cloud_secret = "636c6f756420616c6f6e65206b6e6f77";  //!< known to the cloud alone: its verdicts
-  std::uint64_t salt = 0;                                         //!< the cloud's; 0: a new one when it starts
-  std::uint32_t retry_ms = 1000;                                  //!< the edge asks again after so long
+  secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< known to the edge alone: its draws
+  secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< known to the cloud alone: its verdicts
+  std::uint64_t salt = 0;                                        //!< the cloud's; 0: a new one when it starts
+  std::uint32_t retry_ms = 1000;                                 //!< the edge asks again after so long
   //! wait, stop, or local: the edge writes ahead, and the cloud verifies it later
   std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
@@ -49,12 +50,11 @@ struct run_settings {
   return digits;
 }
 
-//! The command line that gives a process its settings. Each side gets its own secret and only that; what the text is to
-//! be, the edge tells the cloud in hello.
+//! The command line that gives a process its settings, but for its secret, which other users of the machine would see
+//! there. What the text is to be, the edge tells the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
   std::vector<std::string> line{
-      "--temperature", exactly(run.temperature), "--secret", edge ? run.edge_secret : run.cloud_secret,
-      "--models",      run.models.string(),      "--pace",   run.pace,
+      "--temperature", exactly(run.temperature), "--models", run.models.string(), "--pace", run.pace,
       "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
   if (!edge && run.salt != 0) line.insert(line.end(), {"--salt", std::to_string(run.salt)});

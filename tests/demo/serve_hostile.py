@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from serving import (Connection, World, certificates, first_frame, framed, hello_for, is_refusal, key_of, parted,
+from serving import (Connection, World, certificates, framed, hello_for, is_refusal, key_of, opening, parted,
                      resume_for, trusting)
 
 HONEST, EARLY = 16, 8
@@ -108,7 +108,7 @@ class Attack:
 
     def slow(self, _):
         slow = self.connect(self.server.port)
-        for byte in b"\x28\0\0" + first_frame(ATTACKER):
+        for byte in framed(opening(ATTACKER)):
             slow.raw(bytes([byte]))
             if slow.closed_within(0.5):
                 return

@@ -3,7 +3,7 @@
 and the same check fails."""
 import time
 
-from serving import Connection, first_frame, framed, hello_for, is_refusal, parted
+from serving import Connection, framed, hello_for, is_refusal, parted
 from without_limit import Attack, run_all
 
 
@@ -31,7 +31,7 @@ def half_open_of_four(server, hello):
 
 
 def lets_in(connection, hello, device=1):
-    connection.send(first_frame(device))
+    connection.introduce(device)
     connection.send(hello_for(hello, 50))
     heard = connection.frames(2, 1)
     return len(heard) == 1 and not is_refusal(heard[0])

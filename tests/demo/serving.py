@@ -1,5 +1,6 @@
 """What the tests of `edge_cloud serve` share: a server, its devices, and raw connections to it. All on the loopback."""
 import hashlib
+import hmac
 import json
 import os
 import pathlib
@@ -19,7 +20,23 @@ def key_of(device):
     return hashlib.sha256(b"a key of this test, %d" % device).hexdigest()
 
 
-def first_frame(device, key=None):
+def opening(device, nonce=None):
+    """The first frame of a device, as docs/serving.md has it."""
+    return b"svk1" + struct.pack("<Q", device) + (nonce or os.urandom(24))
+
+
+def proof(role, key, opening, server_nonce):
+    message = b"specverify serve: " + role.encode() + opening[4:] + server_nonce
+    return hmac.digest(bytes.fromhex(key), message, "sha256")
+
+
+def challenge(key, opening, nonce=bytes(24)):
+    """A server's answer to that frame."""
+    return b"svk1" + nonce + proof("server", key, opening, nonce)
+
+
+def old_first_frame(device, key=None):
+    """Of an older version: the id and the key itself."""
     return struct.pack("<Q", device) + bytes.fromhex(key or key_of(device))
 
 
@@ -70,6 +87,20 @@ def resume_for(hello, session, epoch=None):
     return greeting(bytes([hello[0] & 0xF0 | 6]) + hello[1:8] + hello[10:38], 8, session, epoch)
 
 
+def found_in_memory(process, wanted):
+    """Those of these bytes that stand in the memory of a process."""
+    found = set()
+    with open(f"/proc/{process.pid}/maps") as maps, open(f"/proc/{process.pid}/mem", "rb", 0) as memory:
+        for area in maps:
+            bounds, rights = area.split()[:2]
+            begin, end = (int(bound, 16) for bound in bounds.split("-"))
+            if rights.startswith("rw"):
+                memory.seek(begin)
+                held = memory.read(end - begin)
+                found |= {bytes(each) for each in wanted if each in held}
+    return found
+
+
 def framed(message):
     return len(message).to_bytes(3, "little") + message
 
@@ -108,8 +139,23 @@ class Connection:
         self.socket.connect(("127.0.0.1", port))
         if context:
             self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
+        self.early = b""
         if device is not None:
-            self.send(first_frame(device, key))
+            self.introduce(device, key)
+
+    def introduce(self, device, key=None):
+        """Answers the server's challenge, if there is one. What came in its place is heard later."""
+        said = opening(device)
+        self.send(said)
+        try:
+            while not parted(self.early)[0] and (data := self.socket.recv(65536)):
+                self.early += data
+        except OSError:
+            return
+        heard, rest = parted(self.early)
+        if heard and len(heard[0]) == 60:
+            self.early = rest
+            self.send(proof("device", key or key_of(device), said, heard[0][4:28]))
 
     def send(self, message):
         self.raw(framed(message))
@@ -129,7 +175,7 @@ class Connection:
     def closed_within(self, seconds):
         """Reads whatever comes. What came is in `heard`."""
         end = time.monotonic() + seconds
-        self.heard = b""
+        self.heard, self.early = self.early, b""
         while (left := end - time.monotonic()) > 0:
             self.socket.settimeout(left)
             try:
@@ -153,6 +199,10 @@ class Connection:
             if over:
                 break
         return found
+
+
+def read_frame(stream):
+    return stream.read(int.from_bytes(stream.read(3), "little"))
 
 
 def parted(data):
@@ -195,8 +245,8 @@ def run_checks(title, checks):
         with World(built_program()) as world:
             try:
                 check(world)
-            except AssertionError as error:
-                failed.append(f"{check.__name__}: {error}")
+            except Exception as error:  # each check is run, whatever became of those before
+                failed.append(f"{check.__name__}: {error!r}" if str(error) == "" else f"{check.__name__}: {error}")
     print("\n".join(failed) or f"{title}: all checks passed")
     sys.exit(1 if failed else 0)
 
@@ -287,7 +337,7 @@ class World:
                 far.shutdown(socket.SHUT_WR)
                 down.join(timeout=60)
         self.text(f"recorded_{device}", child)
-        return parted(bytes(heard))[0][1:]
+        return parted(bytes(heard))[0][2:]
 
     def recorded_hello(self, *arguments):
         """What a device says first, after its key."""
@@ -297,11 +347,14 @@ class World:
             connection = listener.accept()[0]
             connection.settimeout(60)
             with connection, connection.makefile("rb") as stream:
-                messages = [stream.read(int.from_bytes(stream.read(3), "little")) for _ in range(2)]
+                first = read_frame(stream)
+                connection.sendall(framed(challenge(key_of(1), first)))
+                answer, hello = read_frame(stream), read_frame(stream)
             child.kill()
             child.wait()
-        assert messages[0] == first_frame(1) and messages[1][0] & 15 == 1, "the device did not say hello"
-        return messages[1]
+        assert answer == proof("device", key_of(1), first, bytes(24)), "the device did not prove that it has the key"
+        assert hello[0] & 15 == 1, "the device did not say hello"
+        return hello
 
 
 class Server:

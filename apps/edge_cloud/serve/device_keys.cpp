@@ -4,16 +4,10 @@
 #include "../whole_number.hpp"
 #include "private_file.hpp"
 
-#include <specverify/core/numeric.hpp>
 #include <specverify/core/secret.hpp>
-
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
-#include <sstream>
 #include <stdexcept>
 
 namespace edge_cloud {
@@ -24,52 +18,53 @@ namespace {
   throw std::runtime_error(name + ", line " + std::to_string(line) + ": " + what);
 }
 
+//! Views of the words of a line: no copy of a key is made.
+std::vector<std::string_view> words_of(std::string_view line) {
+  constexpr std::string_view space = " \t\r\n\v\f";
+  std::vector<std::string_view> words;
+  for (std::size_t from = 0; (from = line.find_first_not_of(space, from)) != line.npos;) {
+    words.push_back(line.substr(from, line.find_first_of(space, from) - from));
+    from += words.back().size();
+  }
+  return words;
+}
+
 //! `take(number, words)` for each line that is neither empty nor a comment.
 template <class Take>
 void for_each_line(std::string_view text, Take&& take) {
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (std::size_t number = 1; std::getline(lines, line); ++number) {
-    std::istringstream in(line);
-    const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const auto words = words_of(text.substr(0, end));
     if (!words.empty() && words.front().front() != '#') take(number, words);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 
-std::uint64_t device_named(const std::string& word, const std::string& name, std::size_t line) {
+std::uint64_t device_named(std::string_view word, const std::string& name, std::size_t line) {
   const auto device = whole_number_from(word);
   if (!device) bad_line(name, line, "a device id is a number of decimal digits below 2^64, without leading zeros");
   return *device;
 }
 
 //! Empty if the file has no word, or more than one.
-std::string only_word(const std::filesystem::path& file) {
-  std::istringstream words(private_text(file));
-  std::string word, more;
-  words >> word;
-  return words >> more ? std::string() : word;
+secret_text only_word(const std::filesystem::path& file) {
+  const secret_text text = private_text(file);
+  const auto words = words_of(text);
+  return words.size() == 1 ? secret_text(words.front()) : secret_text();
 }
 
-std::string random_secret() {
-  std::array<unsigned char, 16> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
-    throw std::runtime_error("the system gives no random bytes");
-  std::string text;
-  for (const unsigned byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15u];
+secret_text random_secret() {
+  const auto bytes = random_bytes<specverify::wiped<std::array<std::byte, 16>>>();
+  secret_text text;
+  for (const std::byte byte : bytes) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    text.append(digits.substr(std::to_integer<std::size_t>(byte >> 4), 1));
+    text.append(digits.substr(std::to_integer<std::size_t>(byte & std::byte{15}), 1));
   }
   return text;
 }
 
 }  // namespace
-
-std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key) {
-  std::array<std::byte, first_frame_bytes> made{};
-  specverify::numeric::store_le(made.data(), device, 8);
-  std::copy(key.begin(), key.end(), made.begin() + 8);
-  return made;
-}
 
 std::optional<device_key> key_from_hex(std::string_view text) {
   device_key made{};
@@ -85,35 +80,30 @@ std::optional<device_key> key_from_hex(std::string_view text) {
 }
 
 device_keys::device_keys(std::string_view text, const std::string& name) {
-  for_each_line(text, [&](std::size_t number, const std::vector<std::string>& words) {
+  for_each_line(text, [&](std::size_t number, const std::vector<std::string_view>& words) {
     if (words.size() != 2) bad_line(name, number, "a line is a device id and its key, with a space");
     const std::uint64_t device = device_named(words[0], name, number);
     const auto read = key_from_hex(words[1]);
     if (!read) bad_line(name, number, "a key is 64 hex digits, not all of them 0");
-    if (!keys_.emplace(device, *read).second) bad_line(name, number, "device " + words[0] + " stands here twice");
+    if (!keys_.emplace(device, *read).second)
+      bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
   });
   if (keys_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID KEY`");
 }
 
 device_list::device_list(std::string_view text, const std::string& name) {
-  for_each_line(text, [&](std::size_t number, const std::vector<std::string>& words) {
+  for_each_line(text, [&](std::size_t number, const std::vector<std::string_view>& words) {
     if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line is a device id and nothing else");
     const std::uint64_t device = device_named(words[0], name, number);
-    if (!devices_.insert(device).second) bad_line(name, number, "device " + words[0] + " stands here twice");
+    if (!devices_.insert(device).second)
+      bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
   });
   if (devices_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID`");
 }
 
-std::optional<std::uint64_t> device_keys::device_of(std::span<const std::byte> frame) const {
-  if (frame.size() != first_frame_bytes) return std::nullopt;
-  const std::uint64_t device = specverify::numeric::load_le(frame.data(), 8);
-  // An unknown id is compared too, with a key that no file can hold.
-  static constexpr device_key nobody{};
+const device_key& device_keys::key_of(std::uint64_t device) const {
   const auto found = keys_.find(device);
-  const device_key& key = found == keys_.end() ? nobody : found->second;
-  const bool same = CRYPTO_memcmp(frame.data() + 8, key.data(), key.size()) == 0;
-  if (!same || found == keys_.end()) return std::nullopt;
-  return device;
+  return found == keys_.end() ? nobody_ : found->second;
 }
 
 device_keys load_device_keys(const std::filesystem::path& file) {
@@ -130,9 +120,9 @@ device_key load_device_key(const std::filesystem::path& file) {
   return *key;
 }
 
-std::string secret_from_file(const std::filesystem::path& file) {
+secret_text secret_from_file(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) write_private(file, random_secret());
-  std::string secret = only_word(file);
+  secret_text secret = only_word(file);
   if (specverify::secret_from_hex(secret).is_missing())
     throw std::runtime_error(file.string() + ": a secret is 32 hex digits, not all of them 0");
   return secret;

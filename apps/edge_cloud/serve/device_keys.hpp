@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who may connect: a file of devices, and the first frame of a connection without a client certificate.
+//! Who may connect: a file of devices with their keys, or of devices whose certificates are taken.
 //!
 //! The file has a line `DEVICE-ID KEY` for each device: the id in decimal digits, the key as 64 hex digits. Empty lines
 //! and lines that begin with # are left out. Key files of both sides are for their owner's eyes alone (chmod 600).
 #ifndef EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
 
-#include <array>
+#include "../secret_text.hpp"
+#include "key_challenge.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,12 +20,6 @@
 #include <vector>
 
 namespace edge_cloud {
-
-using device_key = std::array<std::byte, 32>;
-
-//! {device id, 8 bytes, least significant first; key}: nothing else is read before it fits.
-inline constexpr std::size_t first_frame_bytes = 8 + device_key{}.size();
-[[nodiscard]] std::array<std::byte, first_frame_bytes> first_frame(std::uint64_t device, const device_key& key);
 
 //! 64 hex digits, not all of them 0.
 [[nodiscard]] std::optional<device_key> key_from_hex(std::string_view text);
@@ -35,12 +30,14 @@ class device_keys {
   //! key that is not 64 hex digits or is zero, an id that stands twice; or that no device is named.
   explicit device_keys(std::string_view text, const std::string& name = "the list of devices");
 
-  //! Whose first frame this is. Takes the same time for an unknown id as for a wrong key.
-  [[nodiscard]] std::optional<std::uint64_t> device_of(std::span<const std::byte> frame) const;
+  //! An unknown device has a key, too, which is random and which nobody has. So a connection cannot find out whether a
+  //! device exists.
+  [[nodiscard]] const device_key& key_of(std::uint64_t device) const;
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
  private:
   std::unordered_map<std::uint64_t, device_key> keys_;
+  device_key nobody_ = random_bytes<device_key>();
 };
 
 //! Which devices may speak, where their certificates say who they are: a line `DEVICE-ID` for each, as above.
@@ -64,7 +61,7 @@ class device_list {
 [[nodiscard]] device_key load_device_key(const std::filesystem::path& file);
 //! A secret of 32 hex digits from a file that only its owner may read; made at random where there is no file yet.
 //! Throws as private_text does, and what is wrong with the secret.
-[[nodiscard]] std::string secret_from_file(const std::filesystem::path& file);
+[[nodiscard]] secret_text secret_from_file(const std::filesystem::path& file);
 
 }  // namespace edge_cloud
 

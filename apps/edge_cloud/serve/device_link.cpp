@@ -116,9 +116,8 @@ device_link::device_link(asio::io_context& io, const device_settings& settings, 
   const host_and_port server = parted(settings.server);
   server_name_ = settings.server_name.empty() ? server.host : settings.server_name;
   if (!settings.key.empty()) {
-    const device_key key = of_option("--device-key-file", [&] { return load_device_key(settings.key); });
-    const auto bytes = first_frame(settings.device.value(), key);
-    first_.emplace(bytes.begin(), bytes.end());
+    key_ = of_option("--device-key-file", [&] { return load_device_key(settings.key); });
+    device_ = settings.device.value();
   }
   asio::ip::tcp::resolver resolver(io);
   asio::error_code error;
@@ -132,7 +131,7 @@ device_link::~device_link() {
 }
 
 void device_link::send(std::span<const std::byte> message) {
-  if (line_) line_->send(message);
+  if (line_ && admitted_) line_->send(message);
 }
 
 void device_link::dial() {
@@ -182,14 +181,33 @@ void device_link::begin(std::shared_ptr<connection> line) {
   heard_ = false;
   missing_ = "the server does not answer";
   line_->start({[this](frame message) { take(std::move(message)); }, [this] { lost(line_->error()); }});
-  if (first_) line_->send(*first_);
+  admitted_ = false;
+  if (!key_) return admit();
+  opening_ = {device_, random_bytes<key_nonce>()};
+  line_->send(opening_frame(opening_));
+}
+
+void device_link::admit() {
+  admitted_ = true;
   events_.on_connect();
+}
+
+//! A server that has not proven that it knows the key gets no proof of this device, and no message.
+void device_link::prove(const frame& challenge) {
+  const auto answer = answer_to(challenge, opening_, *key_);
+  if (!answer)
+    throw std::runtime_error("--connect " + server_ +
+                             ": the server does not prove that it has this device's key; look at --device-id and "
+                             "--device-key-file, or somebody else listens there");
+  line_->send(*answer);
+  admit();
 }
 
 //! Refusals of the server are said in plain words. They end the device, but for those that may pass.
 void device_link::take(frame message) {
   heard_ = true;
   const std::optional<refusal> why = refused(message, session_id_);
+  if (!why && !admitted_) return prove(message);
   if (!why) {
     useful_ = useful_ || is_useful(message);
     if (useful_) give_up_.cancel();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's way to a server of strangers: TCP or TLS, the first frame, and again when it was lost.
+//! A device's way to a server of strangers: TCP or TLS, the proof of its key, and again when it was lost.
 #ifndef EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 
 #include "../edge_link.hpp"
 #include "../framed_connection.hpp"
 #include "../run_settings.hpp"
+#include "key_challenge.hpp"
 #include "serve_settings.hpp"
 
 #include <chrono>
@@ -37,6 +38,8 @@ class device_link final : public edge_link {
   void secure(std::shared_ptr<connection> line);
   void begin(std::shared_ptr<connection> line);
   void take(frame message);
+  void prove(const frame& challenge);
+  void admit();
   void lost(asio::error_code why);
 
   asio::io_context& io_;
@@ -45,7 +48,10 @@ class device_link final : public edge_link {
   std::unique_ptr<asio::ssl::context> tls_;
   std::string server_;  // as it was given
   std::string server_name_;
-  std::optional<frame> first_;  // none where the certificate says who it is
+  std::optional<device_key> key_;  // none where the certificate says who it is
+  std::uint64_t device_ = 0;       // whose key it is
+  key_opening opening_{};          // of this connection
+  bool admitted_ = false;          // this connection takes messages of the session
   std::vector<asio::ip::tcp::endpoint> endpoints_;
   asio::ip::tcp::socket dialing_;
   asio::steady_timer redial_, give_up_;

@@ -3,9 +3,8 @@
 
 #include "durable.hpp"
 
+#include <array>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -23,6 +22,16 @@ constexpr mode_t others_write = S_IWGRP | S_IWOTH, others_all = S_IRWXG | S_IRWX
 [[noreturn]] void reject(const fs::path& path, const std::string& why) {
   throw std::runtime_error(path.string() + ": " + why);
 }
+
+struct opened_file {
+  int number;
+  opened_file(const fs::path& path, int how) : number(::open(path.c_str(), how | O_CLOEXEC, S_IRUSR | S_IWUSR)) {
+    if (number < 0) throw std::system_error(errno, std::generic_category(), path.string() + ": cannot be opened");
+  }
+  ~opened_file() { ::close(number); }
+  opened_file(const opened_file&) = delete;
+  opened_file& operator=(const opened_file&) = delete;
+};
 
 struct stat facts_of(const fs::path& path) {
   struct stat found {};
@@ -67,15 +76,18 @@ struct stat regular_file(const fs::path& file) {
 
 }  // namespace
 
-std::string private_text(const fs::path& file) {
+secret_text private_text(const fs::path& file) {
   const struct stat found = regular_file(file);
   check_owner(file, found);
   check_mode(file, found, others_all, "others may read it; run: chmod 600");
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) reject(file, "it cannot be read");
-  return text.str();
+  const opened_file in(file, O_RDONLY);
+  specverify::wiped<std::array<char, 4096>> piece;
+  secret_text text;
+  ssize_t got = 0;
+  while ((got = ::read(in.number, piece.data(), piece.size())) > 0)
+    text.append({piece.data(), static_cast<std::size_t>(got)});
+  if (got < 0) reject(file, std::generic_category().message(errno));
+  return text;
 }
 
 void check_unchanged_by_others(const fs::path& file) {
@@ -94,20 +106,20 @@ void check_private_folder(const fs::path& folder) {
   }
 }
 
-void write_private(const fs::path& file, const std::string& text) {
+void write_private(const fs::path& file, std::string_view text) {
   fs::path fresh = file;
   fresh += ".new";
-  const auto check = [&](bool good) {
-    if (!good) throw std::system_error(errno, std::generic_category(), fresh.string() + ": cannot be written");
-  };
   fs::remove(fresh);  // of a process that was killed here
-  const int made = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  check(made >= 0);
-  ::close(made);
+  secret_text line(text);
+  line.append("\n");
   {
-    std::ofstream out(fresh);
-    out << text << '\n' << std::flush;
-    check(out.good());
+    const opened_file out(fresh, O_WRONLY | O_CREAT | O_EXCL);
+    std::string_view rest = line;
+    while (!rest.empty()) {
+      const ssize_t written = ::write(out.number, rest.data(), rest.size());
+      if (written < 0) throw std::system_error(errno, std::generic_category(), fresh.string() + ": cannot be written");
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    }
   }
   sync_to_disk(fresh);
   fs::rename(fresh, file);

@@ -3,8 +3,6 @@
 
 #include "../clock.hpp"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -128,13 +126,13 @@ void serve_guests::tell_plainly(std::uint64_t number) {
   line->start({{}, [this, number] { guests_.erase(number); }});
 }
 
-//! The stream stands. Without a certificate the first frame has to say who it is.
+//! The stream stands. Without a certificate the device has to prove who it is.
 void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   connection& line = *at->second.line;
   line.accept_up_to(bounded_by("first_frame_bytes", max_frame_bytes, first_frame_bytes));
-  line.start({[this, number](frame message) { take(number, message); }, [this, number] { guests_.erase(number); },
+  line.start({[this, number](frame message) { take(number, message); }, [this, number] { leave(number); },
               [this, number] { refuse_length(number); }});
   if (!known_.keys) admit(number, certified_device(line.stream()));
 }
@@ -162,19 +160,40 @@ void serve_guests::refuse_length(std::uint64_t number) {
 void serve_guests::take(std::uint64_t number, frame& message) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
-  if (!at->second.known) return authenticate(number, message);
+  if (!at->second.known) return at->second.awaited ? authenticate(number, message) : challenge(number, message);
   at->second.heard = microseconds_now();
   const std::shared_ptr<visitor> known = at->second.known;
   if (const refusal why = on_frame_(known, message); why != refusal::none) turn_away(number, why);
 }
 
-//! No key is left behind in memory.
-void serve_guests::authenticate(std::uint64_t number, frame& first) {
-  const auto device = known_.keys->device_of(first);
-  OPENSSL_cleanse(first.data(), first.size());
-  if (!device) return turn_away(number, refusal::key_unknown);
-  guests_.at(number).heard = microseconds_now();
-  let_in(number, *device);
+//! A device of an older version has sent its key in this frame: it is not left in memory.
+void serve_guests::challenge(std::uint64_t number, frame& first) {
+  const auto opening = read_opening(first);
+  specverify::wipe(first.data(), first.size());
+  if (!opening) return turn_away(number, refusal::other_first_frame);
+  guest& asked = guests_.at(number);
+  const auto made = challenge_for(*opening, known_.keys->key_of(opening->device), random_bytes<key_nonce>());
+  asked.claimed = opening->device;
+  asked.awaited = made.awaited;
+  asked.line->send(made.message);
+}
+
+//! The time until here counts towards first_frame_seconds: the challenge does not begin it anew.
+void serve_guests::authenticate(std::uint64_t number, const frame& answer) {
+  guest& asked = guests_.at(number);
+  if (!is_proof(answer, *asked.awaited)) return turn_away(number, refusal::key_unknown);
+  asked.awaited.reset();
+  asked.heard = microseconds_now();
+  let_in(number, asked.claimed);
+}
+
+//! A device with another key leaves at the challenge, because the server's proof is wrong for it.
+void serve_guests::leave(std::uint64_t number) {
+  const auto at = guests_.find(number);
+  if (at == guests_.end()) return;
+  if (at->second.awaited && !at->second.leaving)
+    log_.refused(refusal::key_unknown, at->second.name + ", left at the challenge", microseconds_now());
+  guests_.erase(at);
 }
 
 //! A device that lost its connection comes again before the old one is found dead: that one makes room.

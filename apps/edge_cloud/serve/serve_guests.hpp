@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The connections of a server: who is let in, how long it may be silent, and how many bytes may wait for it. Nothing
-//! but the first frame is read of a guest whose device is not known.
+//! but the frames of key_challenge.hpp is read of a guest whose device is not known.
 #ifndef EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 
@@ -47,11 +47,13 @@ class serve_guests {
   using connection = basic_framed_connection<peer_stream>;
   struct guest {
     std::shared_ptr<connection> line;
-    std::string name;                  // for the log: an address, then a device
-    std::string origin;                // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
-    std::uint64_t heard = 0;           // when it came, or its last whole frame
-    std::shared_ptr<visitor> known{};  // once its device is
-    bool leaving = false;              // only what waits is still sent
+    std::string name;                    // for the log: an address, then a device
+    std::string origin;                  // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
+    std::uint64_t heard = 0;             // when it came, or its last whole frame
+    std::shared_ptr<visitor> known{};    // once its device is
+    bool leaving = false;                // only what waits is still sent
+    std::uint64_t claimed = 0;           // the device that it was challenged to be
+    std::optional<key_proof> awaited{};  // the answer to that challenge
   };
   using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
 
@@ -63,7 +65,9 @@ class serve_guests {
   void tell_plainly(std::uint64_t number);
   void take(std::uint64_t number, frame& message);
   void refuse_length(std::uint64_t number);
-  void authenticate(std::uint64_t number, frame& first);
+  void challenge(std::uint64_t number, frame& first);
+  void authenticate(std::uint64_t number, const frame& answer);
+  void leave(std::uint64_t number);
   void admit(std::uint64_t number, std::optional<std::uint64_t> certified);
   void let_in(std::uint64_t number, std::uint64_t device);
   void send(std::uint64_t number, std::span<const std::byte> message);

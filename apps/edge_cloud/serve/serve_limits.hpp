@@ -63,7 +63,8 @@ enum class refusal : std::uint32_t {
   disk_failed,
   not_listed,
   tls_client,
-  plain_client
+  plain_client,
+  other_first_frame
 };
 
 struct refusal_words {
@@ -72,7 +73,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 26> refusal_table{{
+inline constexpr std::array<refusal_words, 27> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -104,7 +105,9 @@ inline constexpr std::array<refusal_words, 26> refusal_table{{
     {"disk_failed", "the server cannot write to its disk; try later", "session"},
     {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
     {"tls_client", "the server speaks no TLS; leave out --tls-ca, or give the server --tls-certificate", "connection"},
-    {"plain_client", "the server speaks TLS alone; give --tls-ca, and a new key if this one was sent without it",
+    {"plain_client", "the server speaks TLS alone; give --tls-ca", "connection"},
+    {"other_first_frame",
+     "the first frame is of another version; use the same version on both sides, and a new key if the old one sent it",
      "connection"},
 }};
 

@@ -77,7 +77,7 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
   return id;
 }
 
-std::string state_folder::secret(const fs::path& given) const {
+secret_text state_folder::secret(const fs::path& given) const {
   return of_option("--secret-file", [&] { return secret_from_file(given.empty() ? path_ / "secret" : given); });
 }
 

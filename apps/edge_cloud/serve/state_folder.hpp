@@ -3,6 +3,8 @@
 #ifndef EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 
+#include "../secret_text.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -25,7 +27,7 @@ class state_folder {
   [[nodiscard]] std::uint64_t session_id(std::optional<std::uint64_t> given) const;
   //! The secret in the given file or, where that is empty, in the folder's file `secret`; drawn where there is none.
   //! Throws std::runtime_error: others may read it, or it is no secret.
-  [[nodiscard]] std::string secret(const std::filesystem::path& given) const;
+  [[nodiscard]] secret_text secret(const std::filesystem::path& given) const;
 
  private:
   std::filesystem::path path_;

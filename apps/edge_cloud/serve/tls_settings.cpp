@@ -8,6 +8,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <string_view>
 
 namespace edge_cloud {
 
@@ -34,9 +35,12 @@ std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
   if (files.certificate.empty() != files.key.empty())
     throw std::runtime_error("--tls-certificate and --tls-key are given together");
   if (!files.certificate.empty()) {
-    (void)of_option("--tls-key", [&] { return private_text(files.key); });
+    const secret_text key = of_option("--tls-key", [&] { return private_text(files.key); });
     load("--tls-certificate", files.certificate, [&](const std::string& f) { made->use_certificate_chain_file(f); });
-    load("--tls-key", files.key, [&](const std::string& f) { made->use_private_key_file(f, asio::ssl::context::pem); });
+    load("--tls-key", files.key, [&](const std::string&) {
+      const std::string_view text = key;
+      made->use_private_key(asio::buffer(text.data(), text.size()), asio::ssl::context::pem);
+    });
   }
   if (!files.peer_authority.empty())
     load(authority_option, files.peer_authority, [&](const std::string& f) { made->load_verify_file(f); });
