@@ -111,12 +111,17 @@ template <class Statistic>
 
 //! Pearson's correlation; 0 when either side is constant.
 [[nodiscard]] inline double correlation(std::span<const double> x, std::span<const double> y) {
-  const double mx = mean_of(x), my = mean_of(y);
+  double mx = 0, my = 0;  // above the first value, which makes them exactly 0 when a side is constant
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mx += (x[i] - x[0]) / static_cast<double>(x.size());
+    my += (y[i] - y[0]) / static_cast<double>(y.size());
+  }
   double xy = 0, xx = 0, yy = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mx) * (y[i] - my);
-    xx += (x[i] - mx) * (x[i] - mx);
-    yy += (y[i] - my) * (y[i] - my);
+    const double a = x[i] - x[0] - mx, b = y[i] - y[0] - my;
+    xy += a * b;
+    xx += a * a;
+    yy += b * b;
   }
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }

@@ -69,12 +69,12 @@ struct entry_writer {
   }
 };
 
-//! The entries of a list from beta W on, the first of the largest ones if there are none.
+//! The entries of a list from the weight `least` on, the first of the largest ones if there are none.
 template <class Values>
-[[nodiscard]] __device__ __forceinline__ device_support keep_above(std::uint32_t size, double beta, std::uint64_t total,
-                                                                   const Values& values, const entry_writer& write,
+[[nodiscard]] __device__ __forceinline__ device_support keep_above(std::uint32_t size, std::uint64_t least,
+                                                                   std::uint64_t total, const Values& values,
+                                                                   const entry_writer& write,
                                                                    above_room& room) noexcept {
-  const std::uint64_t least = beta > 0.0 ? detail::least_of_share(beta < 2.0 ? beta : 2.0, total) : 1;
   const entry_cut cut = least > kernel::weight_one ? entry_cut{kernel::weight_one, 1}
                                                    : entry_cut{static_cast<std::uint32_t>(least) - 1, 0};
   counted_values<Values> counted{values, 0};
@@ -96,11 +96,12 @@ template <class Scalar>
   if (digest.truncated) {
     write.of_index = batch.digests.kept_ids + std::size_t{blockIdx.x} * batch.digests.kept_capacity;
     const kept_row_weights<Scalar> values{row, weight, write.of_index, digest.kept};
-    return keep_above(digest.kept, beta, digest.total_weight, values, write, room);
+    const std::uint64_t least = detail::least_above(beta, digest.total_weight, row.size);
+    return keep_above(digest.kept, least, digest.total_weight, values, write, room);
   }
   const std::uint64_t total = digest.total_weight > 0 ? digest.total_weight : integer_total(row, weight, room.sums);
-  const float least = least_logit(weight.maximum, digest.temperature, 0);
-  return keep_above(row.size, beta, total, row_weights<Scalar>(row, weight, least), write, room);
+  const row_weights<Scalar> values(row, weight, least_logit(weight.maximum, digest.temperature, 0));
+  return keep_above(row.size, detail::least_above(beta, total, row.size), total, values, write, room);
 }
 
 template <class Scalar>

@@ -62,8 +62,7 @@ struct entries_above {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE weights_above<Scalar> of(std::size_t r) const noexcept {
     const device_digest& digest = batch.digests.rows[r];
     const bool is_there = digest.of_whole_row().ok() && !digest.one_hot;
-    std::uint64_t least = 1;
-    if (is_there && beta > 0.0) least = detail::least_of_share(beta < 2.0 ? beta : 2.0, total(r));
+    const std::uint64_t least = is_there ? detail::least_above(beta, total(r), batch.rows.size) : 1;
     return {{batch, r}, thrust_detail::weight_of(digest), least, is_there};
   }
 };

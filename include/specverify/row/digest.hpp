@@ -25,7 +25,7 @@
 #include <specverify/core/views.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/kernel/block_source.hpp>
-#include <specverify/row/transform.hpp>
+#include <specverify/row/detail/share.hpp>
 
 #include <span>
 
@@ -35,7 +35,7 @@ SPECVERIFY_TYPES_BEGIN
 struct read_request {
   //! gather at least this many of the largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
-  //! [0, 1]; gather every id with w_v >= this * W; 0: off
+  //! [0, 1]; gather every id with w_v >= this * W, up to roundings; 0: off
   double minimum_probability = 0;
   bool integer_total = false;  //!< compute W now; else it is computed once somebody asks for it
   //! close bounds of W in the same read (1e-4 wide), for decisions that hang on it. Logits in float or 16 bits under
@@ -133,11 +133,7 @@ struct digest_layout {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
   layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
-  std::uint32_t above = 0;
-  if (request.minimum_probability > 0) {
-    const double bound = 1.0 / request.minimum_probability + 2.0;
-    above = bound < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(bound) : vocab_size;
-  }
+  const std::uint32_t above = request.minimum_probability > 0 ? most_above(request.minimum_probability, vocab_size) : 0;
   const std::uint32_t most = layout.wanted > above ? layout.wanted : above;
   const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;
   layout.capacity = roomy < vocab_size ? static_cast<std::uint32_t>(roomy) : vocab_size;

@@ -27,7 +27,7 @@ enum class truncation_order : std::uint8_t { joint, top_k_then_top_p, top_p_then
 //! backend keeps the same set.
 struct row_truncation {
   std::uint32_t top_k = 0;  //!< 0: off
-  double top_p = 1.0;       //!< (0, 1]; 1: off. Smallest prefix of the order whose mass is >= top_p
+  double top_p = 1.0;       //!< (0, 1]; 1: off. Smallest prefix of the order whose mass is >= top_p, up to roundings
   double min_p = 0.0;       //!< [0, 1]; 0: off. Keeps q(v) >= min_p * max q
   truncation_order order = truncation_order::top_k_then_top_p;
 

@@ -2,7 +2,7 @@
 //! Keeps the tokens whose probability is at least a share of the largest one.
 //!
 //! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788).
-//! Symbols:    m = ratio, X = { v : w_v >= m max w } on integer weights.
+//! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to units.
 //! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp, examples/docs/min_p.cpp
@@ -49,7 +49,7 @@ struct min_p {
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
     if (from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
-    const std::uint64_t least = detail::share_of(ratio, from.largest);
+    const std::uint64_t least = detail::least_of_share(ratio, from.largest, 1);
     return detail::keep_from(
         row, from, [&](std::uint64_t) noexcept { return least; }, max_support_size, scratch);
   }

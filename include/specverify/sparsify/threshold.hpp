@@ -3,10 +3,11 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS with a fixed threshold (eta = 0).
-//! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W } on integer weights.
+//! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W - 1 - beta V / 2 } on integer weights, which
+//!             are rounded to units.
 //! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of
 //!             positive weight; O(survivors); no allocation; bit-exact.
-//! Deviates:   beta W is rounded once to double, as in row/digest.hpp; the cap is ours, and must be given: a flat
+//! Deviates:   the cap is ours, and must be given: a flat
 //!             law, or beta <= 0, keeps the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
@@ -57,8 +58,9 @@ struct threshold {
     if (!listed) return listed.error();
     const detail::survivor_view& from = *listed;
     if (row.total_bounds().most == 0) return status{errc::digest_insufficient, part::sparsify, 0};
-    const double beta = minimum_probability < 2 ? minimum_probability : 2;  // all above 1 is alike
-    const auto least = [&](std::uint64_t total) noexcept { return beta > 0 ? detail::share_of(beta, total) : 1; };
+    const auto least = [&](std::uint64_t total) noexcept {
+      return detail::least_above(minimum_probability, total, from.vocab_size);
+    };
     return detail::keep_from(row, from, least, max_support_size, scratch);
   }
 };

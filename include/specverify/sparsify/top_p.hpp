@@ -4,9 +4,9 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
-//! Symbols:    p = mass, X = the prefix whose weight first reaches p W.
+//! Symbols:    p = mass, X = the prefix whose weight first reaches p W, up to half a unit for each of V weights.
 //! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; bit-exact.
-//! Deviates:   p W is rounded once to double, as in row/digest.hpp; the cap is ours.
+//! Deviates:   the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp, examples/docs/top_p.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
 #define SPECVERIFY_SPARSIFY_TOP_P_HPP
@@ -60,7 +60,7 @@ struct top_p {
   //! How many survivors, which weigh `listed`, the rule keeps where W is `total`.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
-    const std::uint64_t shared = detail::share_of(mass, total);
+    const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);
     const std::uint64_t target = shared < total ? shared : total;
     if (listed < target && !(max_support_size > 0 && from.size() >= max_support_size)) return {};
     const kernel::order_cut cut = kernel::radix_cut(from.weights.data(), from.size(), target, true);

@@ -42,24 +42,27 @@ struct sorted_row {
   }
   std::uint32_t at(token_id id) const { return weights[static_cast<std::size_t>(id)]; }
 
-  //! The length of the least prefix that holds a share of the first `count`.
-  std::size_t holding(double share, std::size_t count) const {
+  //! The length of the least prefix that holds a share of the first `count`, but for half a unit for each of
+  //! `roundings`.
+  std::size_t holding(double share, std::size_t count, std::size_t roundings) const {
     std::uint64_t all = 0, sum = 0;
     for (std::size_t i = 0; i < count; ++i) all += at(order[i]);
-    const double target = share * static_cast<double>(all);
+    const long double target = static_cast<long double>(share) * all - 0.5L * static_cast<long double>(roundings);
     for (std::size_t i = 0; i < order.size(); ++i) {
       sum += at(order[i]);
-      if (static_cast<double>(sum) >= target) return i + 1;
+      if (static_cast<long double>(sum) >= target) return i + 1;
     }
     return order.size();
   }
   kept_rows kept(const row_truncation& cut) const {
     std::size_t size = order.size();
     const std::size_t first = cut.top_k == 0 ? size : std::min<std::size_t>(size, cut.top_k);
+    const bool shares_first =
+        cut.order == truncation_order::top_k_then_top_p && cut.top_k != 0 && cut.top_k < weights.size();
     if (cut.top_p < 1.0)
-      size = holding(cut.top_p, cut.order == truncation_order::top_k_then_top_p ? first : order.size());
+      size = shares_first ? holding(cut.top_p, first, cut.top_k) : holding(cut.top_p, size, weights.size());
     size = std::min(size, first);
-    while (size > 0 && static_cast<double>(at(order[size - 1])) < cut.min_p * 2147483648.0) --size;
+    while (size > 0 && static_cast<double>(at(order[size - 1])) < cut.min_p * 2147483648.0 - 0.5) --size;
     kept_rows made{{order.begin(), order.begin() + static_cast<std::ptrdiff_t>(size)}, {}};
     std::sort(made.ids.begin(), made.ids.end());
     for (const token_id id : made.ids) made.weights.push_back(at(id));
@@ -185,7 +188,7 @@ TEST_CASE("row.truncate: a sort keeps the same of probabilities") {
   }
 }
 
-TEST_CASE("row.truncate: shares that end at an entry or just behind it") {
+TEST_CASE("row.truncate: shares that end at an entry or behind its roundings") {
   for (const std::uint32_t size : {1200u, 20000u}) {
     const auto row = peaked_row(size, size);
     const sorted_row sorted(logits(row), {});
@@ -196,7 +199,7 @@ TEST_CASE("row.truncate: shares that end at an entry or just behind it") {
       if (rank % 13 != 0) continue;
       for (const double nudge : {-1e-12, 1e-12}) {
         row_transform transform;
-        transform.truncation.top_p = static_cast<double>(sum) / static_cast<double>(total) * (1 + nudge);
+        transform.truncation.top_p = (static_cast<double>(sum) + 0.5 * size) / static_cast<double>(total) * (1 + nudge);
         const auto expected = sorted.kept(transform.truncation).ids;
         CHECK(expected.size() == rank + (nudge < 0 ? 1 : 2));
         for_each_policy([&](auto policy) {
@@ -204,6 +207,49 @@ TEST_CASE("row.truncate: shares that end at an entry or just behind it") {
           CHECK(kept_ids(made) == expected);
         });
       }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("row.truncate: a share that the law holds exactly is reached by its weights", Scalar, double,
+                   float) {
+  struct example {
+    std::vector<double> law;
+    double top_p, min_p;
+    std::size_t kept;
+  };
+  std::vector<double> tail{0.5, 0.3};
+  tail.resize(2002, 0.0001);
+  const std::vector<example> examples{
+      {{0.5, 0.3, 0.1, 0.1}, 0.8, 0, 2},     {{0.5, 0.3, 0.1, 0.1}, 0.9, 0, 3}, {{0.5, 0.15, 0.35}, 1, 0.3, 3},
+      {{0.4, 0.3, 0.15, 0.15}, 0.7, 0, 2},   {{0.6, 0.2, 0.2}, 0.8, 0, 2},      {{0.7, 0.1, 0.1, 0.1}, 0.9, 0, 3},
+      {{0.7, 0.15, 0.1, 0.05}, 0.85, 0, 2},  {{0.5, 0.3, 0.1, 0.1}, 1, 0.6, 2}, {tail, 0.8, 0, 2},
+      {{0.3, 0.3, 0.2, 0.1, 0.1}, 0.8, 0, 3}};
+  for (const example& one : examples) {
+    CAPTURE(one.law[0]);
+    CAPTURE(one.top_p);
+    CAPTURE(one.min_p);
+    const std::vector<Scalar> row = row_of<Scalar>(one.law);
+    row_transform transform;
+    transform.truncation.min_p = one.min_p;
+    // a share of floats means what they hold
+    double share = one.top_p;
+    if (std::is_same_v<Scalar, float> && share < 1) {
+      double all = 0, first = 0;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        all += static_cast<double>(row[i]);
+        if (i < one.kept) first += static_cast<double>(row[i]);
+      }
+      share = first / all;
+    }
+    if (std::is_same_v<Scalar, float> && one.min_p > 0) continue;
+    for (const truncation_order order : orders) {
+      transform.truncation.top_p = share;
+      transform.truncation.order = order;
+      for_each_policy([&](auto policy) {
+        const auto made = make_digest(policy, probabilities(row), transform);
+        CHECK(kept_ids(made).size() == one.kept);
+      });
     }
   }
 }

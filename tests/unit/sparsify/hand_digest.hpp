@@ -39,6 +39,17 @@ inline ids largest(const weights& row, std::size_t count) {
 
 inline std::uint64_t total(const weights& row) { return std::accumulate(row.begin(), row.end(), std::uint64_t{0}); }
 
+//! Whether a sum of weights reaches a share of a total, but for half a unit for each of `roundings`.
+inline bool reaches(std::uint64_t sum, double share, std::uint64_t all, double roundings) {
+  return 2.0 * static_cast<double>(sum) + roundings >= share * (2.0 * static_cast<double>(all));
+}
+
+//! The row in units of 2^24, next to which roundings are small.
+inline weights in_units(weights row) {
+  for (std::uint32_t& weight : row) weight <<= 24;
+  return row;
+}
+
 // What a digest of this row looks like that gathered the `survivors` largest entries.
 struct digest {
   digest(const weights& row, std::size_t survivors, bool with_total = true)

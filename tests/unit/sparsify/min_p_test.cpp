@@ -25,10 +25,10 @@ TEST_CASE("min_p agrees with the definition or says that the digest is too small
   for (std::uint32_t trial = 0; trial < 2000; ++trial) {
     const hand::weights row = hand::random_row(random, 1 + random() % 100, trial);
     const double ratio = static_cast<double>(random() % 1001) / 1000.0;
-    const double largest = static_cast<double>(*std::max_element(row.begin(), row.end()));
+    const std::uint32_t largest = *std::max_element(row.begin(), row.end());
     hand::ids expected;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (row[i] > 0 && static_cast<double>(row[i]) >= ratio * largest)
+      if (row[i] > 0 && hand::reaches(row[i], ratio, largest, 1))
         expected.push_back(static_cast<specverify::token_id>(i));
     }
     const hand::outcome whole = select(min_p{ratio}, hand::digest(row, row.size(), false));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/row/reading.hpp>
+#include <specverify/sparsify/min_p.hpp>
 #include <specverify/sparsify/threshold.hpp>
 #include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
 
 #include <doctest/doctest.h>
 
@@ -153,4 +155,18 @@ TEST_CASE("T30 top_k and threshold of a row: one-hot and truncated digests") {
   REQUIRE(left.why.ok());
   CHECK(left.ids == std::vector<token_id>{1, 3});
   CHECK(left.total_weight == 2 * 2147483648ull);
+}
+
+TEST_CASE("sparsifiers: a share that a law holds exactly is reached by its rounded weights") {
+  const std::vector<double> law{0.5, 0.3, 0.1, 0.1}, other{0.5, 0.15, 0.35};
+  for_each_policy([&](auto policy) {
+    const read_request all{.survivors = 4, .integer_total = true};
+    const auto first = make_digest(policy, probabilities(law), {}, all);
+    const auto second = make_digest(policy, probabilities(other), {}, all);
+    CHECK(keep(top_p{0.8}, first).ids == std::vector<token_id>{0, 1});
+    CHECK(keep(threshold{0.3, 4}, first).ids == std::vector<token_id>{0, 1});
+    CHECK(keep(min_p{0.3}, second).ids == std::vector<token_id>{0, 1, 2});
+    const auto above = make_digest(policy, probabilities(law), {}, {.minimum_probability = 0.3});
+    CHECK(above->survivor_ids().size() == 2);
+  });
 }

@@ -118,16 +118,17 @@ __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, s
 }
 
 //! The smallest prefix of entries that has `target` of them or that mass; or this share of their mass, where `share` is
-//! above 0. All positive entries where they do not reach it. weights.for_each(least, add) calls add(w) for each weight
-//! from `least` on that is this thread's. Four reads of the weights.
+//! above 0, up to `roundings` (row/detail/share.hpp). All positive entries where they do not reach it.
+//! weights.for_each(least, add) calls add(w) for each weight from `least` on that is this thread's. Four reads of the
+//! weights.
 template <class Weights>
 [[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, cut_by by, wide target, double share,
-                                                           cut_room& room) noexcept {
+                                                           std::uint32_t roundings, cut_room& room) noexcept {
   bin_step found{0, 0, 0};  // of the bytes so far
   SPECVERIFY_UNROLL(1)
   for (int shift = 24; shift >= 0; shift -= 8) {
     count_bytes(weights, shift, found.bin, room);
-    if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room));
+    if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room), roundings);
     const bin_step step = find_mass_bin(room, by, target - (by == cut_by::mass ? found.weight : found.count));
     if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // the same for all threads
     found = {found.bin << 8 | step.bin, found.count + step.count, found.weight + step.weight};

@@ -45,6 +45,13 @@ struct truncated_row {
   [[nodiscard]] __device__ __forceinline__ bool shares_largest() const noexcept {
     return detail::is_share_of_largest(cut, source.size);
   }
+  //! The least mass that is top_p's share of `total`.
+  [[nodiscard]] __device__ __forceinline__ wide share_of(wide total) const noexcept {
+    return detail::least_of_share(cut.top_p, total, roundings());
+  }
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t roundings() const noexcept {
+    return detail::roundings_of(cut, source.size);
+  }
   //! No logit below this has a weight above `floor`.
   [[nodiscard]] __device__ __forceinline__ float least_of(std::uint32_t floor) const noexcept {
     return least_logit(weight.maximum, temperature, floor);
@@ -52,7 +59,7 @@ struct truncated_row {
   //! What min_p keeps.
   [[nodiscard]] __device__ __forceinline__ entry_cut floor() const noexcept {
     if (!(cut.min_p > 0.0)) return {0, 0};
-    return {static_cast<std::uint32_t>(detail::least_of_share(cut.min_p, kernel::weight_one)) - 1, 0};
+    return {static_cast<std::uint32_t>(detail::least_of_largest(cut.min_p)) - 1, 0};
   }
 };
 
@@ -121,9 +128,9 @@ template <class Scalar>
     const bool counted = search == 0;
     if (counted ? !row.is_counted() : !(row.cut.top_p < 1.0)) continue;
     const bool known = counted || row.shares_largest();
-    const wide target = counted ? row.cut.top_k : known ? detail::least_of_share(row.cut.top_p, largest) : 1;
-    const mass_cut found =
-        find_cut(weights, counted ? cut_by::count : cut_by::mass, target, known ? 0.0 : row.cut.top_p, room.cut);
+    const wide target = counted ? row.cut.top_k : known ? row.share_of(largest) : 1;
+    const mass_cut found = find_cut(weights, counted ? cut_by::count : cut_by::mass, target,
+                                    known ? 0.0 : row.cut.top_p, row.roundings(), room.cut);
     cut = shorter(cut, found.cut);
     largest = found.kept;
   }
@@ -146,9 +153,9 @@ template <class Scalar>
   entry_cut cut = row.floor();
   if (row.cut.top_p < 1.0) {
     const wide total = row.shares_largest() ? 0 : integer_total(row.source, row.weight, room.sums, row.least_of(0));
-    const wide target = total > 0 ? detail::least_of_share(row.cut.top_p, total) : 1;
+    const wide target = total > 0 ? row.share_of(total) : 1;
     const double share = total > 0 ? 0.0 : row.cut.top_p;
-    cut = shorter(cut, find_cut(values, cut_by::mass, target, share, room.cut).cut);
+    cut = shorter(cut, find_cut(values, cut_by::mass, target, share, row.roundings(), room.cut).cut);
   }
   law_writer<Scalar> write{row, list.ids, 0};
   const std::uint32_t kept = compact(size, cut, values, write, room.select.order.per_warp);

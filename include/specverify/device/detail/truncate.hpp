@@ -62,11 +62,11 @@ struct ordered_entries {
                                                                    std::uint64_t total) const noexcept {
     const std::uint32_t most = detail::is_counted(cut, row_size) && cut.top_k < count ? cut.top_k : count;
     const std::uint32_t largest = first_where(most, [&](std::uint32_t i) { return key(r, i) == no_entry; });
-    const std::uint64_t floor = detail::least_of_share(cut.min_p, kernel::weight_one);
+    const std::uint64_t floor = detail::least_of_largest(cut.min_p);
     std::uint32_t size = first_where(largest, [&](std::uint32_t i) { return weight_of_key(key(r, i)) < floor; });
     if (!(cut.top_p < 1.0)) return size;
     const std::uint64_t whole = detail::is_share_of_largest(cut, row_size) ? mass(r, largest) : total;
-    const std::uint64_t target = detail::least_of_share(cut.top_p, whole);
+    const std::uint64_t target = detail::least_of_share(cut.top_p, whole, detail::roundings_of(cut, row_size));
     const std::uint32_t reached = first_where(size, [&](std::uint32_t i) { return mass(r, i + 1) >= target; });
     return reached < size ? reached + 1 : size;
   }

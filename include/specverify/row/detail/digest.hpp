@@ -84,7 +84,8 @@ template <class Policy, class Scalar>
   digest.reference = digest.maximum;
   digest.coarse_total = digest.lower = digest.upper = digest.normaliser = sum;
   if (layout.capacity > 0) {
-    if (digest.minimum_probability > 0) list.always = weight_bound(digest.minimum_probability, digest.total_weight);
+    if (digest.minimum_probability > 0)
+      list.always = weight_bound(digest.minimum_probability, digest.total_weight, source.size);
     std::uint32_t floor = 0;
     for (std::uint32_t i = 0; i < kept.size; ++i) kernel::push_candidate(list, kept.ids[i], kept.weights[i], floor);
     (void)kernel::shrink(list);
@@ -194,10 +195,10 @@ template <class Policy, class Scalar>
   const kernel::candidate_list empty = list;
   for (;;) {
     list = empty;
-    list.always = weight_bound(share, mark.least);
+    list.always = weight_bound(share, mark.least, source.size);
     kernel::gather(policy, source, weight, tops, list);
     if (mark.least == mark.most) return;
-    const std::uint32_t sure = weight_bound(share, mark.most);
+    const std::uint32_t sure = weight_bound(share, mark.most, source.size);
     std::uint32_t open = 0;
     for (std::uint32_t i = 0; i < list.size; ++i)
       open += list.weights[i] >= list.always && list.weights[i] < sure ? 1u : 0u;

@@ -9,14 +9,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The smallest integer t with double(t) >= share * double(total), at least 1.
-[[nodiscard, gnu::noinline]] inline std::uint64_t share_of(double share, std::uint64_t total) noexcept {
-  return least_of_share(share, total);
-}
-
-//! The same as a bound on weights, which never exceed 2^31: a share above every weight stays above every weight.
-[[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total) noexcept {
-  const std::uint64_t target = share_of(share, total);
+//! A bound on single weights, which never exceed 2^31: a share above every weight stays above every weight.
+[[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total, std::uint32_t size) noexcept {
+  const std::uint64_t target = least_above(share, total, size);
   return target < 0xFFFFFFFFu ? static_cast<std::uint32_t>(target) : 0xFFFFFFFFu;
 }
 

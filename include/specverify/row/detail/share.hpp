@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_ROW_DETAIL_SHARE_HPP
 #define SPECVERIFY_ROW_DETAIL_SHARE_HPP
 
+#include <specverify/kernel/scalar/exponential.hpp>
 #include <specverify/row/transform.hpp>
 
 #include <cstdint>
@@ -10,12 +11,35 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The smallest integer t with double(t) >= share * double(total), at least 1. `share`: 0 to 2, so that t fits.
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_share(double share, std::uint64_t total) noexcept {
-  const double bound = share * static_cast<double>(total);
-  auto target = static_cast<std::uint64_t>(bound);
-  if (static_cast<double>(target) < bound) ++target;
-  return target == 0 ? 1 : target;
+//! The least integer that reaches a share of a total, at least 1. Every weight is rounded to a unit, so a sum reaches
+//! the share if it falls short by half a unit for each of `roundings`. 2 share * total is rounded once to double; the
+//! rest is integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_share(double share, std::uint64_t total,
+                                                                           std::uint64_t roundings) noexcept {
+  const double bound = share * static_cast<double>(2 * total);
+  auto halves = static_cast<std::uint64_t>(bound);
+  if (static_cast<double>(halves) < bound) ++halves;
+  return halves > roundings ? (halves - roundings + 1) / 2 : 1;
+}
+
+//! The least weight that reaches a share of the total of `size` weights; 1 for shares of 0 and below.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_above(double share, std::uint64_t total,
+                                                                        std::uint32_t size) noexcept {
+  if (!(share > 0.0)) return 1;
+  const double bounded = share < 2.0 ? share : 2.0;  // all above 1 is alike
+  return least_of_share(bounded, total, static_cast<std::uint64_t>(bounded * static_cast<double>(size)) + 2);
+}
+
+//! The bound of min_p: a share of the largest weight, which is exact.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_largest(double share) noexcept {
+  return least_of_share(share, kernel::weight_one, 1);
+}
+
+//! The most entries, of `size`, that can reach a share of their total with the help of roundings.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t most_above(double share,
+                                                                                 std::uint32_t size) noexcept {
+  const double bound = 1.01 / share + 2.0;
+  return bound < static_cast<double>(size) ? static_cast<std::uint32_t>(bound) : size;
 }
 
 //! Whether the first entries of the order are kept, whatever they hold.
@@ -27,6 +51,11 @@ namespace detail {
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_share_of_largest(const row_truncation& cut,
                                                                                  std::uint32_t size) noexcept {
   return is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p;
+}
+//! Roundings between a prefix and the share of its total that top_p asks for: one for each weight of the total.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t roundings_of(const row_truncation& cut,
+                                                                                   std::uint32_t size) noexcept {
+  return is_share_of_largest(cut, size) ? cut.top_k : size;
 }
 //! Whether what is kept depends on W.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_share_of_total(const row_truncation& cut,

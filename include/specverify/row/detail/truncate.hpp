@@ -24,17 +24,17 @@ class kept_entries {
 
   //! `list` has room for the row, or for twice top_k and 1024.
   void gather(const row_truncation& cut, kernel::candidate_list& list) noexcept {
-    const std::uint64_t floor = cut.min_p > 0.0 ? share_of(cut.min_p, kernel::weight_one) : 1;
+    const std::uint64_t floor = cut.min_p > 0.0 ? least_of_largest(cut.min_p) : 1;
     const auto least = static_cast<std::uint32_t>(floor);
     if (is_counted(cut, source_.size)) {
       gather_largest(cut.top_k, list);
       if (cut.top_p < 1.0 && !is_share_of_total(cut, source_.size)) know_total(list);
       drop_below(least, list);
-      if (cut.top_p < 1.0) (void)cut_share(cut.top_p, true, list);
+      if (cut.top_p < 1.0) (void)cut_share(cut, true, list);
     } else if (!(cut.top_p < 1.0)) {
       gather_from(least, list);
     } else {
-      gather_share(cut.top_p, least, list);
+      gather_share(cut, least, list);
     }
   }
 
@@ -57,6 +57,11 @@ class kept_entries {
     list.capacity = room;
   }
 
+  //! The least mass that is the share of `total` that top_p asks for.
+  [[nodiscard]] std::uint64_t share_of(const row_truncation& cut, std::uint64_t total) const noexcept {
+    return least_of_share(cut.top_p, total, roundings_of(cut, source_.size));
+  }
+
   void know_total(const kernel::candidate_list& list) noexcept { mark_.least = mark_.most = mass_of(list); }
 
   //! Returns whether an entry fell out.
@@ -68,7 +73,7 @@ class kept_entries {
 
   //! The smallest prefix of the list that holds its share of W; all of a list that is `whole`, the rest being cut by
   //! another rule, and holds less. False where that takes more entries.
-  [[nodiscard]] bool cut_share(double share, bool whole, kernel::candidate_list& list) noexcept {
+  [[nodiscard]] bool cut_share(const row_truncation& share, bool whole, kernel::candidate_list& list) noexcept {
     const std::uint64_t mass = mass_of(list);
     if (list.size >= 4096 && mass >= share_of(share, mark_.least)) mark_.narrow(mark_, true);  // no bounds will do
     for (;;) {
@@ -84,7 +89,7 @@ class kept_entries {
     }
   }
 
-  void gather_share(double share, std::uint32_t least, kernel::candidate_list& list) noexcept {
+  void gather_share(const row_truncation& share, std::uint32_t least, kernel::candidate_list& list) noexcept {
     const bool looks_first = is_vector && source_.size >= 8 * first_look;
     std::uint32_t from = 1;
     for (std::uint32_t count = 0;; ++count) {
@@ -102,7 +107,8 @@ class kept_entries {
 
   //! A weight that entries of the missing mass reach, and not many more, by a look at 16 ids in every 1024: of what is
   //! not listed, a quarter more is taken than has to be. Overwrites the list.
-  [[nodiscard]] std::uint32_t sampled_bar(double share, std::uint32_t number, kernel::candidate_list& list) noexcept {
+  [[nodiscard]] std::uint32_t sampled_bar(const row_truncation& share, std::uint32_t number,
+                                          kernel::candidate_list& list) noexcept {
     const double mass = static_cast<double>(mass_of(list)), all = static_cast<double>(mark_.most);
     const double left = (all - static_cast<double>(share_of(share, mark_.most))) / (all - mass);
     std::uint32_t listed = kernel::weight_one;

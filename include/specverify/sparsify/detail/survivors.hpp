@@ -27,7 +27,7 @@ struct survivor_view {
   //! Is every id of weight >= `least` listed, where W is `total`?
   [[nodiscard]] bool has_all_from(std::uint64_t least, std::uint64_t total) const noexcept {
     return complete || (size() > 0 && smallest < least) ||
-           (promised > 0 && total > 0 && share_of(promised, total) <= least);
+           (promised > 0 && total > 0 && least_above(promised, total, vocab_size) <= least);
   }
 };
 
@@ -53,8 +53,7 @@ struct survivor_view {
 [[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
   const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
-  const double above = 1.0 / request.minimum_probability + 2.0;
-  const std::uint32_t listed = above < static_cast<double>(vocab_size) ? static_cast<std::uint32_t>(above) : vocab_size;
+  const std::uint32_t listed = most_above(request.minimum_probability, vocab_size);
   return wanted > listed ? wanted : listed;
 }
 
