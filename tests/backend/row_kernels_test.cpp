@@ -235,7 +235,7 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
           request.minimum_probability = share;
           std::size_t kept = std::min<std::size_t>(wanted, order.size());
           while (share > 0 && kept < order.size() &&
-                 static_cast<double>(weight_of(order[kept])) >= share * static_cast<double>(total))
+                 weight_of(order[kept]) + 1 + 0.5 * std::floor(share * size) >= share * static_cast<double>(total))
             ++kept;
           std::vector<token_id> expected(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept));
           std::sort(expected.begin(), expected.end());
