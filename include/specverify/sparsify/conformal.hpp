@@ -12,8 +12,9 @@
 //!             itself never leaves the device.
 //! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
 //!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta
-//!             (1 - alpha), else it winds up. The logarithmic update and its least threshold are ours, and the paper
-//!             names no beta_1.
+//!             (1 - alpha), else it winds up. A beta that left the doubles (0 from a product, or -infinity) returns to
+//!             its least threshold, or to -eta (1 - alpha). The logarithmic update and its least threshold are ours,
+//!             and the paper names no beta_1.
 //! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp,
 //!             examples/docs/conformal.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
@@ -88,6 +89,8 @@ struct conformal {
     const double unwound =
         logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
     if (capped && next.beta < unwound) next.beta = unwound;
+    if (logarithmic ? next.beta < 0x1.0p-1022 : !kernel::is_finite(next.beta))  // it would stay there for ever
+      next.beta = logarithmic ? least(kept.vocab_size) : unwound;
     if (next.beta > 1) next.beta = 1;
     return next;
   }

@@ -373,6 +373,30 @@ TEST_CASE("conformal: while the cap binds it is counted and beta does not wind u
   CHECK(step(sparsifier, sparsifier.initial_state(), flat(8)).next.cap_hits == 0);
 }
 
+TEST_CASE("conformal: a threshold that leaves the doubles comes back") {
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  sparsifier.target = 0.01;
+  sparsifier.step = 512;
+  sparsifier.first_threshold = 0.5;
+  sparsifier.update = conformal_update::logarithmic;
+  sparsifier.least_threshold = 0.35;  // a flat law drops more than the target there, so beta falls on
+  conformal_state state = sparsifier.initial_state();
+  for (int n = 0; n < 20; ++n) state = step(sparsifier, state, flat(300)).next;
+  for (int n = 0; n < 300; ++n) state = step(sparsifier, state, {one}).next;
+  CHECK(state.beta >= 1);
+  sparsifier.update = conformal_update::linear;
+  sparsifier.target = 0.5;
+  sparsifier.step = 1.7e308;
+  sparsifier.first_threshold = -1.7e308;
+  const specverify::token_id first[] = {0};
+  const std::uint32_t weight[] = {1};
+  const specverify::support tenth{first, weight, 10, 10};
+  state = sparsifier.advance(sparsifier.initial_state(), tenth);
+  for (int n = 0; n < 3; ++n) state = step(sparsifier, state, {one}).next;
+  CHECK(state.beta >= 1);
+}
+
 TEST_CASE("conformal: which state goes on after a window (E13)") {
   CHECK(specverify::resumed_state(0, 4) == 1);  // rejected at the first draft: its own update counts
   CHECK(specverify::resumed_state(2, 4) == 3);

@@ -121,6 +121,21 @@ TEST_CASE(
   CHECK(run(sv::exec::seq, top_n_sigma{5}, logits, transform).kept == std::vector<sv::token_id>{4});
 }
 
+TEST_CASE("top_n_sigma: sigma of logits of any scale") {
+  const std::vector<double> unit{1, 3, 5, 7, -9, 2.5};
+  const double sigma = static_cast<double>(plain_spread(unit));
+  for (const double scale : {1e-300, 1e-170, 1e-100, 1.0, 1e100, 1e153, 1e155, 1e200, 1e307}) {
+    CAPTURE(scale);
+    std::vector<double> logits(3000);
+    for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = unit[i % unit.size()] * scale;
+    CHECK(run(sv::exec::seq, top_n_sigma{}, logits).spread / scale == doctest::Approx(sigma).epsilon(1e-12));
+    CHECK(run(sv::exec::simd, top_n_sigma{}, logits).spread / scale == doctest::Approx(sigma).epsilon(1e-12));
+  }
+  const std::vector<double> ends{-1.7e308, 1.7e308};
+  CHECK(run(sv::exec::seq, top_n_sigma{}, ends).spread == doctest::Approx(1.7e308));
+  CHECK(run(sv::exec::seq, top_n_sigma{}, std::vector<double>(70, 1.7e308)).spread <= 0);
+}
+
 TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   CHECK(top_n_sigma{}.request({}, 50).standard_deviation);
   CHECK(top_n_sigma{}.request({}, 50).survivors == 50);

@@ -9,33 +9,56 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
-//! only centres the sums).
-template <class Policy, class Scalar>
-[[nodiscard, gnu::noinline]] inline double logit_deviation(Policy, const row_source<Scalar>& source,
-                                                           double maximum) noexcept {
+//! Sums over the values that are not -infinity, of their differences from `maximum`, times `scale`.
+struct deviation_sums {
+  double sum = 0;
+  double squares = 0;
+  double count = 0;
+};
+
+template <class Scalar>
+[[nodiscard, gnu::noinline]] inline deviation_sums sum_deviations(const row_source<Scalar>& source, double maximum,
+                                                                  double scale) noexcept {
   working<Scalar> buffer[block_size];
-  double sum = 0, squares = 0, count = 0;
+  deviation_sums all;
+  const double top = maximum * scale;
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
     const working<Scalar>* values = load(source, first, block_size, buffer);
-    double sums[lane_count] = {}, square_sums[lane_count] = {}, counts[lane_count] = {};
+    double sums[lane_count] = {}, squares[lane_count] = {}, counts[lane_count] = {};
     for (std::uint32_t i = 0; i < block_size; i += lane_count) {
       for (std::uint32_t j = 0; j < lane_count; ++j) {
         const double value = static_cast<double>(values[i + j]);
-        const double there = value > -1.0e300 ? 1.0 : 0.0;
-        const double below = value > -1.0e300 ? value - maximum : 0.0;
-        counts[j] += there;
+        const bool there = !is_negative_infinity(value);
+        const double below = there ? value * scale - top : 0.0;
+        counts[j] += there ? 1.0 : 0.0;
         sums[j] += below;
-        square_sums[j] += below * below;
+        squares[j] += below * below;
       }
     }
-    count += lane_tree(counts);
-    sum += lane_tree(sums);
-    squares += lane_tree(square_sums);
+    all.count += lane_tree(counts);
+    all.sum += lane_tree(sums);
+    all.squares += lane_tree(squares);
   }
-  if (!(count > 1)) return 0;
-  const double mean = sum / count, variance = squares / count - mean * mean;
-  return variance > 0 ? numeric::square_root(variance) : 0.0;
+  return all;
+}
+
+//! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
+//! only centres the sums). Rows of doubles whose squares leave the doubles are summed again, scaled.
+template <class Policy, class Scalar>
+[[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
+  double scale = 1;
+  deviation_sums all = sum_deviations(source, maximum, scale);
+  if constexpr (std::is_same_v<Scalar, double>) {
+    if (!is_finite(all.squares)) {
+      scale = 0x1.0p-600;
+    } else if (all.sum < 0 && all.squares < 0x1.0p-900) {
+      scale = 0x1.0p600;
+    }
+    if (scale < 1 || scale > 1) all = sum_deviations(source, maximum, scale);
+  }
+  if (!(all.count > 1)) return 0;
+  const double mean = all.sum / all.count, variance = all.squares / all.count - mean * mean;
+  return variance > 0 ? numeric::square_root(variance) / scale : 0.0;
 }
 
 }  // namespace kernel
