@@ -10,8 +10,9 @@
 //! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no
 //!             allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the weights'
 //!             own, and within V / 2^30 + 2^-23 of the N(k) of the law itself, since weights have 31 bits. With
-//!             N(k) <= epsilon, whatever y is: token drawn from x: committed law within epsilon of y; token drawn from
-//!             x^_k and verified against it: exactly y, acceptance lowered by at most epsilon / 2.
+//!             N(k) <= epsilon, whatever y is: token d drawn from x and tested against x_d: committed law within
+//!             epsilon of y; token drawn from x^_k and verified against it: exactly y, acceptance lowered by at most
+//!             epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,

@@ -77,7 +77,13 @@ TEST_CASE("edge: options are checked") {
   o.format.format = law_format::sparse_drop_zero;
   o.draw_from_row = true;
   CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_draw_from_row});
+  o.format.format = law_format::top_k_tail;
+  CHECK(edge_session::make(o, top_k{4}).ok());
+  o.format.attachments.drafted_probability = true;  // which draw_from_row sets by itself
+  CHECK(edge_session::make(o, top_k{4}).ok());
   o.draw_from_row = false;
+  CHECK(edge_session::make(o, top_k{4}).error() == status{errc::options_disagree, part::session, o.at_draw_from_row});
+  o.format = {};
   o.max_text_length = 1;
   CHECK(edge_session::make(o).error().code == errc::invalid_argument);
   o.max_text_length = 10;

@@ -86,6 +86,8 @@ TEST_CASE("presets: every system has a format that check accepts") {
   CHECK(hlm().bonus);
   CHECK(cu_hlm().draw_from_row);
   CHECK_FALSE(compressed_hlm().draw_from_row);
+  CHECK(cu_hlm().format_for(32000).attachments.drafted_probability);
+  CHECK_FALSE(compressed_hlm().format_for(32000).attachments.drafted_probability);
   CHECK(cu_hlm_online({.support_size = 200}).sparsifier->max_support_size == 200);
   CHECK(greedy().rule == wire_rule::greedy);
   CHECK(wisv({.hidden_size = 96}).rule == wire_rule::semantic);
