@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <vector>
 
 using namespace specverify;
@@ -12,14 +13,15 @@ namespace {
 
 //! A row of six probabilities, read for all of them.
 struct whole_row {
-  whole_row() : memory(digest_workspace_size(6, {}, wanted)), space{std::span<std::byte>(memory)} {}
+  explicit whole_row(std::vector<double> of = {0.6, 0.2, 0.1, 0.06, 0.0399, 0.0001})
+      : law(std::move(of)), memory(digest_workspace_size(6, {}, wanted)), space{std::span<std::byte>(memory)} {}
   [[nodiscard]] auto read() {
     const auto row = read_row(exec::seq, probability_row<double>(law), {}, wanted, space);
     REQUIRE(row.ok());
     return *row;
   }
   read_request wanted{.survivors = 6, .integer_total = true};
-  std::vector<double> law{0.6, 0.2, 0.1, 0.06, 0.0399, 0.0001};
+  std::vector<double> law;
   std::vector<std::byte> memory;
   workspace space;
 };
@@ -61,6 +63,22 @@ TEST_CASE("claim: a token that the lattice left nothing gets one unit of the lar
   CHECK(made->claimed.count(0) == (9 - 1) * 3);
   CHECK(made->claimed.resolution == 15 * 3);
   CHECK(probability_of(*made) == doctest::Approx(0.0001).epsilon(1e-5));
+}
+
+TEST_CASE("claim: the unit comes from the largest entry, wherever it is") {
+  for (const token_id largest : {1, 2}) {
+    whole_row held(largest == 1 ? std::vector<double>{0.2, 0.6, 0.1, 0.06, 0.0399, 0.0001}
+                                : std::vector<double>{0.2, 0.1, 0.6, 0.06, 0.0399, 0.0001});
+    const auto row = held.read();
+    const top_k sparsifier{2, true};
+    std::vector<std::byte> memory(claim_workspace_size(6, sparsifier, {}));
+    workspace scratch{std::span<std::byte>(memory)};
+    const auto made = make_claim(row, sparsifier, {}, {5}, tail, scratch);
+    REQUIRE(made.ok());
+    CHECK(made->claimed.count(0) == 3 * 3);
+    CHECK(made->claimed.count(largest) == (9 - 1) * 3);
+    CHECK(made->claimed.count(5) == 3);
+  }
 }
 
 TEST_CASE("claim: a sparsifier that may look at the token does") {
