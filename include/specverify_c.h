@@ -5,10 +5,13 @@
 // Options   A struct begins with its size: take it from `..._defaults()` and change what you want. What its pointers
 //           point to is read during `..._create` alone. A struct of an older program is taken, fields that it lacks
 //           have their defaults. One of a newer program is taken where the fields unknown here are zero; else
-//           unknown_option, `where` = offset of the first such byte. A size of 0, or beyond any struct, is
-//           invalid_argument.
+//           unknown_option, `where` = offset of the first such byte. A size that no version of the struct has, such as
+//           0 or one that ends inside a member, is struct_size_wrong. An array that is not aligned to its element is
+//           misaligned.
 // Errors    Every function returns a status with the numbers of specverify/core/errc.def. No exception leaves the
-//           library. A callback must not throw and must not call a function that takes an input of the same session.
+//           library.
+// Callbacks A callback must return: it must not throw and must not leave by longjmp. It must not call a function that
+//           takes an input of the same session or destroys it.
 // Memory    A session takes all of its memory from its allocator when it is made, and gives it back when destroyed.
 // Threads   A session is used by one thread at a time. Sessions share nothing that changes; any number runs at once.
 // Pointers  What an output, `..._text` and `..._statistics` point to lives until the next call with that session.

@@ -14,7 +14,9 @@ namespace {
 // The caller's transforms stand as far apart as its struct is long.
 [[nodiscard]] const specverify_transform* transform_at(const specverify_transform* first, std::size_t index) noexcept {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(first);
-  return reinterpret_cast<const specverify_transform*>(bytes + index * first->struct_size);
+  std::size_t size = 0;
+  std::memcpy(&size, bytes, sizeof size);
+  return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
 // Rows in memory; one that is missing is no row.
@@ -82,6 +84,7 @@ specverify_status specverify_cloud_supply_rows(specverify_cloud* cloud, const sp
                                                const specverify_transform* transforms, uint64_t now) {
   return with(cloud, [&](specverify_cloud& c) {
     if (rows == nullptr || count == 0) return no_handle;
+    if (const sv::status wrong = check_aligned(rows); !wrong.ok()) return wrong;
     for (std::size_t i = 0; transforms != nullptr && i < count; ++i) {
       if (const auto its = from_c(transform_at(transforms, i)); !its) return its.error();
     }
@@ -91,7 +94,10 @@ specverify_status specverify_cloud_supply_rows(specverify_cloud* cloud, const sp
 
 specverify_status specverify_cloud_supply_scores(specverify_cloud* cloud, const double* scores, size_t count,
                                                  uint64_t now) {
-  return with(cloud, [&](specverify_cloud& c) { return c.supply_scores(span_of(scores, count), now); });
+  return with(cloud, [&](specverify_cloud& c) {
+    const auto given = array_of(scores, count);
+    return given ? c.supply_scores(*given, now) : given.error();
+  });
 }
 
 specverify_status specverify_cloud_engine_failed(specverify_cloud* cloud, specverify_status why) {

@@ -21,44 +21,80 @@ namespace specverify_c {
 // No struct of a newer program is longer than this one by so many bytes: a size beyond was never set.
 inline constexpr std::size_t most_unknown = 4096;
 
-// A struct of a caller that may be older or newer than this library: what it lacks stays as in `usual`.
+// The bytes of the member that is longer than the struct's alignment; none in most structs.
+struct byte_range {
+  std::size_t begin, end;
+};
 template <class Struct>
-[[nodiscard]] sv::result<Struct> taken(const Struct* given, const Struct& usual) noexcept {
+inline constexpr byte_range long_member{0, 0};
+template <>
+inline constexpr byte_range long_member<specverify_edge_options>{offsetof(specverify_edge_options, secret),
+                                                                 offsetof(specverify_edge_options, vocab_size)};
+template <>
+inline constexpr byte_range long_member<specverify_cloud_options>{offsetof(specverify_cloud_options, secret),
+                                                                  offsetof(specverify_cloud_options, vocab_size)};
+
+// The size that a caller's struct begins with. A struct of any version has whole members, and its size is a multiple of
+// its alignment: no pointer is cut. Errors: struct_size_wrong (`where` = the size).
+template <class Struct>
+[[nodiscard]] sv::result<std::size_t> size_of(const Struct* given) noexcept {
   if (given == nullptr) return refused(sv::errc::null_span);
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  if (size < sizeof size || size > sizeof(Struct) + most_unknown)
-    return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
+  constexpr byte_range whole = long_member<Struct>;
+  if (size < sizeof size || size > sizeof(Struct) + most_unknown || size % alignof(Struct) != 0 ||
+      (size > whole.begin && size < whole.end))
+    return refused(sv::errc::struct_size_wrong, size);
+  return size;
+}
+
+// A struct of a caller that may be older or newer than this library: what it lacks stays as in `usual`.
+template <class Struct>
+[[nodiscard]] sv::result<Struct> taken(const Struct* given, const Struct& usual) noexcept {
+  const auto size = size_of(given);
+  if (!size) return size.error();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
-  for (std::size_t i = sizeof(Struct); i < size; ++i) {
+  for (std::size_t i = sizeof(Struct); i < *size; ++i) {
     if (bytes[i] != 0) return refused(sv::errc::unknown_option, i);
   }
   Struct made = usual;
-  std::memcpy(&made, given, std::min(size, sizeof(Struct)));
+  std::memcpy(&made, given, std::min(*size, sizeof(Struct)));
   made.struct_size = sizeof(Struct);
   return made;
 }
 // Writes as much as the caller's struct holds; its size stays.
 template <class Struct>
 [[nodiscard]] sv::status give(Struct made, Struct* out) noexcept {
-  if (out == nullptr) return refused(sv::errc::null_span);
-  std::size_t size = 0;
-  std::memcpy(&size, out, sizeof size);
-  if (size < sizeof size) return refused(sv::errc::invalid_argument, offsetof(Struct, struct_size));
-  made.struct_size = size;
-  std::memcpy(out, &made, std::min(size, sizeof(Struct)));
+  const auto size = size_of(out);
+  if (!size) return size.error();
+  made.struct_size = *size;
+  std::memcpy(out, &made, std::min(*size, sizeof(Struct)));
   return {};
+}
+
+// A copy of a caller's plain struct, wherever it begins.
+template <class Struct>
+[[nodiscard]] Struct value_of(const Struct* given) noexcept {
+  Struct made;
+  std::memcpy(&made, given, sizeof made);
+  return made;
 }
 
 template <class Element>
 [[nodiscard]] std::span<const Element> span_of(const Element* data, std::size_t size) noexcept {
   return {data, data == nullptr ? 0 : size};
 }
-// An option's array. Errors: null_span (`where` = `field`; a count and no array).
+// Errors: misaligned (`where` = `where`).
+template <class Element>
+[[nodiscard]] sv::status check_aligned(const Element* data, std::size_t where = 0) noexcept {
+  return sv::detail::is_aligned(data) ? sv::status{} : refused(sv::errc::misaligned, where);
+}
+// A caller's array. Errors: null_span (a count and no array), misaligned; `where` = `field`.
 template <class Element>
 [[nodiscard]] sv::result<std::span<const Element>> array_of(const Element* data, std::size_t size,
-                                                            std::size_t field) noexcept {
+                                                            std::size_t field = 0) noexcept {
   if (data == nullptr && size > 0) return refused(sv::errc::null_span, field);
+  if (const sv::status wrong = check_aligned(data, field); !wrong.ok()) return wrong;
   return span_of(data, size);
 }
 [[nodiscard]] inline std::span<const std::byte> bytes_of(const void* data, std::size_t size) noexcept {

@@ -124,8 +124,9 @@ specverify_status specverify_draft_law(const specverify_system* system, const sp
   if (!named) return to_c(named.error());
   const auto its_transform = from_c(transform);
   if (!its_transform) return to_c(its_transform.error());
-  if (const sv::status wrong = check_row(*row); !wrong.ok()) return to_c(wrong);
-  const auto made = calls().make_law({named->kind, named->set, *row, *its_transform}, bytes_of(space));
+  const specverify_row its_row = value_of(row);
+  if (const sv::status wrong = check_row(its_row); !wrong.ok()) return to_c(wrong);
+  const auto made = calls().make_law({named->kind, named->set, its_row, *its_transform}, bytes_of(space));
   if (made.ok()) *law = to_c(*made);
   return to_c(made.error());
 }
@@ -133,9 +134,10 @@ specverify_status specverify_draft_law(const specverify_system* system, const sp
 specverify_status specverify_draw(const specverify_law* law, specverify_key key, uint32_t position, uint32_t round,
                                   int32_t* token) {
   if (law == nullptr || token == nullptr) return no_data;
-  if (const sv::status wrong = check_law(*law); !wrong.ok()) return to_c(wrong);
+  const specverify_law its = value_of(law);
+  if (const sv::status wrong = check_law(its); !wrong.ok()) return to_c(wrong);
   const sv::philox source{{{key.word[0], key.word[1]}}};
-  *token = draw(from_c(*law), sv::uniforms{source, position, round}.at(sv::purpose::draft_draw)).token();
+  *token = draw(from_c(its), sv::uniforms{source, position, round}.at(sv::purpose::draft_draw)).token();
   return {};
 }
 
@@ -143,11 +145,12 @@ specverify_status specverify_law_bits(const specverify_system* system, const spe
   if (law == nullptr || bits == nullptr) return no_data;
   const auto named = system_of(system);
   if (!named) return to_c(named.error());
-  if (const sv::status wrong = check_law(*law); !wrong.ok()) return to_c(wrong);
+  const specverify_law its = value_of(law);
+  if (const sv::status wrong = check_law(its); !wrong.ok()) return to_c(wrong);
   const sv::wire_format format =
-      with_system(named->kind, named->set, [&](const auto& preset) { return preset.format_for(law->vocab_size); });
+      with_system(named->kind, named->set, [&](const auto& preset) { return preset.format_for(its.vocab_size); });
   if (!carries_laws(format.format)) return to_c(refused(sv::errc::unsupported));
-  *bits = bits_of(format, from_c(*law));
+  *bits = bits_of(format, from_c(its));
   return {};
 }
 
@@ -158,6 +161,7 @@ specverify_status specverify_encode(const specverify_round* round, const specver
   if (!terms) return to_c(terms.error());
   if (count > terms->format.max_draft_length)
     return to_c(refused(sv::errc::draft_too_long, terms->format.max_draft_length));
+  if (const sv::status wrong = check_aligned(drafts); !wrong.ok()) return to_c(wrong);
   std::array<given_draft, sv::max_wire_draft_length> room;
   for (std::size_t i = 0; i < count; ++i) {
     if (const sv::status wrong = check_arrays(drafts[i].law); !wrong.ok())
@@ -194,6 +198,7 @@ specverify_status specverify_decode(const specverify_round* round, const specver
   sv::workspace scratch{from.left};
   const auto read = decode_draft(terms->context, format, bytes_of(message), *block, scratch);
   if (!read) return to_c(read.error());
+  if (const sv::status wrong = check_aligned(drafts); !wrong.ok()) return to_c(wrong);
   if (drafts == nullptr || *count < block->size()) return to_c(refused(sv::errc::output_too_small, block->size()));
   for (std::uint32_t i = 0; i < block->size(); ++i) drafts[i] = {(*block)[i].token(), to_c((*block)[i].source_law())};
   *count = block->size();
@@ -209,7 +214,11 @@ specverify_status specverify_verify(const specverify_round* round, const specver
   if (!set) return to_c(set.error());
   const auto transform = from_c(set->transform);
   if (!transform) return to_c(transform.error());
+  const auto stops = array_of(set->stop_tokens, set->stop_count, offsetof(specverify_target, stop_tokens));
+  if (!stops) return to_c(stops.error());
   if (set->rows == nullptr || (drafts == nullptr && count > 0)) return no_data;
+  for (const sv::status wrong : {check_aligned(set->rows), check_aligned(drafts)})
+    if (!wrong.ok()) return to_c(wrong);
   if (count > sv::max_wire_draft_length) return to_c(refused(sv::errc::draft_too_long, sv::max_wire_draft_length));
   if (set->row_count <= count) return to_c(refused(sv::errc::too_few_rows, set->row_count));
   for (std::size_t i = 0; i < count; ++i) {

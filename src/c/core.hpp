@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_SRC_C_CORE_HPP
 #define SPECVERIFY_SRC_C_CORE_HPP
 
+#include "convert.hpp"
 #include "levels.hpp"
 
 #include <specverify_c_core.h>
@@ -38,7 +39,8 @@ struct verify_order {
 [[nodiscard]] inline sv::status check_arrays(const specverify_law& law) noexcept {
   if (law.size > 0 && (law.ids == nullptr || law.counts == nullptr))
     return {sv::errc::null_span, sv::part::distribution, 0};
-  return {};
+  const sv::status wrong = check_aligned(law.ids);
+  return wrong.ok() ? check_aligned(law.counts) : wrong;
 }
 [[nodiscard]] inline sv::status check_law(const specverify_law& law) noexcept {
   const sv::status why = check_arrays(law);

@@ -45,7 +45,10 @@ specverify_status specverify_edge_drive(specverify_edge* edge, const specverify_
 }
 
 specverify_status specverify_edge_start(specverify_edge* edge, const int32_t* prompt, size_t count, uint64_t now) {
-  return with(edge, [&](specverify_edge& e) { return e.start(span_of(prompt, count), now); });
+  return with(edge, [&](specverify_edge& e) {
+    const auto its_prompt = array_of(prompt, count);
+    return its_prompt ? e.start(*its_prompt, now) : its_prompt.error();
+  });
 }
 
 specverify_status specverify_edge_restore(specverify_edge* edge, const void* journal, size_t size, uint64_t now,
@@ -76,10 +79,9 @@ specverify_status specverify_edge_supply_row(specverify_edge* edge, const specve
     if (row == nullptr) return no_handle;
     const auto its_transform = transform == nullptr ? sv::result<sv::row_transform>(e.transform()) : from_c(transform);
     if (!its_transform) return its_transform.error();
-    const row_gifts gifts = extras == nullptr ? row_gifts{}
-                                              : row_gifts{span_of(extras->hidden, extras->hidden_count),
-                                                          span_of(extras->attention, extras->attention_count)};
-    return e.take_row(*row, *its_transform, gifts, now);
+    const specverify_extras given = extras == nullptr ? specverify_extras{} : value_of(extras);
+    const row_gifts gifts{span_of(given.hidden, given.hidden_count), span_of(given.attention, given.attention_count)};
+    return e.take_row(value_of(row), *its_transform, gifts, now);
   });
 }
 
@@ -98,8 +100,8 @@ specverify_status specverify_edge_engine_failed(specverify_edge* edge, specverif
 specverify_status specverify_edge_report_channel(specverify_edge* edge, const specverify_channel* channel) {
   return with(edge, [&](specverify_edge& e) {
     if (channel == nullptr) return no_handle;
-    e.record_channel({channel->uplink_rate, channel->downlink_rate, channel->uplink_loss, channel->downlink_loss,
-                      channel->round_trip});
+    const specverify_channel now = value_of(channel);
+    e.record_channel({now.uplink_rate, now.downlink_rate, now.uplink_loss, now.downlink_loss, now.round_trip});
     return sv::status{};
   });
 }

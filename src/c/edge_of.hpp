@@ -3,6 +3,7 @@
 #ifndef SPECVERIFY_SRC_C_EDGE_OF_HPP
 #define SPECVERIFY_SRC_C_EDGE_OF_HPP
 
+#include "convert.hpp"
 #include "levels.hpp"
 
 namespace specverify_c {
@@ -33,7 +34,10 @@ class edge_of final : public specverify_edge {
   void record_channel(const sv::channel_report& channel) noexcept override { session_->record_channel(channel); }
   sv::status take_row(const specverify_row& row, const sv::row_transform& transform, const row_gifts& gifts,
                       sv::session_time now) noexcept override {
-    if (const sv::status wrong = check_row(row); !wrong.ok()) {
+    sv::status wrong = check_row(row);
+    if (wrong.ok()) wrong = check_aligned(gifts.hidden.data());
+    if (wrong.ok()) wrong = check_aligned(gifts.attention.data());
+    if (!wrong.ok()) {
       if (session_->wants_rows()) (void)session_->engine_failed(wrong);  // as any other row that is none
       return wrong;
     }

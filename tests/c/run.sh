@@ -74,7 +74,7 @@ TEXT
     echo "$(wc -l <src/c/symbols.txt) functions; $(wc -w <<<"$text") tokens in three languages"
     ;;
   planted)
-    # Four bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
+    # Five bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
     cp -r CMakeLists.txt LICENSE cmake include src adapters "$work" || exit 1
     plant() { # file, old, new: the old text stands in the file once
       [ "$(grep -cF -- "$2" "$work/$1")" -eq 1 ] || fail "$1 does not hold once: $2"
@@ -82,6 +82,7 @@ TEXT
     }
     plant include/specverify/session/detail/cloud_parts.hpp 'owned_memory<double> scores_' 'std::vector<double> scores_'
     plant src/c/convert.hpp 'if (bytes[i] != 0) return' 'if (bytes[i] > 1) return'
+    plant src/c/convert.hpp 'size % alignof(Struct) != 0' 'false'
     plant src/c/hosts.hpp 'if (given_for_ == index) return;' 'if (given_for_ == index + 1) return;'
     plant src/c/levels.hpp 'given.deallocate(given.self, memory,' '(void)(memory,'
     quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$work" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS=-O0 -DSPECVERIFY_BUILD_C=ON \
@@ -89,10 +90,10 @@ TEXT
     c11 -Iinclude tests/c/sessions.c -o "$work/sessions" "$work/build/libspecverify_c.a" -lstdc++ -lm || exit 1
     cpp -std=c++17 -Iinclude tests/c/heap.cpp -o "$work/heap" "$work/build/libspecverify_c.a" || exit 1
     { "$work/sessions" && fail "sessions sees nothing"; "$work/heap" && fail "heap sees nothing"; } >"$work/seen"
-    for check in 'heap_calls == made && (made == 0) == hooked' 'memory.live == 0' '(why).code == specverify_errc_unknown_option' 'small.extras_asked == small.rows_asked'; do
+    for check in 'heap_calls == made && (made == 0) == hooked' 'memory.live == 0' '(why).code == specverify_errc_unknown_option' '(cut).code == specverify_errc_struct_size_wrong' 'small.extras_asked == small.rows_asked'; do
       grep -qF "not $check" "$work/seen" || fail "nothing but this was seen: $(head -n 20 "$work/seen")"
     done
-    echo "four bugs, four checks"
+    echo "five bugs, five checks"
     ;;
   levels)
     # One binary for every x86-64. Four levels take minutes: in the long run only.

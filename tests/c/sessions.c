@@ -118,9 +118,12 @@ static void check_struct_sizes(void) {
   CHECK(why.where == sizeof newer.known + 8 && edge == NULL);
   device = device_options();
   device.struct_size = 0;
-  IS(specverify_edge_create(&device, &system, NULL, &edge), invalid_argument);
-  device.struct_size = SIZE_MAX / 2;  // nobody set it: no byte behind the struct is read
-  IS(specverify_edge_create(&device, &system, NULL, &edge), invalid_argument);
+  IS(specverify_edge_create(&device, &system, NULL, &edge), struct_size_wrong);
+  device.struct_size = SIZE_MAX / 8 * 8;  // nobody set it: no byte behind the struct is read
+  IS(specverify_edge_create(&device, &system, NULL, &edge), struct_size_wrong);
+  device.struct_size = offsetof(specverify_edge_options, stop_count) + 4;  // inside a member
+  const specverify_status cut = specverify_edge_create(&device, &system, NULL, &edge);
+  IS(cut, struct_size_wrong);
   system.struct_size = offsetof(specverify_system, support_size);
   system.support_size = 1u << 30;  // behind the end
   device = device_options();

@@ -40,6 +40,13 @@ inline constexpr bool is_row_scalar = std::is_same_v<Scalar, float> || std::is_s
 
 enum class row_kind : std::uint8_t { logits, probabilities };
 
+namespace detail {
+template <class Element>
+[[nodiscard]] SPECVERIFY_INLINE bool is_aligned(const Element* array) noexcept {
+  return reinterpret_cast<std::uintptr_t>(array) % alignof(Element) == 0;
+}
+}  // namespace detail
+
 struct row_access;  // the passkey; defined in kernel/row_access.hpp
 
 //! One vocabulary-wide row. `size` entries are stored, `valid_size` of them are tokens (engines pad); entry v stands at
@@ -64,6 +71,7 @@ class row_view {
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t stride() const noexcept { return stride_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool empty() const noexcept { return valid_size_ == 0; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_data() const noexcept { return data_ != nullptr; }
+  [[nodiscard]] SPECVERIFY_INLINE bool is_aligned() const noexcept { return detail::is_aligned(data_); }
 
  private:
   friend struct row_access;

@@ -180,12 +180,12 @@ class reading_access {
 
 //! Reads a row under its transform. What is taken of `scratch` (at most `digest_workspace_size`) stays taken, so that
 //! the reading lives on; on error it is given back. O(V).
-//! Errors: empty_vocabulary, null_span, vocabulary_too_large, invalid_argument (stride 0, minimum_probability outside
-//!         [0, 1]), invalid_temperature, size_mismatch, invalid_bias, token_out_of_range (a bias id), mask_size,
-//!         invalid_truncation, unsupported (a bias on probabilities, or their deviation), workspace_too_small;
-//!         row_has_nan, row_has_positive_infinity, row_is_negative, row_is_empty, row_not_normalised (|sum - 1| >
-//!         4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3), `where` = id. The stored values of masked and
-//!         padded ids are never read.
+//! Errors: empty_vocabulary, null_span, misaligned (the row, a bias or a mask), vocabulary_too_large, invalid_argument
+//!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
+//!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
+//!         their deviation), workspace_too_small; row_has_nan, row_has_positive_infinity, row_is_negative,
+//!         row_is_empty, row_not_normalised (|sum - 1| > 4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3),
+//!         `where` = id. The stored values of masked and padded ids are never read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                            const row_transform& transform, const read_request& request,

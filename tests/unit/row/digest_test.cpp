@@ -293,6 +293,9 @@ TEST_CASE("T28 NUM-1 NUM-2 row.digest: every bad row has its own error, where it
   }
   CHECK(failing(row_view<float>{}).code == errc::empty_vocabulary);
   CHECK(failing(row_view<float>(row_kind::logits, nullptr, 4)).code == errc::null_span);
+  const std::vector<float> row(5, 1.0f);
+  const auto* const behind = reinterpret_cast<const float*>(reinterpret_cast<const unsigned char*>(row.data()) + 1);
+  CHECK(failing(row_view<float>(row_kind::logits, behind, 4)).code == errc::misaligned);
 }
 
 TEST_CASE("row.digest: a NaN behind the mask is not looked at; one in the padding neither") {

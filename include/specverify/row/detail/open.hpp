@@ -23,6 +23,9 @@ template <class Scalar>
                                                            const row_transform& transform) noexcept {
   if (row.valid_size() == 0) return row_error(errc::empty_vocabulary);
   if (!row.has_data()) return row_error(errc::null_span);
+  if (!row.is_aligned() || !is_aligned(transform.bias_ids.data()) || !is_aligned(transform.bias_values.data()) ||
+      !is_aligned(transform.mask_words.data()))
+    return row_error(errc::misaligned);
   if (row.valid_size() > max_vocab_size) return row_error(errc::vocabulary_too_large);
   if (row.stride() == 0) return row_error(errc::invalid_argument);
   if (const status why = check(transform); !why.ok()) return why;
