@@ -472,6 +472,63 @@ TEST_CASE("SEC-1 cloud: less than the prompt, from a known device while the clou
   }
 }
 
+TEST_CASE("NET-5 session: an answer to a piece of text that crosses a recovery leads to no other text") {
+  for (const bool tells_failure : {false, true}) {
+    CAPTURE(tells_failure);
+    pair_options o;
+    o.edge_chunk = o.cloud_chunk = 4;
+    pair p(o);
+    bytes question = to_first_draft(p);
+    for (int i = 0; i < 4; ++i) question = p.exchange(question);
+    const std::vector<token_id> told = p.text();
+    REQUIRE(told.size() > 8);
+    p.new_cloud();  // forgets, and is told the first piece
+    REQUIRE(p.cloud->receive(question, p.now).code == errc::unknown_session);
+    const bytes piece = p.exchange(p.exchange(p.hear(pair::only(p.run_cloud()))));
+    REQUIRE(kind_of(piece) == message_kind::text);
+    const bytes answer = p.answer(piece);  // on its way
+    REQUIRE(p.cloud->length() == 8);
+    if (tells_failure) {
+      CHECK_FALSE(p.edge->engine_failed({errc::engine_failed, part::host, 0}).ok());
+      CHECK_FALSE(p.cloud->receive(pair::only(p.run_edge()), p.now).ok());
+      (void)p.run_cloud();
+      p.edge_failure = p.cloud_failure = {};
+    }
+    p.new_edge();  // forgets too
+    p.now = 1000;
+    REQUIRE(p.edge->recover(3, p.now).ok());
+    exchange_of all{p};
+    all.down.push_back(answer);
+    all.run();
+    const bool other_text_is_told = p.edge->state() == edge_state::finished && p.text() != told;
+    CHECK_FALSE(other_text_is_told);
+    CHECK(p.edge->state() == edge_state::failed);
+    CHECK(p.edge_failure == status{errc::unknown_session, part::session, 0});
+  }
+}
+
+TEST_CASE("NET-5 cloud: an edge that comes back with less of its text is in step, and stays so over a restart") {
+  pair_options o;
+  o.edge_chunk = o.cloud_chunk = 4;
+  pair p(o);
+  bytes question = to_first_draft(p);
+  const bytes early = p.edge_journal;
+  for (int i = 0; i < 4; ++i) question = p.exchange(question);
+  p.new_cloud();
+  REQUIRE(p.cloud->receive(question, p.now).code == errc::unknown_session);
+  question = p.exchange(p.exchange(p.hear(pair::only(p.run_cloud()))));
+  REQUIRE(p.cloud->length() == 4);
+  p.new_edge();
+  REQUIRE(p.edge->restore(early, ++p.now).ok());
+  question = p.exchange(pair::only(p.run_edge()));
+  REQUIRE(p.cloud->state() == cloud_state::ready);
+  const bytes journal = p.cloud_journal;
+  p.new_cloud();
+  REQUIRE(p.cloud->restore(journal).ok());
+  const bool restored_in_step = p.cloud->state() == cloud_state::ready;
+  CHECK(restored_in_step);
+}
+
 TEST_CASE("NET-5 edge: a text that was fetched in part is not what a cloud that forgets it then is told") {
   pair_options o;
   o.edge_chunk = o.cloud_chunk = 4;

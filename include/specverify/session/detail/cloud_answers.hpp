@@ -174,7 +174,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   if (peer.session_id != place_.session_id()) return on_stranger(peer);
   const std::uint32_t epoch = place_.epoch();
   const bool has_journal = peer.epoch != 0;
-  if (!has_journal && state_ == cloud_state::filling) {  // nobody has the rest of the text
+  if (fills() && is_without_text(peer)) {  // nobody has the rest of the text
     count_fault(statistics_, errc::unknown_session);
     tell({}, {errc::unknown_session, part::session, header.checksum});
     return {errc::unknown_session, part::session, place_.length()};
@@ -191,6 +191,12 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   if (!wants_text(peer)) return greet(message_kind::resume, peer);
   if (!has_prefix(peer)) return fail({errc::prefix_mismatch, part::session, peer.base_length});
   return send_text(peer, peer.base_length);
+}
+
+//! Whether a resume is of an edge that forgot its text: it has less than the prompt, or, in round 0, has not heard how
+//! much text there is.
+SPECVERIFY_BODY bool cloud_protocol::is_without_text(const wire_context& peer) const noexcept {
+  return peer.base_length < place_.prompt_length() || (peer.round == 0 && peer.base_length < place_.length());
 }
 
 //! Whether a resume asks for text. In a stream each token is a round: any but the 0 of an edge that has not heard how

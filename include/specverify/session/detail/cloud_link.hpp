@@ -188,6 +188,7 @@ SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
     state_ = cloud_state::filling;
     rows_stale_ = rows_wanted_;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
+    target_ = {};
     settle();
   }
 }

@@ -89,6 +89,11 @@ class cloud_protocol : public endpoint {
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
+  //! The edge has text that has not come; also where it has failed meanwhile.
+  [[nodiscard]] bool fills() const noexcept {
+    return state_ == cloud_state::filling || (gone_ && place_.length() < target_.length());
+  }
+  [[nodiscard]] bool is_without_text(const wire_context& peer) const noexcept;
   [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
   [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
     return hash_at(peer.base_length) == peer.prefix_hash;
