@@ -236,3 +236,44 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
   for (const std::size_t size : {8u, 9u, 12u})  // under a good checksum: no damage
     CHECK(refusal_of([size](auto& message) { message.resize(size); }).code == errc::not_canonical);
 }
+
+TEST_CASE(
+    "NET-8 sessions in the paper's order are lossy: hello says so, and a restored cloud knows it from the format") {
+  edge_options device{.secret = secret_of(3), .vocab_size = vocab_size, .token_budget = 1};
+  device.format = {law_format::top_k_tail, resolution, 0, 1, 1};
+  device.draw_from_row = true;
+  cloud_options server{.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size};
+  const auto run = [&](guarantee required, std::vector<std::byte>& journal) {
+    auto edge = std::move(edge_session::make(device, top_k{2})).value();
+    server.required = required;
+    auto cloud = std::move(cloud_session::make(server)).value();
+    constant_model small, large;
+    std::vector<std::byte> message;
+    const auto take = [&](const session_output& out) {
+      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+    };
+    REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
+    REQUIRE(drive(exec::seq, edge, small, take).ok());
+    while (edge.state() != edge_state::finished && cloud.refusal().ok()) {
+      (void)cloud.receive(message, 1);
+      REQUIRE(drive(exec::seq, cloud, large, [&](const session_output& out) {
+                take(out);
+                if (out.action == session_action::journal)
+                  journal.insert(journal.end(), out.bytes.begin(), out.bytes.end());
+              }).ok());
+      if (!cloud.refusal().ok()) break;
+      (void)edge.receive(message, 1);
+      REQUIRE(drive(exec::seq, edge, small, take).ok());
+    }
+    return cloud.refusal().code;
+  };
+  std::vector<std::byte> none, journal;
+  CHECK(run(guarantee::honest_drafter, none) == errc::guarantee_too_weak);
+  CHECK(run(guarantee::lossy, journal) == errc::ok);
+  const auto restored = [&](guarantee required) {
+    server.required = required;
+    return std::move(cloud_session::make(server)).value().restore(journal).error().code;
+  };
+  CHECK(restored(guarantee::lossy) == errc::ok);
+  CHECK(restored(guarantee::honest_drafter) == errc::guarantee_too_weak);
+}
