@@ -106,16 +106,22 @@ def framed(message):
 
 
 def certificates(folder):
-    """An authority, a server of 127.0.0.1, and devices 5, `none` and `05`, as docs/serving.md says."""
+    """An authority, a server of 127.0.0.1, and devices 5, `none` and `05`, as docs/serving.md says; a server and device
+    6 whose certificates say of no usage; and a device 7 that has a server's."""
     def openssl(*arguments):
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
             "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
-    for name, subject in (("server", "server"), ("device", "5"), ("nobody", "none"), ("padded", "05")):
+    for name, subject, usage in (("server", "server", "serverAuth"), ("device", "5", "clientAuth"),
+                                 ("nobody", "none", "clientAuth"), ("padded", "05", "clientAuth"),
+                                 ("usageless", "server", None), ("usageless_device", "6", None),
+                                 ("device_as_server", "7", "serverAuth")):
+        usages = f"extendedKeyUsage={usage}\n" if usage else ""
+        (folder / (name + ".ext")).write_text(f"{usages}subjectAltName=IP:127.0.0.1\n")
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=" + subject,
-                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", name + ".key", "-out", name + ".csr")
+                "-keyout", name + ".key", "-out", name + ".csr")
         openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days",
-                "2", "-copy_extensions", "copy", "-out", name + ".pem")
+                "2", "-extfile", name + ".ext", "-out", name + ".pem")
         (folder / (name + ".key")).chmod(0o600)
 
 

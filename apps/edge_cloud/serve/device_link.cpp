@@ -162,9 +162,15 @@ void device_link::secure(std::shared_ptr<connection> line) {
   if (inside == nullptr) return begin(std::move(line));
   const auto named = asio::ssl::host_name_verification(server_name_);
   inside->set_verify_callback([this, named](bool trusted, asio::ssl::verify_context& context) {
-    const bool taken = named(trusted, context);
-    if (!taken) distrust_ = trusted ? other_name(server_name_) : distrusted(context);
-    return taken;
+    if (!trusted_for(tls_usage::server_auth, trusted, context)) {
+      distrust_ = distrusted(context);
+      return false;
+    }
+    if (!named(true, context)) {
+      distrust_ = other_name(server_name_);
+      return false;
+    }
+    return true;
   });
   missing_ = std::string("the server does not answer the TLS handshake") + perhaps_plain;
   SSL_set_tlsext_host_name(inside->native_handle(), server_name_.c_str());

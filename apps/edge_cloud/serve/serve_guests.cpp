@@ -3,6 +3,8 @@
 
 #include "../clock.hpp"
 
+#include <openssl/x509.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +26,14 @@ std::string origin_of(const asio::ip::address& from) {
   asio::ip::address_v6::bytes_type bytes = address.to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), std::uint8_t{0});
   return asio::ip::address_v6(bytes).to_string();
+}
+
+//! OpenSSL's words: why a certificate is not trusted, or what else is missing. Nothing in them is secret.
+std::string why_of(asio::error_code handshake, peer_stream& stream) {
+  std::string why = handshake.message();
+  const long verified = SSL_get_verify_result(stream.encrypted()->native_handle());
+  if (verified != X509_V_OK) why += std::string(": ") + X509_verify_cert_error_string(verified);
+  return why;
 }
 
 }  // namespace
@@ -106,13 +116,13 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   }
 }
 
-//! OpenSSL's words name what it misses, and nothing that is secret.
 void serve_guests::fail(std::uint64_t number, asio::error_code handshake) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   if (is_no_tls(handshake))  // when the handshake has returned
     return asio::post(at->second.line->stream().get_executor(), [this, number] { tell_plainly(number); });
-  log_.refused(refusal::handshake, at->second.name + " (" + handshake.message() + ")", microseconds_now());
+  const std::string why = why_of(handshake, at->second.line->stream());
+  log_.refused(refusal::handshake, at->second.name + " (" + why + ")", microseconds_now());
   guests_.erase(at);
 }
 

@@ -5,6 +5,7 @@
 #include "private_file.hpp"
 
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 #include <stdexcept>
@@ -53,8 +54,12 @@ std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.certificate.empty()) throw std::runtime_error("TLS needs --tls-certificate and --tls-key of the server");
   auto made = context_of(files, asio::ssl::context::tls_server, "--tls-client-ca");
-  if (!files.peer_authority.empty())
+  if (!files.peer_authority.empty()) {
     made->set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+    made->set_verify_callback([](bool trusted, asio::ssl::verify_context& context) {
+      return trusted_for(tls_usage::client_auth, trusted, context);
+    });
+  }
   return made;
 }
 
@@ -65,6 +70,17 @@ std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   auto made = context_of(files, asio::ssl::context::tls_client, "--tls-ca");
   made->set_verify_mode(asio::ssl::verify_peer);
   return made;
+}
+
+bool trusted_for(tls_usage wanted, bool trusted, asio::ssl::verify_context& context) {
+  X509_STORE_CTX* const chain = context.native_handle();
+  if (!trusted || X509_STORE_CTX_get_error_depth(chain) != 0) return trusted;
+  X509* const own = X509_STORE_CTX_get_current_cert(chain);
+  const bool stated = (X509_get_extension_flags(own) & EXFLAG_XKUSAGE) != 0;
+  const std::uint32_t usage = wanted == tls_usage::server_auth ? XKU_SSL_SERVER : XKU_SSL_CLIENT;
+  if (stated && (X509_get_extended_key_usage(own) & usage) != 0) return true;
+  X509_STORE_CTX_set_error(chain, X509_V_ERR_INVALID_PURPOSE);
+  return false;
 }
 
 std::optional<std::uint64_t> certified_device(peer_stream& stream) {

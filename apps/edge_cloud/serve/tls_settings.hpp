@@ -23,10 +23,18 @@ struct tls_settings {
   [[nodiscard]] bool wanted() const { return !certificate.empty() || !key.empty() || !peer_authority.empty(); }
 };
 
-//! Nothing where TLS is not wanted. TLS 1.3 alone, without resumption. Throws std::runtime_error: a file is missing,
+//! Nothing where TLS is not wanted. TLS 1.3 alone, without resumption. A server refuses certificates of devices without
+//! clientAuth. Throws std::runtime_error: a file is missing,
 //! is no PEM, does not fit the other one, or may be read by others.
 [[nodiscard]] std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files);
 [[nodiscard]] std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files);
+
+//! What a certificate may be used for (its extended key usage).
+enum class tls_usage { server_auth, client_auth };
+
+//! For a verify callback: `trusted`, but false if this is the peer's own certificate and is not for that usage. OpenSSL
+//! itself takes a certificate without usages for all of them: a device could then play the server.
+[[nodiscard]] bool trusted_for(tls_usage wanted, bool trusted, asio::ssl::verify_context& context);
 
 //! The device whose certificate the peer has shown: its common name in decimal digits.
 [[nodiscard]] std::optional<std::uint64_t> certified_device(peer_stream& stream);
