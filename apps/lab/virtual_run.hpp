@@ -264,7 +264,9 @@ class virtual_pair {
     wanted.secret = options.cloud_secret;
     wanted.salt = options.salt;
     wanted.vocab_size = target.vocab_size();
-    wanted.limits = specverify::cloud_session::limits_for({options.format, wanted.vocab_size});
+    specverify::wire_format carried{options.format, wanted.vocab_size};
+    carried.attachments.drafted_probability = options.draw_from_row;
+    wanted.limits = specverify::cloud_session::limits_for(carried);
     wanted.max_text_length = 256;
     wanted.stop_tokens = end;
     wanted.lazy = options.lazy;
