@@ -45,8 +45,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   const auto correction = [](double x) noexcept {
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / (x * x)) / (x * x)) / x;
   };
-  const double natural = j * std::log(m / j) - (m - j + 0.5) * std::log1p(-j / m) -
-                         0.5 * std::log(6.283185307179586 * j) + correction(m) - correction(j) - correction(m - j);
+  const double natural = numeric::product(j, std::log(m / j)) - numeric::product(m - j + 0.5, std::log1p(-j / m)) -
+                         numeric::product(0.5, std::log(6.283185307179586 * j)) + correction(m) - correction(j) -
+                         correction(m - j);
   return natural * log2_e;
 }
 

@@ -64,12 +64,43 @@ namespace numeric {
 [[nodiscard]] SPECVERIFY_INLINE double log2(double x) noexcept { return __builtin_log2(x); }
 [[nodiscard]] SPECVERIFY_INLINE double square_root(double x) noexcept { return __builtin_sqrt(x); }
 
-//! a * b as a number of its own: no device fuses it with a sum that it meets, whatever nvcc's flags.
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double product(double a, double b) noexcept {
+//! Rounds what was computed: the compiler fuses no product in it with a sum that comes later.
+template <class Value>
+SPECVERIFY_INLINE void round_here([[maybe_unused]] Value& value) noexcept {
+#if defined(__GNUC__) && defined(__x86_64__)
+  __asm__("" : "+x"(value));
+#elif defined(__GNUC__) && defined(__aarch64__)
+  __asm__("" : "+w"(value));
+#elif defined(__GNUC__) && defined(__s390x__)
+  __asm__("" : "+f"(value));
+#endif
+}
+
+template <std::size_t Size>
+SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexcept {
+#if defined(__GNUC__)
+  __asm__("" : "+m"(values));
+#endif
+}
+
+//! a * b, rounded: no compiler fuses it with a sum that it meets, whatever its flags. States and decisions that two
+//! builds must share are made of these.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr double product(double a, double b) noexcept {
 #if defined(__CUDA_ARCH__)
   return __dmul_rn(a, b);
 #else
-  return a * b;
+  double found = a * b;
+  if (!__builtin_is_constant_evaluated()) round_here(found);
+  return found;
+#endif
+}
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr float product(float a, float b) noexcept {
+#if defined(__CUDA_ARCH__)
+  return __fmul_rn(a, b);
+#else
+  float found = a * b;
+  if (!__builtin_is_constant_evaluated()) round_here(found);
+  return found;
 #endif
 }
 

@@ -82,7 +82,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! device, whether the token is then sent or not. Energies follow, since they are taken from these times.
 [[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
                                                      double softmax_time) noexcept {
-  return {times.draft_time + samples * softmax_time, times.verify_time};
+  return {times.draft_time + numeric::product(samples, softmax_time), times.verify_time};
 }
 
 //! bits / (rate (1 - loss)): every lost packet is sent again.
@@ -104,7 +104,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! QS: L t_d + U/R_u + t_v + D/R_d (+ t_rtt, 0 in the paper). SQS: the same with an unlimited downlink.
 [[nodiscard]] constexpr double round_time(std::uint32_t draft_length, const round_times& times, double uplink_bits,
                                           double downlink_bits, const channel_state& link) noexcept {
-  return draft_length * times.draft_time + exchange_time(uplink_bits, downlink_bits, link) + times.verify_time;
+  return numeric::product(draft_length, times.draft_time) + exchange_time(uplink_bits, downlink_bits, link) +
+         times.verify_time;
 }
 
 //! QS: a round of L drafts from laws of resolution l.
@@ -125,7 +126,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //!             `transfer` s on average.
 [[nodiscard]] constexpr double hlm_mean_round_time(const round_times& times, double upload_share,
                                                    double transfer) noexcept {
-  return times.draft_time + upload_share * (transfer + times.verify_time);
+  return times.draft_time + numeric::product(upload_share, transfer + times.verify_time);
 }
 
 //! WISV (6): FH, ids and all hidden vectors at once.
@@ -166,7 +167,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! The line t_fix + L t_tok with a payload on the uplink; the fixed part holds the round trip.
 [[nodiscard]] constexpr double fitted_round_time(const fitted_times& times, std::uint32_t draft_length,
                                                  double uplink_bits, const channel_state& link) noexcept {
-  return times.fixed + draft_length * times.per_token + uplink_time(uplink_bits, link);
+  return times.fixed + numeric::product(draft_length, times.per_token) + uplink_time(uplink_bits, link);
 }
 
 //! Least squares of round times on draft lengths. Errors: size_mismatch; invalid_argument (fewer than two different
@@ -187,11 +188,12 @@ SPECVERIFY_NAMESPACE_BEGIN
   mean_seconds /= count;
   double product = 0, square = 0;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
-    product += (draft_lengths[i] - mean_length) * (seconds[i] - mean_seconds);
-    square += (draft_lengths[i] - mean_length) * (draft_lengths[i] - mean_length);
+    const double off = draft_lengths[i] - mean_length;
+    product += numeric::product(off, seconds[i] - mean_seconds);
+    square += numeric::product(off, off);
   }
   if (square == 0) return detail::link_error(errc::invalid_argument, 0);
-  return fitted_times{product / square, mean_seconds - product / square * mean_length};
+  return fitted_times{product / square, mean_seconds - numeric::product(product / square, mean_length)};
 }
 
 //! How many vectors SH must save, L - E[M], before its second exchange pays: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) +

@@ -101,7 +101,13 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, std
   for (std::uint32_t i = 0; i < layer.inputs; ++i) {
     const float* row = weights.values.data() + layer.offset + i * layer.outputs;
     const float x = in[i];
-    for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] += x * row[o];
+    std::uint32_t o = 0;
+    for (float products[16]; o + 16 <= layer.outputs; o += 16) {
+      for (std::uint32_t k = 0; k < 16; ++k) products[k] = x * row[o + k];
+      if (!std::is_constant_evaluated()) numeric::round_here(products);  // no fused sums: every build chooses alike
+      for (std::uint32_t k = 0; k < 16; ++k) out[o + k] += products[k];
+    }
+    for (; o < layer.outputs; ++o) out[o] += numeric::product(x, row[o]);
   }
   if constexpr (Rectified) {
     for (std::uint32_t o = 0; o < layer.outputs; ++o) out[o] = out[o] > 0 ? out[o] : 0;

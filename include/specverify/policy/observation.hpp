@@ -10,6 +10,7 @@
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
 #define SPECVERIFY_POLICY_OBSERVATION_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/distribution/law.hpp>
 
 #include <array>
@@ -98,8 +99,8 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
     ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
-  for (std::uint32_t i = 0; i < accepted; ++i) mean.mean += acceptance_weight * (1.0f - mean.mean);
-  if (accepted < drafted) mean.mean -= acceptance_weight * mean.mean;
+  for (std::uint32_t i = 0; i < accepted; ++i) mean.mean += numeric::product(acceptance_weight, 1.0f - mean.mean);
+  if (accepted < drafted) mean.mean -= numeric::product(acceptance_weight, mean.mean);
 }
 
 //! An accepted draft and the probability in [0, 1] that the drafter's own law, before any quantization, gave it. In

@@ -54,7 +54,8 @@ SPECVERIFY_NAMESPACE_BEGIN
       return top_k_law_bits(vocab_size, support_size, resolution);
     case position_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
       const double middle = all - l - 1;
-      const std::uint32_t size = up_to((middle + std::sqrt(middle * middle + 8 * all * l)) / 4 + 1);
+      const std::uint32_t size =
+          up_to((middle + std::sqrt(numeric::product(middle, middle) + numeric::product(8 * all, l))) / 4 + 1);
       // the rounded term falls beyond V / 2
       return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);
     }
@@ -65,7 +66,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
   if (support_size > resolution) support_size = resolution;
   const std::uint32_t place = index_bits(support_size);  // the law grows in K+ while (V - K+)(l - K+) > K+ (K+ + 1)
-  return 1.02 * (drop_zero_law_bits(vocab_size, up_to(all * l / (all + l + 1) + 1), resolution) + place) + 1;
+  const double law = drop_zero_law_bits(vocab_size, up_to(all * l / (all + l + 1) + 1), resolution);
+  return numeric::product(1.02, law + place) + 1;
 }
 
 //! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense`

@@ -9,7 +9,7 @@
 //!             (d_n - alpha)).
 //! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap
 //!             does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given beta; beta
-//!             itself never leaves the device.
+//!             itself never leaves the device, and is the same in every build.
 //! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
 //!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta
 //!             (1 - alpha), else it winds up. A beta that left the doubles (0 from a product, or -infinity) returns to
@@ -84,8 +84,8 @@ struct conformal {
     next.updates += 1;
     next.cap_hits += capped ? 1u : 0u;
     const bool logarithmic = update == conformal_update::logarithmic;
-    next.beta = logarithmic ? state.beta * kernel::exponential(-step * (dropped - target))
-                            : state.beta - step * (dropped - target);
+    const double move = numeric::product(step, dropped - target);
+    next.beta = logarithmic ? state.beta * kernel::exponential(-move) : state.beta - move;
     const double unwound =
         logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
     if (capped && next.beta < unwound) next.beta = unwound;

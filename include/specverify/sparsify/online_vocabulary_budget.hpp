@@ -27,7 +27,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness >
 //! 0.
 [[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
-  const double scaled = sharpness * z;
+  const double scaled = numeric::product(sharpness, z);
   return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
 }
 
@@ -42,8 +42,8 @@ struct online_size_options {
 [[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
                                           online_size_options options = {}) noexcept {
   const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
-  return options.distortion * ((1 - draft_probability) * softplus(-1, options.sharpness) +
-                               draft_probability * softplus(-rejected, options.sharpness));
+  return options.distortion * (numeric::product(1 - draft_probability, softplus(-1, options.sharpness)) +
+                               numeric::product(draft_probability, softplus(-rejected, options.sharpness)));
 }
 
 //! k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. No bound on the bias: see `vocabulary_budget`.
@@ -79,7 +79,8 @@ struct online_vocabulary_budget {
   [[nodiscard]] double rejection_probability(const drawn_token& drawn) const noexcept {
     if (drawn.samples == 0) return 1;
     const double value =
-        slope * static_cast<double>(drawn.disagreements) / static_cast<double>(drawn.samples) + intercept;
+        numeric::product(slope, static_cast<double>(drawn.disagreements)) / static_cast<double>(drawn.samples) +
+        intercept;
     return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   }
 

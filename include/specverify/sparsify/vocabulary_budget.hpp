@@ -55,7 +55,8 @@ class tail_profile {
         high = middle;
       }
     }
-    const double above = static_cast<double>(sums_[low] - sums_[k]) - static_cast<double>(low - k) * mean;
+    const double above =
+        static_cast<double>(sums_[low] - sums_[k]) - numeric::product(static_cast<double>(low - k), mean);
     return above > 0 ? 2 * above / static_cast<double>(sums_[size()]) : 0.0;
   }
 

@@ -94,19 +94,20 @@ struct value_range {
   double spread_x = 0, spread_y = 0, shared = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const double x = u.share(uncertainty[i]) - mean_x, y = beta.share(rejection[i]) - mean_y;
-    spread_x += x * x;
-    spread_y += y * y;
-    shared += x * y;
+    spread_x += numeric::product(x, x);
+    spread_y += numeric::product(y, y);
+    shared += numeric::product(x, y);
   }
   const double slope = shared / spread_x;
   double left = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    const double gap = beta.share(rejection[i]) - mean_y - slope * (u.share(uncertainty[i]) - mean_x);
-    left += gap * gap;
+    const double gap = beta.share(rejection[i]) - mean_y - numeric::product(slope, u.share(uncertainty[i]) - mean_x);
+    left += numeric::product(gap, gap);
   }
   linear_fit fit;
   fit.slope = slope * (beta.width / u.width);
-  fit.intercept = beta.least + beta.width * (mean_y - slope * (mean_x + u.least / u.width));
+  fit.intercept =
+      beta.least + numeric::product(beta.width, mean_y - numeric::product(slope, mean_x + u.least / u.width));
   fit.mean_squared_error = left / count * beta.width * beta.width;
   fit.r_squared = beta.width > 0.0 ? 1.0 - left / spread_y : 1.0;
   for (const double value : {fit.slope, fit.intercept, fit.mean_squared_error})
@@ -116,7 +117,7 @@ struct value_range {
 
 //! The fitted rejection probability, in [0, 1].
 [[nodiscard]] constexpr double expected_rejection(const linear_fit& fit, double uncertainty) noexcept {
-  const double value = fit.slope * uncertainty + fit.intercept;
+  const double value = numeric::product(fit.slope, uncertainty) + fit.intercept;
   return value > 0.0 ? (value < 1.0 ? value : 1.0) : 0.0;
 }
 
@@ -143,7 +144,7 @@ struct value_range {
 //! gives -1, and so does no sample: every token is uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
   if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
-  const double limit = std::floor(uncertainty_threshold * static_cast<double>(samples) + 1e-9);
+  const double limit = std::floor(numeric::product(uncertainty_threshold, static_cast<double>(samples)) + 1e-9);
   if (limit < 0.0) return -1;
   return limit < static_cast<double>(samples) ? static_cast<std::int64_t>(limit) : static_cast<std::int64_t>(samples);
 }
@@ -158,7 +159,8 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   const auto samples = static_cast<std::uint32_t>(mass.size() - 1);
   const std::int64_t limit = disagreement_limit(uncertainty_threshold, samples);
   for (std::uint32_t j = 0; j <= samples && static_cast<std::int64_t>(j) <= limit; ++j) {
-    const double beta = fit.slope * static_cast<double>(j) / static_cast<double>(samples) + fit.intercept;
+    const double beta =
+        numeric::product(fit.slope, static_cast<double>(j)) / static_cast<double>(samples) + fit.intercept;
     if (beta > 0.0) visit(beta, mass[j]);
   }
 }
@@ -170,7 +172,7 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
                                  std::span<const double> mass) noexcept {
   double sum = 0;
   detail::skipped_band(fit, uncertainty_threshold, mass,
-                       [&](double beta, double share) noexcept { sum += beta * share; });
+                       [&](double beta, double share) noexcept { sum += numeric::product(beta, share); });
   return sum;
 }
 
@@ -179,8 +181,8 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
                                        std::span<const double> mass) noexcept {
   double betas = 0, shares = 0;
   detail::skipped_band(fit, uncertainty_threshold, mass, [&](double beta, double share) noexcept {
-    betas += beta * beta;
-    shares += share * share;
+    betas += numeric::product(beta, beta);
+    shares += numeric::product(share, share);
   });
   return std::sqrt(betas * shares);
 }

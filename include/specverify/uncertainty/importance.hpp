@@ -55,7 +55,7 @@ namespace detail {
     sum += static_cast<double>(weight);
     ++above;
   }
-  sum += static_cast<double>(k - above) * static_cast<double>(kernel::bits_as<float>(cut));
+  sum += numeric::product(static_cast<double>(k - above), static_cast<double>(kernel::bits_as<float>(cut)));
   return sum / static_cast<double>(k);
 }
 
@@ -89,9 +89,12 @@ struct importance_rule {
     if (attention.size() < k) return false;
     const double mean = sum / static_cast<double>(attention.size());
     double squares = 0;
-    for (const float weight : attention)
-      squares += (static_cast<double>(weight) - mean) * (static_cast<double>(weight) - mean);
-    const double bar = largest - gamma * std::sqrt(squares / static_cast<double>(attention.size())) + 1e-12 * largest;
+    for (const float weight : attention) {
+      const double off = static_cast<double>(weight) - mean;
+      squares += numeric::product(off, off);
+    }
+    const double deviation = std::sqrt(squares / static_cast<double>(attention.size()));
+    const double bar = largest - numeric::product(gamma, deviation) + numeric::product(1e-12, largest);
     bool passes = false;
     if (statistic == importance_statistic::mean_of_top_k) {
       passes = detail::mean_of_largest(attention, k) > bar;

@@ -12,7 +12,7 @@
 #ifndef SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP
 #define SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP
 
-#include <specverify/config.hpp>
+#include <specverify/core/numeric.hpp>
 #include <specverify/cpp20.hpp>
 
 #include <cstdint>
@@ -26,7 +26,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   double sum = 1;
   double reached = 1;
   for (const double probability : acceptance) {
-    reached *= probability;
+    reached = numeric::product(reached, probability);
     sum += reached;
   }
   return sum;
@@ -38,7 +38,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   double sum = 1;
   double reached = 1;
   for (std::uint32_t i = 0; i < draft_length; ++i) {
-    reached *= acceptance;
+    reached = numeric::product(reached, acceptance);
     sum += reached;
   }
   return sum;

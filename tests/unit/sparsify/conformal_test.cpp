@@ -397,6 +397,24 @@ TEST_CASE("conformal: a threshold that leaves the doubles comes back") {
   CHECK(state.beta >= 1);
 }
 
+TEST_CASE("conformal: the update rounds its product before it subtracts it") {
+  conformal sparsifier;
+  sparsifier.max_support_size = all;
+  const specverify::token_id first[] = {0};
+  bool rounded = true;
+  for (std::uint32_t n = 1; n < 200; ++n) {
+    const std::uint32_t weight[] = {1000 + n};
+    const specverify::support kept{first, weight, 1500 + 7 * n, 10};
+    const conformal_state state{0.001 / n, 0, 0, 0};
+    sparsifier.step = 0.37 / n;
+    const double dropped = specverify::dropped_mass(kept);
+    const volatile double moved = sparsifier.step * (dropped - sparsifier.target);
+    const double expected = state.beta - moved;
+    rounded = rounded && std::fabs(sparsifier.advance(state, kept).beta - expected) <= 0.0;
+  }
+  CHECK(rounded);
+}
+
 TEST_CASE("conformal: which state goes on after a window (E13)") {
   CHECK(specverify::resumed_state(0, 4) == 1);  // rejected at the first draft: its own update counts
   CHECK(specverify::resumed_state(2, 4) == 3);
