@@ -281,8 +281,9 @@ SPECVERIFY_API specverify_status specverify_cloud_last_round(const specverify_cl
 SPECVERIFY_API specverify_status specverify_cloud_refusal(const specverify_cloud* cloud);
 SPECVERIFY_API specverify_channel specverify_cloud_reported_channel(const specverify_cloud* cloud);
 
-// For a trial, both sides in one process: a started edge writes its text, messages go through memory. `observer` hears
-// the edge's outputs, and may be null. Messages on their way are on the C++ heap, not in the sessions' allocators.
+// For a trial, both sides in one process: a started edge writes its text, messages go through memory. Outputs that wait
+// at either side go first. `observer` hears the edge's outputs, and may be null. Messages on their way are on the C++
+// heap, not in the sessions' allocators.
 SPECVERIFY_API specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter,
                                                      specverify_cloud* cloud, const specverify_model* target,
                                                      const specverify_observer* observer);

@@ -40,6 +40,7 @@ class way {
   const auto work_edge = [&] { return sv::drive(edge, drafter, from_edge); };
   const auto work_cloud = [&] { return sv::drive(cloud, target, [&](const auto& out) { return down.hear(out); }); };
   sv::status why = work_edge();
+  if (why.ok()) why = work_cloud();  // outputs that wait since an earlier call
   while (why.ok() && !(up.empty() && down.empty())) {
     why = up.deliver(cloud, work_cloud);
     if (why.ok()) why = down.deliver(edge, work_edge);

@@ -211,6 +211,36 @@ TEST_CASE("c: a session names a row or a state that is not aligned") {
   }
 }
 
+TEST_CASE("c: run_pair takes the outputs that wait at the cloud first") {
+  const specverify_cloud_options its_service = service();
+  const specverify_system system = specverify_system_named("k-sqs");
+  specverify_edge_options options = device();
+  options.token_budget = 4;
+  specverify_edge* edge = nullptr;
+  specverify_cloud* cloud = nullptr;
+  REQUIRE(specverify_edge_create(&options, &system, nullptr, &edge).code == 0);
+  REQUIRE(specverify_cloud_create(&its_service, &system, nullptr, &cloud).code == 0);
+  const std::int32_t prompt = 1;
+  REQUIRE(specverify_edge_start(edge, &prompt, 1, 0).code == 0);
+  specverify_output out{};
+  do {
+    out.struct_size = sizeof out;
+    REQUIRE(specverify_edge_next(edge, &out).code == 0);
+    if (out.action == SPECVERIFY_SEND) CHECK(specverify_cloud_receive(cloud, out.bytes, out.bytes_size, 0).code == 0);
+  } while (out.action != SPECVERIFY_NONE);
+  static const std::vector<float> flat(c_vocab_size, 1.0f);
+  const specverify_model model = specverify_model_of(
+      nullptr, [](void*, std::uint32_t, const std::int32_t*, std::size_t, std::uint32_t) { return specverify_ok(); },
+      [](void*, std::uint32_t) { return specverify_logits(flat.data(), c_vocab_size); },
+      [](void*, std::uint32_t) { return specverify_ok(); });
+  CHECK(specverify_run_pair(edge, &model, cloud, &model, nullptr).code == 0);
+  std::size_t count = 0;
+  (void)specverify_edge_text(edge, &count, nullptr);
+  CHECK(count == 5);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
 TEST_CASE("T29 fuzz replay: mistakes of a host in C") {
   if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
   specverify_test::dice dice(29);
