@@ -52,7 +52,9 @@ template <class Link, class OnOutput>
 //! Level 3, the device: a session that was started, restored or recovered writes its text. Returns the tokens behind
 //! the prompt; they live as long as the session.
 //! Errors: why the session failed; what `on_output` returned; what the link said when it was lost and cannot be set up
-//!         again. The session then still stands: `reconnect` it, and generate on.
+//!         again. The session then still stands: `reconnect` it, and generate on. After unverified_text the text can
+//!         begin anew: `generate(another, edge.text(), model, link)`, where `another` has another session id and the
+//!         rest of the budget.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, Model& model, Link& link,

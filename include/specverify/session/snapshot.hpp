@@ -111,6 +111,7 @@ struct cloud_snapshot {
   std::uint8_t next_number = 0;
   std::uint8_t heard_number = 0;
   bool heard_any = false;
+  bool handed_over = false;  //!< text beyond the prompt came from the edge, unverified
 };
 
 SPECVERIFY_TYPES_END

@@ -103,6 +103,37 @@ std::vector<token_id> copy_of(const result<std::span<const token_id>>& text) {
 
 }  // namespace
 
+TEST_CASE("host: a text that the cloud has not verified ends generate by name, and is the prompt of a new session") {
+  pair_options o;
+  o.format = law_format::token_only;
+  o.required = guarantee::unconditional;
+  pair p(o);
+  direct_link link(p);
+  engine_model small{p.edge_engine};
+  link.sends_left = 5;
+  CHECK_FALSE(generate(exec::seq, *p.edge, prompt, small, link).ok());
+  const std::vector<token_id> told = p.text();
+  REQUIRE(told.size() > 3);
+  REQUIRE(told.size() < 23);
+  p.new_cloud();  // has lost it
+  link.sends_left = 1000;
+  REQUIRE(p.edge->reconnect(link.now()).ok());
+  const auto ended = generate(exec::seq, *p.edge, small, link);
+  REQUIRE_FALSE(ended.ok());
+  const errc ended_by = ended.error().code;
+  CHECK(ended_by == errc::unverified_text);
+  edge_options anew = p.edge_options();
+  anew.session_id = 8;
+  anew.token_budget = 23 - static_cast<std::uint32_t>(told.size());
+  auto edge = std::move(edge_session::make(anew)).value();
+  p.edge_engine.clear();
+  const auto rest = generate(exec::seq, edge, p.edge->text(), small, link);
+  REQUIRE(rest.ok());
+  CHECK(rest->size() == 23 - told.size());
+  const bool text_goes_on = std::ranges::equal(edge.text().first(told.size()), told);
+  CHECK(text_goes_on);
+}
+
 TEST_CASE("host: generate and serve over a pipe between two threads give the text, and both end") {
   for (const session_mode mode : {session_mode::draft, session_mode::stream}) {
     pair_options o;

@@ -382,6 +382,117 @@ TEST_CASE("NET-5 cloud: a text that is not whole is not given to an edge that ha
   CHECK(p.edge->state() == edge_state::failed);
 }
 
+TEST_CASE("SEC-1 cloud: text that it has not verified is refused under `unconditional`, and nothing changes") {
+  pair_options o;
+  o.format = law_format::token_only;
+  o.required = guarantee::unconditional;
+  SUBCASE("to a cloud that knows the session: by resume and by hello, with and without its prompt") {
+    for (int exchanges = 1; exchanges < 6; ++exchanges) {
+      for (const bool says_hello : {false, true}) {
+        CAPTURE(exchanges);
+        CAPTURE(says_hello);
+        pair p(o);
+        const bytes hello = p.start();
+        bytes question = hello;
+        for (int i = 0; i < exchanges; ++i) question = p.exchange(question);
+        std::vector<token_id> text = p.text();
+        const bytes journal = p.cloud_journal;
+        const cloud_state state = p.cloud->state();
+        text.resize(23, 1);
+        bytes more = resume_of(1, 9, 23, prefix_hash(text), 15);
+        if (says_hello) {
+          hello_message read = *decode_hello(hello);
+          read.context = {7, 1, 9, 23, prefix_hash(text), 15};
+          more.resize(hello.size());
+          REQUIRE(encode_hello(read, more).ok());
+        }
+        const errc handed_over = p.cloud->receive(more, 1).code;
+        CHECK(handed_over == errc::unverified_text);
+        const bytes refusal = pair::only(p.run_cloud());
+        CHECK(refusal_in(refusal) == status{errc::unverified_text, part::session, std::max(p.cloud->length(), 3u)});
+        CHECK(p.cloud->state() == state);
+        const bool journal_is_as_it_was = p.cloud_journal == journal;
+        CHECK(journal_is_as_it_was);
+        p.finish(question);
+        CHECK(p.text() == whole_text(o));
+      }
+    }
+  }
+  SUBCASE("a cloud that lost its journal ends an honest edge by this name; the prompt alone it takes") {
+    pair p(o);
+    bytes question = to_first_draft(p);
+    for (int i = 0; i < 3; ++i) question = p.exchange(question);
+    const std::vector<token_id> told = p.text();
+    p.new_cloud();
+    CHECK(p.cloud->receive(question, 1).code == errc::unknown_session);
+    question = p.hear(pair::only(p.run_cloud()));
+    CHECK(p.cloud->receive(question, 1).code == errc::unverified_text);
+    CHECK(p.cloud->state() == cloud_state::blank);
+    const status why{errc::unverified_text, part::session, 3};
+    CHECK(p.edge->receive(pair::only(p.run_cloud()), 1) == why);
+    CHECK(p.run_edge().empty());  // the cloud knows
+    CHECK(p.edge_failure == why);
+    CHECK(p.edge->refusal() == why);
+    CHECK(p.text() == told);
+  }
+  SUBCASE("a cloud whose journal lacks a verdict that it sent does, too") {
+    pair p(o);
+    bytes question = to_first_draft(p);
+    const bytes before = p.cloud_journal;
+    question = p.exchange(question);
+    p.new_cloud();
+    REQUIRE(p.cloud->restore(before).ok());
+    exchange_of all{p};
+    all.up.push_back(question);
+    all.run();
+    CHECK(p.edge_failure == status{errc::unverified_text, part::session, 3});
+    CHECK(p.cloud->length() == 3);
+  }
+}
+
+TEST_CASE("SEC-1 cloud: text that the edge hands over under a weaker guarantee is announced and journaled as such") {
+  pair_options o;
+  o.format = law_format::token_only;
+  o.edge_chunk = 4;  // a piece holds the prompt's end and more
+  pair p(o);
+  bytes question = to_first_draft(p);
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  const std::uint32_t length = p.edge->length();
+  REQUIRE(length > 5);
+  const auto restores = [&](guarantee required) {
+    pair_options with = o;
+    with.required = required;
+    return pair(with).cloud->restore(p.cloud_journal).error();
+  };
+  CHECK(restores(guarantee::unconditional).ok());  // it verified all tokens
+  p.new_cloud();
+  p.cloud_journal.clear();
+  CHECK(p.cloud->receive(question, 1).code == errc::unknown_session);
+  bytes next = p.hear(pair::only(p.run_cloud()));
+  std::uint32_t alone = 0, verified = 0, end = 0;
+  while (p.cloud->length() < length) {
+    REQUIRE(p.cloud->receive(next, 1).ok());
+    bytes answer;
+    (void)take_outputs(*p.cloud, [&](const session_output& out) {
+      if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::journal)
+        p.cloud_journal.insert(p.cloud_journal.end(), out.bytes.begin(), out.bytes.end());
+      if (out.action != session_action::committed) return;
+      CHECK(out.position == end);
+      end += static_cast<std::uint32_t>(out.tokens.size());
+      (out.authority == token_authority::edge ? alone : verified) += static_cast<std::uint32_t>(out.tokens.size());
+    });
+    next = p.hear(answer);
+  }
+  CHECK(end == length);
+  CHECK(verified == 3);  // the prompt
+  const std::uint32_t told_as_the_edges = alone;
+  CHECK(told_as_the_edges == length - 3);
+  CHECK(restores(guarantee::lossy).ok());
+  CHECK(restores(guarantee::unconditional) == status{errc::unverified_text, part::session, 3});
+  p.finish(next);
+}
+
 TEST_CASE("SEC-1 session: the last round does not end, and its journals are taken back by their own sides") {
   constexpr std::uint32_t last = 1u << 31;
   pair p;

@@ -125,14 +125,15 @@ TEST_CASE("SEC-1 restore: the last epoch is one, and a life after it has the sam
   CHECK(sv::detail::next_epoch(last - 1000, 1024) == last);
 }
 
-TEST_CASE("SEC-1 restore: a bool of 3 is no bool, on both sides") {
+TEST_CASE("SEC-1 restore: a byte that no bool has is none, on both sides") {
   pair p;
   play(p);
   bytes cloud = forged<sv::cloud_snapshot>(p.cloud_journal, [](auto&, auto&) {});
   bytes edge = forged<edge_record>(p.edge_journal, [](auto&, auto&) {});
   for (bytes* journal : {&cloud, &edge}) {
     const std::size_t end = journal->size() - 8;
-    (*journal)[end - 1] = std::byte{3};  // the last member: heard_any, draw_from_row
+    // the last member: heard_any and handed_over in one byte, draw_from_row
+    (*journal)[end - 1] = std::byte{journal == &cloud ? std::uint8_t{4} : std::uint8_t{3}};
     const auto payload = std::span<const std::byte>(*journal).subspan(24, end - 24);
     sv::numeric::store_le(journal->data() + end, sv::numeric::fnv1a(payload), 8);
   }

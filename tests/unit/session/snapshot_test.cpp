@@ -104,7 +104,8 @@ TEST_CASE("snapshot: a bool of 3 and an enum beyond its last value are no values
     return sv::detail::load_snapshot(read, bytes.data());
   };
   CHECK(loads(198, 1));
-  CHECK_FALSE(loads(198, 3));  // heard_any
+  CHECK(loads(198, 3));
+  CHECK_FALSE(loads(198, 4));  // heard_any and handed_over
   CHECK(loads(48, 4));
   CHECK_FALSE(loads(48, 200));  // terms.format.format
   CHECK(loads(195, 2));

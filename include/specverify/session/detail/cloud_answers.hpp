@@ -68,16 +68,24 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   return {};
 }
 
+//! Text beyond the `own` tokens that this cloud has, or that are the prompt, was verified by nobody whom it knows: an
+//! edge may hand it over unless the guarantee has to be unconditional.
+SPECVERIFY_BODY status cloud_protocol::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
+  return claimed > own && options_.required == guarantee::unconditional
+             ? status{errc::unverified_text, part::session, own}
+             : status{};
+}
+
 //! Refuses an edge that claims more text than there may be, or, while the cloud lacks the prompt, less than the prompt.
 //! Refuses a round that no session has. The session stays as it was.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
   const std::uint32_t own = place_.length(), claimed = peer.base_length;
   const bool lacks_prompt = !place_.has_prompt() && claimed < place_.prompt_length();
   if ((claimed <= own && !lacks_prompt) || (state_ == cloud_state::failed && !gone_)) return {};
-  const bool fits = !lacks_prompt && claimed - own <= remaining();
-  if (fits && is_round(peer.round)) return {};
-  const status why = fits ? status{errc::field_out_of_range, part::session, peer.round}
-                          : status{errc::base_length_mismatch, part::session, claimed};
+  status why = check_claim(claimed, std::max(own, place_.prompt_length()));
+  if (!is_round(peer.round)) why = {errc::field_out_of_range, part::session, peer.round};
+  if (lacks_prompt || claimed - own > remaining()) why = {errc::base_length_mismatch, part::session, claimed};
+  if (why.ok()) return {};
   count_fault(statistics_, why.code);
   tell(end_of(peer), why);
   return why;
@@ -105,7 +113,9 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   const wire_context& peer = hello.context;
   if (state_ == cloud_state::blank) {
     if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return answer_stale();
-    if (const status why = check_hello(hello); !why.ok()) {
+    status why = check_hello(hello);
+    if (why.ok()) why = check_claim(peer.base_length, hello.prompt_length);
+    if (!why.ok()) {
       refuse(end_of(peer), why);
       return why;
     }

@@ -184,11 +184,11 @@ SPECVERIFY_BODY status cloud_protocol::accept_epoch(const wire_context& peer) no
 //! Compares the edge's text with ours: the missing part must come first.
 SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
-    target_ = text_target(peer.base_length, peer.round, peer.prefix_hash);
+    target_.aim(peer.base_length, peer.round, peer.prefix_hash);
     state_ = cloud_state::filling;
     rows_stale_ = rows_wanted_;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
-    target_ = {};
+    target_.aim(0, 0, 0);
     settle();
   }
 }

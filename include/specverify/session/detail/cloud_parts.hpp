@@ -74,16 +74,27 @@ class kept_verdict {
 class text_target {
  public:
   text_target() noexcept = default;
-  text_target(std::uint32_t length, std::uint32_t round, std::uint64_t hash) noexcept
-      : hash_(hash), length_(length), round_(round) {}
+  text_target(std::uint32_t length, std::uint32_t round, std::uint64_t hash, bool handed_over) noexcept
+      : hash_(hash), length_(length), round_(round), handed_over_(handed_over) {}
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
   [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
+  //! Text beyond the prompt came from the edge: nobody here verified it.
+  [[nodiscard]] bool handed_over() const noexcept { return handed_over_; }
+
+  //! Length 0: nothing is wanted.
+  void aim(std::uint32_t length, std::uint32_t round, std::uint64_t hash) noexcept {
+    length_ = length;
+    round_ = round;
+    hash_ = hash;
+  }
+  void hand_over() noexcept { handed_over_ = true; }
 
  private:
   std::uint64_t hash_ = 0;
   std::uint32_t length_ = 0;
   std::uint32_t round_ = 0;
+  bool handed_over_ = false;
 };
 
 //! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or

@@ -85,6 +85,7 @@ class cloud_protocol : public endpoint {
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
+  [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const message_header& header) noexcept;
   [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;

@@ -108,6 +108,8 @@ SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last
   if (last.target_length > last.length && !is_round(last.target_round)) return corrupt_snapshot();
   if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
   if (const status why = check_hello(hello); !why.ok()) return is_of_options(why.code) ? why : corrupt_snapshot();
+  const std::uint32_t own = last.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
+  if (const status why = check_claim(hello.context.base_length, own); !why.ok()) return why;
   return check_kept(last, text) ? status{} : corrupt_snapshot();
 }
 
@@ -140,7 +142,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   place_.end(last.stop);
   terms_ = session_terms(last.terms);
   kept_ = kept_verdict(last);
-  target_ = text_target(last.target_length, last.target_round, last.target_hash);
+  target_ = text_target(last.target_length, last.target_round, last.target_hash, last.handed_over);
   nonce_ = last.nonce;
   next_number_ = last.next_number;
   heard_ = transmission_window(last.heard_number, last.heard_any);
@@ -180,6 +182,7 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
   now.next_number = next_number_;
   now.heard_number = heard_.last();
   now.heard_any = heard_.any();
+  now.handed_over = target_.handed_over();
   unrecorded_ = 0;
   std::array<std::byte, snapshot_bytes<cloud_snapshot>()> snapshot;
   store_snapshot(now, snapshot.data());

@@ -90,10 +90,15 @@ SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> token
   const auto bytes = knows_end_alone() ? encode_end() : encode_resume({mine}, message_);
   if (!bytes) return fail(bytes.error());
   count_transmission();
+  if (place_.length() > place_.prompt_length()) target_.hand_over();
   write_journal(from);
-  session_output out = of_text(session_action::committed, from, place_.length());
+  const std::uint32_t prompt_end = std::clamp(place_.prompt_length(), from, place_.length());
+  session_output out = of_text(session_action::committed, from, prompt_end);
+  if (!out.tokens.empty()) outputs_.push(out);
+  out = of_text(session_action::committed, prompt_end, place_.length());
+  out.authority = token_authority::edge;  // nobody here verified it
   out.stop = place_.stop();
-  outputs_.push(out);
+  if (!out.tokens.empty()) outputs_.push(out);
   send(bytes->size());
   stream_on();
   return {};

@@ -41,6 +41,7 @@ namespace detail {
     return hurry(now);
   }
   refusal_ = reason;
+  if (reason.code == errc::unverified_text) return fail({reason.code, part::session, reason.where});
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 

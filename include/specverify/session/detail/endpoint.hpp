@@ -101,6 +101,7 @@ class journal_buffer {
     case errc::unexpected_message:
     case errc::unknown_session:
     case errc::session_closed:
+    case errc::unverified_text:
       statistics.stale += 1;
       break;
     default:

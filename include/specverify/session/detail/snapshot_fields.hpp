@@ -135,7 +135,12 @@ constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
   field(cloud.stop, stop_reason::budget);
   field(cloud.next_number);
   field(cloud.heard_number);
-  field(cloud.heard_any);
+  auto marks = static_cast<std::uint8_t>((cloud.heard_any ? 1 : 0) + (cloud.handed_over ? 2 : 0));
+  field(marks, std::uint8_t{3});  // of earlier versions the first alone
+  if constexpr (!std::is_const_v<Self>) {
+    cloud.heard_any = (marks & 1) != 0;
+    cloud.handed_over = (marks & 2) != 0;
+  }
 }
 
 template <class T>
