@@ -25,8 +25,10 @@ def write_texts(server, devices):
 
 
 def engines(server, hello):
-    """Each session wants a cache, and keeps it."""
-    write_texts(server, (1, 2))
+    """Sessions at once, each of which wants a cache."""
+    writers = {f"writer_{n}": server.world.device(f"writer_{n}", server.port, n, 60 + n, tokens=60) for n in (1, 2, 3)}
+    for name, writer in writers.items():
+        server.world.text(name, writer)
     return server.stop()["engines"] == 1
 
 

@@ -312,7 +312,7 @@ class World:
         made.port = int((state / "port").read_text())
         return made
 
-    def device(self, name, port, device, session, *arguments, keys=True, prompt=None, tokens=16):
+    def device(self, name, port, device, session, *arguments, keys=True, prompt=None, tokens=16, retry=300):
         """Without a session id it draws one."""
         named = [] if session is None else ["--session-id", session]
         secret = private(self.folder / "edge.secret", "ffeeddccbbaa99887766554433221100")
@@ -320,7 +320,7 @@ class World:
         key = ["--device-id", device, "--device-key-file", private(key_file, key_of(device))] if keys else []
         return self.start(name, ["device", "--end-with-parent", "--connect", f"127.0.0.1:{port}", *key,
                                  "--state-dir", self.folder / name, "--secret-file", secret, *named, "--tokens",
-                                 tokens, "--prompt", prompt or f"And the number {device} said", "--retry-ms", 300,
+                                 tokens, "--prompt", prompt or f"And the number {device} said", "--retry-ms", retry,
                                  *arguments])
 
     def text(self, name, process, seconds=120):
@@ -345,11 +345,11 @@ class World:
         self.text(f"recorded_{device}", child)
         return parted(bytes(heard))[0][2:]
 
-    def recorded_hello(self, *arguments):
+    def recorded_hello(self, *arguments, prompt=None):
         """What a device says first, after its key."""
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(60)
-            child = self.device("recorded", listener.getsockname()[1], 1, 1, *arguments)
+            child = self.device("recorded", listener.getsockname()[1], 1, 1, *arguments, prompt=prompt)
             connection = listener.accept()[0]
             connection.settimeout(60)
             with connection, connection.makefile("rb") as stream:

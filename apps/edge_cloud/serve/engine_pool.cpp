@@ -8,8 +8,6 @@
 
 namespace edge_cloud {
 
-engine_text::~engine_text() { pool_.leave(*this); }
-
 specverify::status engine_text::append(std::uint32_t position, std::span<const specverify::token_id> tokens) {
   if (position > tokens_.size()) return {specverify::errc::base_length_mismatch, specverify::part::host, position};
   truncate(position);
@@ -22,44 +20,63 @@ void engine_text::truncate(std::uint32_t position) {
   held_ = std::min(held_, tokens_.size());
 }
 
-specverify::status engine_text::feed(std::uint32_t rows, engine*& fed) {
-  engine& machine = pool_.engine_for(*this);
+bool engine_text::may_feed(std::uint64_t now) const {
+  const auto free = [&](const engine_pool::place& p) { return pool_.rank(p, *this, now) < engine_pool::in_turn; };
+  return pool_.may_grow() || std::any_of(pool_.places_.begin(), pool_.places_.end(), free);
+}
+
+specverify::status engine_text::feed(std::uint32_t rows, std::uint64_t now, engine*& fed) {
+  engine_pool::place& place = pool_.place_for(*this, now);
   // The last rows are wanted anew, even where the engine has been here before.
   held_ = std::min(held_, tokens_.size() - std::min<std::size_t>(tokens_.size(), rows));
   const auto held = static_cast<std::uint32_t>(held_);
-  machine.truncate(held);
-  const specverify::status why = machine.feed(held, std::span(tokens_).subspan(held_), rows);
+  place.machine->truncate(held);
+  const specverify::status why = place.machine->feed(held, std::span(tokens_).subspan(held_), rows);
   if (!why.ok()) return why;
+  const std::uint64_t tokens = tokens_.size() - held_;
+  place.spent += held_ == 0 ? 0 : tokens;
+  pool_.fed_ += tokens;
   held_ = tokens_.size();
-  fed = &machine;
+  fed = place.machine.get();
   return {};
 }
 
-engine& engine_pool::engine_for(engine_text& text) {
-  const auto rank = [&](const place& p) {
-    if (p.holder == &text) return std::uint64_t{0};
-    return p.holder == nullptr ? 1 : p.used + 2;
-  };
-  const auto less = [&](const place& a, const place& b) { return rank(a) < rank(b); };
+void engine_text::release() {
+  for (engine_pool::place& p : pool_.places_) {
+    if (p.holder == this) p.holder = nullptr;
+  }
+}
+
+//! The text's own cache comes first, then one that nobody holds, then those whose turn is over. Last use decides among
+//! equals.
+std::uint64_t engine_pool::rank(const place& p, const engine_text& text, std::uint64_t now) const {
+  if (p.holder == &text) return 0;
+  if (p.holder == nullptr) return 1;
+  if (p.wanted == 0 && !p.holder->waits_) p.wanted = now;
+  const bool idle = !p.holder->waits_ && now >= p.wanted + idle_time;
+  const bool kept = !idle && exceeds("cache_turn", p.holder->tokens_.size(), p.spent);
+  return 2 + p.order + (kept ? in_turn : 0);
+}
+
+bool engine_pool::may_grow() const { return !exceeds("engines", places_.size() + 1, count_); }
+
+engine_pool::place& engine_pool::place_for(engine_text& text, std::uint64_t now) {
+  const auto less = [&](const place& a, const place& b) { return rank(a, text, now) < rank(b, text, now); };
   auto best = std::min_element(places_.begin(), places_.end(), less);
-  if ((best == places_.end() || rank(*best) > 1) && !exceeds("engines", places_.size() + 1, count_)) {
-    places_.push_back({std::make_unique<engine>(model_.weights, model_.pass_seconds), nullptr, 0});
+  if ((best == places_.end() || rank(*best, text, now) > 1) && may_grow()) {
+    places_.push_back({std::make_unique<engine>(model_.weights, model_.pass_seconds)});
     best = places_.end() - 1;
   }
   if (best->holder != &text) {
     if (best->holder != nullptr) best->holder->held_ = 0;
     best->machine->truncate(0);
     best->holder = &text;
+    best->spent = 0;
     text.held_ = 0;
   }
-  best->used = ++uses_;
-  return *best->machine;
-}
-
-void engine_pool::leave(const engine_text& text) {
-  for (place& p : places_) {
-    if (p.holder == &text) p.holder = nullptr;
-  }
+  best->wanted = 0;
+  best->order = ++passes_;
+  return *best;
 }
 
 }  // namespace edge_cloud

@@ -100,6 +100,7 @@ class serve_process {
       sessions_.sweep(now);
       log_.summarize(now);
       if (!accepting_) accept();
+      work_later();  // a turn may be over because its session was idle
       tick();
     });
   }
@@ -112,11 +113,11 @@ class serve_process {
 
   //! One pass of an engine at a time: what came in meanwhile is heard before the next one.
   void work_later() {
-    if (!sessions_.has_work() || planned_) return;
+    if (planned_ || !sessions_.has_work(microseconds_now())) return;
     planned_ = true;
     asio::post(io_, [this] {
       planned_ = false;
-      if (sessions_.has_work()) sessions_.work(microseconds_now());
+      if (const std::uint64_t now = microseconds_now(); sessions_.has_work(now)) sessions_.work(now);
       work_later();
     });
   }
@@ -139,6 +140,7 @@ class serve_process {
     report["peak_unsent_in_all"] = guests_.peak_unsent_in_all();
     report["peak_disk"] = sessions_.disk().peak;
     report["engines"] = engines_.made();
+    report["tokens_fed"] = engines_.fed();
     for (std::size_t i = 1; i < refusal_table.size(); ++i)
       report["refused"][std::string(refusal_table[i].name)] = log_.count(static_cast<refusal>(i));
     write(run_.state / "report.json", report.dump(2));

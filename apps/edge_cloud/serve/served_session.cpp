@@ -70,13 +70,14 @@ bool served_session::is_over() const noexcept {
 //! One pass of the engine. The session may want its rows no longer: then they are not fed, and the text knows them.
 specverify::status served_session::compute(std::uint64_t now) {
   const std::uint32_t rows = std::exchange(wanted_rows_, 0u);
+  text_.set_waiting(false);
   if (!session_.wants_rows()) return {};
   if (!misplaced_.ok()) return misplaced_;
   specverify::row_transform served;
   served.temperature = parts_.run.temperature;
   if (const specverify::status why = check_served(session_.transform(), served); !why.ok()) return why;
   engine* fed = nullptr;
-  if (const specverify::status why = text_.feed(rows, fed); !why.ok()) return why;
+  if (const specverify::status why = text_.feed(rows, now, fed); !why.ok()) return why;
   (void)specverify::supply(session_, *fed, now);  // what it does not take it says in an output
   return {};
 }
@@ -102,6 +103,8 @@ refusal served_session::take(const message_sender& send) {
     (void)session_.engine_failed({specverify::errc::unsupported, specverify::part::host, 0});
     return take(send);
   }
+  text_.set_waiting(wants_work());
+  if (ended != refusal::none || is_over()) text_.release();
   return ended;
 }
 

@@ -53,6 +53,8 @@ class served_session {
 
   //! The engine is wanted. `work` is one pass. none, or the limit that ended the session.
   [[nodiscard]] bool wants_work() const noexcept { return wanted_rows_ > 0; }
+  //! Whether it has a cache, or may take one without ending another session's turn.
+  [[nodiscard]] bool may_work(std::uint64_t now) const { return text_.may_feed(now); }
   [[nodiscard]] refusal work(std::uint64_t now, const message_sender& send);
 
   //! No device has begun it.

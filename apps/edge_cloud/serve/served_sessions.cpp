@@ -274,9 +274,18 @@ void served_sessions::pass_on(entry_map::iterator to, std::span<const std::byte>
   });
 }
 
+std::deque<std::uint64_t>::const_iterator served_sessions::next_to_work(std::uint64_t now) const {
+  return std::find_if(waiting_.begin(), waiting_.end(), [&](std::uint64_t id) {
+    const auto at = entries_.find(id);
+    const bool waits = at != entries_.end() && at->second.session && at->second.session->wants_work();
+    return !waits || at->second.session->may_work(now);  // what waits no longer is taken out
+  });
+}
+
 void served_sessions::work(std::uint64_t now) {
-  const std::uint64_t id = waiting_.front();
-  waiting_.pop_front();
+  const auto next = next_to_work(now);
+  const std::uint64_t id = *next;
+  waiting_.erase(next);
   const auto at = entries_.find(id);
   if (at == entries_.end()) return;
   at->second.waits = false;

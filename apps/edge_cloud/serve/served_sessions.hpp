@@ -34,8 +34,9 @@ class served_sessions {
   [[nodiscard]] refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                 std::uint64_t now);
 
-  //! Some session waits for an engine. `work` does one pass for one session; each has its turn.
-  [[nodiscard]] bool has_work() const noexcept { return !waiting_.empty(); }
+  //! Whether a session waits for an engine, and may have one now. `work` does one pass for the session that waits
+  //! longest; call it only then.
+  [[nodiscard]] bool has_work(std::uint64_t now) const { return next_to_work(now) != waiting_.end(); }
   void work(std::uint64_t now);
   //! Forgets sessions that were idle for too long.
   void sweep(std::uint64_t now);
@@ -64,6 +65,7 @@ class served_sessions {
   };
   using entry_map = std::map<std::uint64_t, entry>;
 
+  [[nodiscard]] std::deque<std::uint64_t>::const_iterator next_to_work(std::uint64_t now) const;
   void restore(std::uint64_t now);
   void restore(entry_map::iterator of, std::uint64_t now);
   [[nodiscard]] bool restore_owner(entry_map::iterator of, std::uint64_t now);

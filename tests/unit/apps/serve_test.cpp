@@ -106,6 +106,7 @@ struct server {
   refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message) {
     return sessions->receive(from, message, now * 1'000'000);
   }
+  [[nodiscard]] bool has_work() const { return sessions->has_work(now * 1'000'000); }
   void work() { sessions->work(now * 1'000'000); }
   //! Names of the journals that no session took.
   [[nodiscard]] std::vector<std::string> damaged() const {
@@ -183,7 +184,7 @@ struct device {
       const frame message = std::move(over.heard.front());
       over.heard.pop_front();
       host.receive(message);
-    } else if (with.sessions->has_work()) {
+    } else if (with.has_work()) {
       with.work();
     } else {
       return false;
@@ -311,7 +312,7 @@ TEST_CASE("serve: texts that share engines get the rows of their own") {
       for (auto& token : whole) token += static_cast<int>(i);
       REQUIRE(texts[i]->append(step, std::span(whole).last(1)).ok());
       engine* shared = nullptr;
-      REQUIRE(texts[i]->feed(1, shared).ok());
+      REQUIRE(texts[i]->feed(1, 0, shared).ok());
       REQUIRE(own.feed(0, whole, 1).ok());
       CHECK(std::ranges::equal(shared->hidden(0), own.hidden(0)));
     }
@@ -667,7 +668,7 @@ TEST_CASE("serve: a session keeps its salt over a restart") {
   guest again(1);  // says the same to the other server
   for (std::size_t i = before; i < writer.said.size(); ++i) {
     (void)second.receive(again.line, writer.said[i]);
-    while (second.sessions->has_work()) second.work();
+    while (second.has_work()) second.work();
   }
   REQUIRE(!answers.empty());
   REQUIRE(again.heard.size() >= answers.size());
@@ -1061,12 +1062,62 @@ TEST_CASE("serve: each session that waits has its turn") {
       while (!each->host.finished() && (!each->outgoing.empty() || !each->over.heard.empty())) each->step(with);
       finished += each->host.finished() ? 1u : 0u;
     }
-    if (with.sessions->has_work()) with.work();
+    if (with.has_work()) with.work();
   }
   for (device* each : all) CHECK(each->text() == text_alone(each->run));
   const auto rounds = [](const device& d) { return d.host.report().rounds; };
   CHECK(rounds(a) > 1);
   CHECK(with.engines->made() == 1);
+}
+
+//! Tokens that the engines are fed while three devices each have a text streamed.
+static std::uint64_t fed_to(std::uint32_t engines) {
+  serve_limits limits;
+  limits.engines = engines;
+  server with(limits);
+  std::vector<std::unique_ptr<device>> all;
+  for (std::uint64_t id = 100; id < 103; ++id) {
+    run_settings run = settings_of(id);
+    run.system = "target";
+    run.tokens = 60;
+    all.push_back(std::make_unique<device>(id, run));
+    all.back()->host.begin();
+  }
+  std::size_t finished = 0;
+  while (finished < all.size()) {
+    finished = 0;
+    for (const auto& each : all) {  // messages first, so that all of them wait
+      while (!each->host.finished() && (!each->outgoing.empty() || !each->over.heard.empty())) each->step(with);
+      finished += each->host.finished() ? 1u : 0u;
+    }
+    if (with.has_work()) with.work();
+  }
+  for (const auto& each : all) CHECK(each->text() == text_alone(each->run));
+  CHECK(with.engines->made() == engines);
+  return with.engines->fed();
+}
+
+TEST_CASE("serve: with fewer caches than sessions, few tokens are fed again") {
+  CHECK(10 * fed_to(2) <= 22 * fed_to(3));
+  CHECK(10 * fed_to(1) <= 22 * fed_to(3));
+}
+
+TEST_CASE("serve: a session whose device is silent keeps its cache for a second") {
+  serve_limits limits;
+  limits.engines = 1;
+  server with(limits);
+  device silent(1, settings_of(100)), other(2, settings_of(101));
+  for (device* each : {&silent, &other}) each->host.begin();
+  while (with.engines->fed() == 0) REQUIRE(silent.step(with));  // its text is fed, and the next draft does not come
+  REQUIRE(!silent.host.finished());
+  while (!other.outgoing.empty() || !other.over.heard.empty()) REQUIRE(other.step(with));
+  CHECK(!with.has_work());
+  with.now += 2;
+  CHECK(with.has_work());
+  other.finish(with);
+  CHECK(other.text() == text_alone(other.run));
+  silent.finish(with);
+  CHECK(silent.text() == text_alone(silent.run));
 }
 
 TEST_CASE("serve: the log names who and why, and holds no secret, prompt or text") {
