@@ -19,7 +19,8 @@ LATE_SECONDS = 0.5  # from one latecomer to the next
 JOURNAL = 1 << 16
 DISK = JOURNAL + 4 * 4096  # of a session: its folder, its owner, and what is left of the last blocks
 LIMITS = ["--half-open", 16, "--first-frame-seconds", 2, "--idle-connection-seconds", 20, "--sessions", 64,
-          "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20]
+          "--journal-bytes", JOURNAL, "--unsent-bytes", 1 << 20, "--handshakes-of-device", 1 << 20,
+          "--written-of-device", 1 << 30]  # attackers say hello as often as they like
 ATTACKER = 90
 MIB = 1 << 20
 ATTACKS = ["half_open", "deaf", "garbage_before", "garbage_after", "announces", "slow", "hello_flood", "replays", "stolen",

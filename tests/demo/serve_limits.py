@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """serve_limits.py EDGE_CLOUD EDGE_CLOUD_LIFTED: one attack a limit. The server holds; without this one limit it does not,
 and the same check fails."""
+import struct
 import time
 
 from serving import Connection, framed, hello_for, is_refusal, parted
@@ -165,6 +166,30 @@ def descriptors_of_strangers(server, hello):
     return lets_in(Connection(server.port, source="127.0.0.20"), hello) and 0 < still_open(silent) <= 15
 
 
+def handshakes_of_device(server, hello):
+    """Greetings of a session that is there, and connections without one."""
+    asks = Connection(server.port, 1)
+    asks.send(hello_for(hello, 50, epoch=9))
+    asks.frames(5, 1)
+    for n in range(40):
+        asks.send(hello_for(hello, 50, epoch=2, number=n % 16))
+    greeted = told_and_closed(asks, 1)
+    time.sleep(1)
+    lines = [Connection(server.port, 2) for _ in range(40)]
+    return greeted and any(told_and_closed(line, 0.05) for line in lines[20:])
+
+
+def written_of_device(server, hello):
+    """Each resume of a new epoch is journaled."""
+    asks = Connection(server.port, 1)
+    asks.send(hello_for(hello, 50))
+    asks.frames(5, 1)
+    first = struct.unpack("<I", hello[18:22])[0]
+    for n in range(200):
+        asks.send(hello_for(hello, 50, epoch=first + 1 + n))
+    return told_and_closed(asks, 1)
+
+
 def not_the_owner(server, hello):
     Connection(server.port, 1).send(hello_for(hello, 50))
     time.sleep(0.3)
@@ -175,6 +200,7 @@ def not_the_owner(server, hello):
 
 
 MANY = ["--connections", 200, "--half-open", 200, "--half-open-of-address", 200]
+GREETS = ["--handshakes-of-device", 1 << 20]
 run_all("serve_limits", [
     Attack(half_open, "--half-open", 4),
     Attack(half_open_of_four, "--half-open", 8, "--half-open-of-address", 4, limit="half_open"),
@@ -188,8 +214,10 @@ run_all("serve_limits", [
     Attack(connections_of_device, "--connections-of-device", 2),
     Attack(sessions, "--sessions", 5, "--sessions-of-device", 3),
     Attack(sessions_of_device, "--sessions-of-device", 2),
-    Attack(unsent_bytes, "--unsent-bytes", 1 << 15),
-    Attack(unsent_in_all, "--unsent-in-all", 1 << 15),
+    Attack(unsent_bytes, *GREETS, "--unsent-bytes", 1 << 15),
+    Attack(unsent_in_all, *GREETS, "--unsent-in-all", 1 << 15),
+    Attack(handshakes_of_device, "--handshakes-of-device", 10, "--connections-of-device", 64),
+    Attack(written_of_device, *GREETS, "--written-of-device", 4096),
     Attack(journal_full, "--journal-bytes", 1024),
     Attack(disk_full, "--disk-bytes", 1 << 14),
     Attack(not_the_owner),

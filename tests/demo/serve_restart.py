@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""serve_restart.py [EDGE_CLOUD ...] [CHECK...]: restarts of `edge_cloud serve` on a folder that it cannot restore whole.
-Every check runs, and each failure is named."""
+"""serve_restart.py [EDGE_CLOUD ...] [CHECK...]: `edge_cloud serve` on a folder that it cannot restore whole, under
+--required, when it is full, and after SIGHUP. Every check runs, and each failure is named."""
+import hashlib
 import os
 import signal
 import struct
 import sys
 import time
 
-from serving import Connection, World, crc32c, hello_for, is_refusal, resume_for
+from serving import (Connection, World, certificates, crc32c, hello_for, is_refusal, key_of, parted, private,
+                     resume_for, trusting)
 
 PROGRAM = os.path.join(os.environ.get("SPECVERIFY_BUILD_DIR", "build/gcc"), "apps", "edge_cloud", "edge_cloud")
 
@@ -110,7 +112,93 @@ def required_guarantee(world, hello):
     assert process.wait(timeout=30) == 0, world.log("required")
 
 
-CHECKS = [other_options, strict_restore, two_messages, zero_bytes, required_guarantee]
+def told(connection, seconds=5):
+    """The number of the refusal with which a connection is closed."""
+    assert connection.closed_within(seconds), f"a connection is not closed: {connection.socket}"
+    last = parted(connection.heard)[0][-1:]
+    return struct.unpack("<I", last[0][12:16])[0] if last and is_refusal(last[0]) else None
+
+
+def full_server(world, hello):
+    """Each connection that has no place hears why before it is closed."""
+    said = {}
+    small = world.serve("full", "--first-frame-seconds", 1, "--half-open", 3, "--half-open-of-address", 2,
+                        "--connections-of-device", 1)
+    strangers = [Connection(small.port, source=f"127.0.0.{2 + n // 2}") for n in range(5)]
+    said["half_open"] = told(strangers[0], 1)
+    said["first_frame_late"] = told(Connection(small.port, source="127.0.0.10"))
+    crowd = [Connection(small.port, source="127.0.0.9") for _ in range(3)]
+    said["half_open_of_address"] = told(crowd[0], 1)
+    old, _ = Connection(small.port, 1), time.sleep(0.2)
+    new = Connection(small.port, 1)
+    said["connections_of_device"] = told(old)
+    assert not new.closed_within(0.2)
+    small.stop()
+    few = world.serve("few", ulimit="-n 64")  # 8 connections
+    known = [Connection(few.port, device) for device in range(1, 9)]
+    time.sleep(0.3)
+    said["descriptors"] = told(Connection(few.port, 9))
+    assert not any(each.closed_within(0.01) for each in known)
+    few.stop()
+    wrong = {name: number for name, number in said.items() if number != NUMBERS[name]}
+    assert not wrong, f"a full server closes without a reason: {wrong}"
+
+
+def handshakes(world, hello):
+    """A device that resumes again and again is refused by name, and its session goes on in the next second."""
+    server = world.serve("often")
+    asks = begun(server, hello, 1, 74)
+    first = struct.unpack("<I", hello[18:22])[0]
+    for n in range(200):
+        asks.send(hello_for(hello, 74, epoch=first + 1 + n))
+    assert asks.closed_within(2) and is_refusal(parted(asks.heard)[0][-1]), \
+        "a device greets as often as it likes:\n" + world.log("often")
+    time.sleep(1)
+    again = Connection(server.port, 1)
+    again.send(hello_for(hello, 74, epoch=first + 300))
+    assert not is_refusal(again.frames(5, 1)[0])
+    assert server.stop()["refused"]["handshakes_of_device"] == 1
+
+
+def reload(world, hello):
+    """SIGHUP: a new device is let in, one that is gone is turned away with its connections, and the others go on."""
+    devices = world.folder / "own_devices"
+    line = "{0} " + "{1}\n"
+    private(devices, line.format(1, key_of(1)) + line.format(2, key_of(2)))
+    certificates(world.folder)
+    server = world.serve("reload", "--devices", devices, "--tls-certificate", world.folder / "server.pem", "--tls-key",
+                         world.folder / "server.key", keys=False)
+    first, second = (Connection(server.port, device, context=trusting(world.folder)) for device in (1, 2))
+    serial = serial_of(first)
+    time.sleep(0.2)
+    devices.write_text(line.format(2, key_of(2)) + line.format(3, key_of(3)))
+    certificates(world.folder)
+    server.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + 10
+    while "SIGHUP" not in world.log("reload") and server.process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert server.process.poll() is None and told(first) == NUMBERS["key_unknown"], \
+        "a device that is gone from the list goes on after SIGHUP:\n" + world.log("reload")
+    third = Connection(server.port, 3, context=trusting(world.folder))
+    third.send(hello_for(hello, 73))
+    assert not is_refusal(third.frames(5, 1)[0]) and serial_of(third) != serial
+    assert told(Connection(server.port, 1, context=trusting(world.folder))) == NUMBERS["key_unknown"]
+    devices.write_text("rubbish\n")
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert "rubbish" not in world.log("reload") and "line 1: a line is a device id" in world.log("reload")
+    assert not second.closed_within(0.2) and not third.closed_within(0.1), world.log("reload")
+    server.stop()
+
+
+def serial_of(connection):
+    """Which certificate the server shows."""
+    return hashlib.sha256(connection.socket.getpeercert(binary_form=True)).digest()
+
+
+NUMBERS = {"connections_of_device": 8, "half_open": 9, "first_frame_late": 10, "key_unknown": 11,
+           "half_open_of_address": 20, "descriptors": 21}
+CHECKS = [other_options, strict_restore, two_messages, zero_bytes, required_guarantee, full_server, handshakes, reload]
 
 
 def main():

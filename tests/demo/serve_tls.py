@@ -74,7 +74,8 @@ def with_certificates(world):
 def memory_of_connections(world, certified):
     """What docs/serving.md says of a connection inside TLS: 112 KiB, and its frame. All of them have one under way."""
     count, frame = 100, 32768
-    server = world.serve("crowded", *certified, "--connections-of-device", 200, keys=False)
+    server = world.serve("crowded", *certified, "--connections-of-device", 200, "--handshakes-of-device", 1000,
+                         keys=False)
     context = trusting(world.folder, "device")
     before, crowd = server.memory("VmRSS"), []
     for _ in range(count):

@@ -34,6 +34,11 @@ class device_keys {
   //! device exists.
   [[nodiscard]] const device_key& key_of(std::uint64_t device) const;
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
+  //! Whether the device is known here, and by the key that it has there.
+  [[nodiscard]] bool has_as_in(std::uint64_t device, const device_keys& other) const {
+    const auto here = keys_.find(device), there = other.keys_.find(device);
+    return here != keys_.end() && there != other.keys_.end() && here->second == there->second;
+  }
 
  private:
   std::unordered_map<std::uint64_t, device_key> keys_;

@@ -93,8 +93,10 @@ constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tl
 
 //! The server may take the device later.
 bool may_pass(refusal why) {
-  return why == refusal::connections || why == refusal::sessions || why == refusal::useless_frames ||
-         why == refusal::idle_connection || why == refusal::descriptors;
+  return why == refusal::connections || why == refusal::connections_of_device || why == refusal::half_open ||
+         why == refusal::half_open_of_address || why == refusal::first_frame_late || why == refusal::sessions ||
+         why == refusal::useless_frames || why == refusal::idle_connection || why == refusal::descriptors ||
+         why == refusal::handshakes_of_device || why == refusal::written_of_device;
 }
 //! It lost the session, and takes the text as it is now. Where it always fails at this text, that helps nobody.
 bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }

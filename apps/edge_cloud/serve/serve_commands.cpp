@@ -45,6 +45,10 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30, "that wait for a connection");
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30, "that wait for all of them");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many, "of a connection");
+  limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
+        "connections, hellos and resumes of one device per second");
+  limit(app, "--written-of-device", limits.written_of_device, std::uint64_t{1} << 12, std::uint64_t{1} << 40,
+        "bytes of journals of one device per second");
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "drafts of a message");
   limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "of a session, on disk");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 14, std::uint64_t{1} << 50, "of all, on disk");

@@ -36,11 +36,16 @@ std::string why_of(asio::error_code handshake, peer_stream& stream) {
   return why;
 }
 
+std::vector<std::byte> refusal_of_connection(refusal why) {
+  return refusal_message(0,
+                         {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
+}
+
 }  // namespace
 
 serve_guests::serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls,
-                           serve_log& log, frame_taker on_frame)
-    : limits_(limits), known_(known), tls_(tls), log_(log), on_frame_(std::move(on_frame)) {}
+                           device_rates& rates, serve_log& log, frame_taker on_frame)
+    : limits_(limits), known_(known), tls_(tls), rates_(rates), log_(log), on_frame_(std::move(on_frame)) {}
 
 //! How many guests are as wanted, and the one of them that came first.
 template <class Wanted>
@@ -98,7 +103,10 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   guest made;
   made.name = from.address().to_string(ignored) + " port " + std::to_string(from.port());
   made.origin = origin_of(from.address());
-  if (!make_room_for(made.origin)) return log_.refused(refusal::descriptors, made.name, now);
+  if (!make_room_for(made.origin)) {
+    log_.refused(refusal::descriptors, made.name, now);
+    return tell_and_close(socket, refusal::descriptors);
+  }
   made.heard = now;
   made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
                                                            : peer_stream(std::move(socket)));
@@ -140,6 +148,7 @@ void serve_guests::tell_plainly(std::uint64_t number) {
 void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
+  at->second.stands = true;
   connection& line = *at->second.line;
   line.accept_up_to(bounded_by("first_frame_bytes", max_frame_bytes, first_frame_bytes));
   line.start({[this, number](frame message) { take(number, message); }, [this, number] { leave(number); },
@@ -208,6 +217,8 @@ void serve_guests::leave(std::uint64_t number) {
 
 //! A device that lost its connection comes again before the old one is found dead: that one makes room.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
+  if (const refusal why = rates_.handshake(device, microseconds_now()); why != refusal::none)
+    return turn_away(number, why);
   guest_map::iterator own, any;
   const auto lives = [](const guest& g) { return g.known && !g.leaving; };
   const std::size_t of_device = count([&](const guest& g) { return lives(g) && g.known->device == device; }, own);
@@ -258,22 +269,41 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
   if (at == guests_.end() || at->second.leaving) return;
   const std::uint64_t now = microseconds_now();
   log_.refused(why, at->second.name, now);
-  const std::vector<std::byte> told =
-      refusal_message(0, {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
-  at->second.line->send(told);
+  at->second.line->send(refusal_of_connection(why));
   at->second.leaving = true;
   at->second.heard = now;
   at->second.line->finish();
 }
 
-//! It is closed at once; the socket goes when whatever called has returned.
+//! A connection for which there is no place. Inside TLS it would have to be answered first.
+void serve_guests::tell_and_close(asio::ip::tcp::socket& socket, refusal why) const {
+  asio::error_code ignored;
+  if (tls_ == nullptr && !socket.non_blocking(true, ignored)) {
+    const std::vector<std::byte> told = refusal_of_connection(why);
+    const frame_prefix prefix = encode_prefix(told.size());
+    socket.send(std::array{asio::buffer(prefix), asio::buffer(told)}, 0, ignored);
+  }
+  socket.close(ignored);
+}
+
+//! It is closed at once, and hears why as far as the system takes the words now; the socket goes when whatever called
+//! has returned.
 void serve_guests::drop(std::uint64_t number, refusal why) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
   if (why != refusal::none) log_.refused(why, at->second.name, microseconds_now());
+  if (words_of(why).told != "log" && at->second.stands) at->second.line->send(refusal_of_connection(why));
   const std::shared_ptr<connection> line = std::move(at->second.line);
   guests_.erase(at);
   asio::post(line->stream().get_executor(), [line] { line->close(); });
+}
+
+void serve_guests::change(const known_devices& before, asio::ssl::context* tls) {
+  tls_ = tls;
+  for (const auto& [number, g] : guests_) {
+    if (!g.known || g.leaving) continue;
+    if (const refusal why = known_.refuses(g.known->device, before); why != refusal::none) turn_away(number, why);
+  }
 }
 
 void serve_guests::sweep(std::uint64_t now) {

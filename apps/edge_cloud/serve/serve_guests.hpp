@@ -20,6 +20,12 @@ namespace edge_cloud {
 struct known_devices {
   std::optional<device_keys> keys{};    //!< none where client certificates say who a device is
   std::optional<device_list> listed{};  //!< of those, the ones that may speak; none: all
+
+  //! none, or why a device that was let in by `before` is not let in by these.
+  [[nodiscard]] refusal refuses(std::uint64_t device, const known_devices& before) const {
+    if (keys && !keys->has_as_in(device, *before.keys)) return refusal::key_unknown;
+    return listed && !listed->has(device) ? refusal::not_listed : refusal::none;
+  }
 };
 
 class serve_guests {
@@ -27,13 +33,16 @@ class serve_guests {
   using frame_taker = std::function<refusal(const std::shared_ptr<visitor>&, const frame&)>;
 
   //! `tls` may be null.
-  serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls, serve_log& log,
-               frame_taker on_frame);
+  serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls, device_rates& rates,
+               serve_log& log, frame_taker on_frame);
   ~serve_guests() { close_all(); }
   serve_guests(const serve_guests&) = delete;
   serve_guests& operator=(const serve_guests&) = delete;
 
   void adopt(asio::ip::tcp::socket socket, std::uint64_t now);
+  //! The known devices have changed, and so may have `tls`, for connections that are still to come. Devices that are no
+  //! longer known are turned away.
+  void change(const known_devices& before, asio::ssl::context* tls);
   //! Closes who was silent for too long.
   void sweep(std::uint64_t now);
   void close_all();
@@ -51,6 +60,7 @@ class serve_guests {
     std::string origin;                  // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
     std::uint64_t heard = 0;             // when it came, or its last whole frame
     std::shared_ptr<visitor> known{};    // once its device is
+    bool stands = false;                 // the stream, TLS's handshake included
     bool leaving = false;                // only what waits is still sent
     std::uint64_t claimed = 0;           // the device that it was challenged to be
     std::optional<key_proof> awaited{};  // the answer to that challenge
@@ -74,12 +84,14 @@ class serve_guests {
   [[nodiscard]] bool has_room(std::uint64_t number, std::size_t bytes);
   void turn_away(std::uint64_t number, refusal why);
   void drop(std::uint64_t number, refusal why);
+  void tell_and_close(asio::ip::tcp::socket& socket, refusal why) const;
   template <class Wanted>
   [[nodiscard]] std::size_t count(Wanted&& wanted, guest_map::iterator& oldest);
 
   const serve_limits& limits_;
   const known_devices& known_;
   asio::ssl::context* tls_;
+  device_rates& rates_;
   serve_log& log_;
   frame_taker on_frame_;
   guest_map guests_;

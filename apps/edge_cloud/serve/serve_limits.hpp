@@ -27,6 +27,8 @@ struct serve_limits {
   std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
   std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
   std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t handshakes_of_device = 32;       //!< per second: connections, hellos and resumes of one device
+  std::uint64_t written_of_device = 1u << 21;    //!< per second: bytes of journals of one device
   std::uint32_t draft_length = 12;               //!< drafts of a message
   std::uint32_t journal_bytes = 1u << 16;        //!< for one session: of its journal, and of its owner's file
   std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them, in blocks of 4 KiB
@@ -64,7 +66,9 @@ enum class refusal : std::uint32_t {
   not_listed,
   tls_client,
   plain_client,
-  other_first_frame
+  other_first_frame,
+  handshakes_of_device,
+  written_of_device
 };
 
 struct refusal_words {
@@ -73,7 +77,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 27> refusal_table{{
+inline constexpr std::array<refusal_words, 29> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -83,9 +87,10 @@ inline constexpr std::array<refusal_words, 27> refusal_table{{
     {"disk_full", "the server's disk share is used up; try later", "session"},
     {"host_failed", "the server failed at this session, and forgot it; say hello again with its text", "session"},
     {"connections", "the server has as many connections as it may; try later", "connection"},
-    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once", "log"},
-    {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "log"},
-    {"first_frame_late", "the connection was not authenticated in time; send the first frame at once", "log"},
+    {"connections_of_device", "newer connections of this device pushed this one out; it may have a few at once",
+     "connection"},
+    {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "connection"},
+    {"first_frame_late", "the connection was not authenticated in time; send the first frame at once", "connection"},
     {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file", "connection"},
     {"idle_connection", "no whole message came for too long; connect again and resume", "connection"},
     {"idle_session", "the session had no message for too long; say hello again with its text", "log"},
@@ -100,7 +105,7 @@ inline constexpr std::array<refusal_words, 27> refusal_table{{
      "connection"},
     {"handshake", "the TLS handshake failed; look at the certificates and authorities of both sides", "log"},
     {"half_open_of_address", "newer connections of this address pushed this one out before it was authenticated",
-     "log"},
+     "connection"},
     {"descriptors", "the server has as many open files as it may; try later", "session"},
     {"disk_failed", "the server cannot write to its disk; try later", "session"},
     {"not_listed", "the certificate is good, and the server's --devices does not list its device", "connection"},
@@ -109,6 +114,9 @@ inline constexpr std::array<refusal_words, 27> refusal_table{{
     {"other_first_frame",
      "the first frame is of another version; use the same version on both sides, and a new key if the old one sent it",
      "connection"},
+    {"handshakes_of_device", "too many connections, hellos and resumes of this device in a second; try later",
+     "connection"},
+    {"written_of_device", "the server wrote too many bytes for this device in a second; try later", "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

@@ -46,14 +46,18 @@ class serve_process {
  public:
   serve_process(const run_settings& run, const serve_settings& settings, const side_model& model)
       : run_(run),
+        settings_(settings),
         known_(devices_of(settings)),
         tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
-        parts_{run_, model, settings.limits, engines_, settings.strict_restore, settings.required, settings.sync},
+        rates_(settings.limits),
+        parts_{run_,         model, settings.limits, engines_, rates_, settings.strict_restore, settings.required,
+               settings.sync},
         sessions_(parts_, log_, microseconds_now()),
-        guests_(settings.limits, known_, tls_.get(), log_,
+        guests_(settings.limits, known_, tls_.get(), rates_, log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
         end_(io_, SIGTERM, SIGINT),
+        reload_(io_, SIGHUP),
         acceptor_(listening(io_, settings)),
         tick_(io_) {
     end_.async_wait([this](asio::error_code, int) { io_.stop(); });
@@ -69,6 +73,7 @@ class serve_process {
     std::filesystem::rename(run_.state / "port.new", run_.state / "port");
     accept();
     tick();
+    reload_later();
     work_later();
     io_.run();
     guests_.close_all();
@@ -98,10 +103,34 @@ class serve_process {
       const std::uint64_t now = microseconds_now();
       guests_.sweep(now);
       sessions_.sweep(now);
+      rates_.sweep(now);
       log_.summarize(now);
       if (!accepting_) accept();
       work_later();  // a turn may be over because its session was idle
       tick();
+    });
+  }
+
+  //! What cannot be read changes nothing.
+  void reload() {
+    const std::uint64_t now = microseconds_now();
+    try {
+      known_devices known = devices_of(settings_);
+      std::unique_ptr<asio::ssl::context> tls = server_tls(settings_.tls);
+      std::swap(known_, known);
+      guests_.change(known, tls.get());
+      tls_ = std::move(tls);
+      log_.event("SIGHUP: devices and certificates are read again", now);
+    } catch (const std::exception& error) {
+      log_.failure(std::string("SIGHUP: ") + error.what() + "; the devices and certificates of before hold", now);
+    }
+  }
+
+  void reload_later() {
+    reload_.async_wait([this](asio::error_code error, int) {
+      if (error) return;
+      reload();
+      reload_later();
     });
   }
 
@@ -153,15 +182,17 @@ class serve_process {
   }
 
   run_settings run_;
+  serve_settings settings_;
   known_devices known_;
   std::unique_ptr<asio::ssl::context> tls_;
   asio::io_context io_{1};
   serve_log log_;
   engine_pool engines_;
+  device_rates rates_;
   serve_parts parts_;
   served_sessions sessions_;
   serve_guests guests_;
-  asio::signal_set end_;
+  asio::signal_set end_, reload_;
   asio::ip::tcp::acceptor acceptor_;
   asio::steady_timer tick_;
   bool accepting_ = false;

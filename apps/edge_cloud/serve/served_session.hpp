@@ -8,6 +8,7 @@
 #include <specverify/session/drive.hpp>
 
 #include "../run_settings.hpp"
+#include "device_rates.hpp"
 #include "engine_pool.hpp"
 #include "session_folder.hpp"
 
@@ -24,6 +25,7 @@ struct serve_parts {
   const side_model& model;
   const serve_limits& limits;
   engine_pool& engines;
+  device_rates& rates;
   bool strict_restore = false;  //!< throws instead of setting a session aside
   specverify::guarantee required = specverify::guarantee::lossy;
   bool sync = false;  //!< journals outlive a power cut

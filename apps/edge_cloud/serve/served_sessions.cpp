@@ -137,6 +137,9 @@ void served_sessions::set_aside(entry_map::iterator of, const std::string& why, 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                  std::uint64_t now) {
   const auto greeted = specverify::session_of(message);
+  refusal beyond = parts_.rates.message(from->device, now);
+  if (beyond == refusal::none && greeted) beyond = parts_.rates.handshake(from->device, now);
+  if (beyond != refusal::none) return beyond;
   const outcome found = greeted ? greet(from, *greeted, message, now) : hear(from, message, now);
   if (found.why != refusal::none) log_.refused(found.why, name_of(*from), now);
   if (found.why == refusal::none && found.useful) return refusal::none;
@@ -301,6 +304,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
     if (const auto link = e.link.lock()) link->send(message);
   };
   refusal why = refusal::none;
+  const std::uint64_t written = e.folder.written();
   try {
     why = step(e, send);
   } catch (const std::system_error& error) {
@@ -310,6 +314,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
     log_.failure(name_of(of->first) + ": " + error.what(), now);
     why = refusal::host_failed;
   }
+  parts_.rates.wrote(e.owner, e.folder.written() - written, now);
   if (why != refusal::none) return end(of, why, now);
   if (e.session->wants_work() && !e.waits) {
     e.waits = true;

@@ -30,7 +30,7 @@ class served_sessions {
   //! more sessions than a limit allows.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
-  //! A whole frame. useless_frames: the connection is to be closed. Times are in microseconds.
+  //! A whole frame. Not none: the connection is to be closed for this reason. Times are in microseconds.
   [[nodiscard]] refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                 std::uint64_t now);
 

@@ -105,6 +105,7 @@ refusal session_folder::write(const specverify::session_output& record) {
   if (exceeds(refusal::disk_full, share_.used + grown, limits_.disk_bytes)) return refusal::disk_full;
   if (!journal_) journal_ = std::make_unique<state_file>(path_ / "journal", durable_);
   journal_->write(record);
+  written_ += record.bytes.size();
   count(counted_ + grown);
   journal_bytes_ = record.replaces ? record.bytes.size() : both;
   count_files();

@@ -56,6 +56,8 @@ class session_folder {
   //! Writes a record, or says which limit it is beyond: journal_full, disk_full. It makes the folder before. Throws
   //! where the disk fails.
   [[nodiscard]] refusal write(const specverify::session_output& record);
+  //! Bytes of all records so far, replaced ones included.
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   //! Of the disk's share.
   [[nodiscard]] std::uint64_t disk_bytes() const noexcept { return counted_; }
   //! Nothing is left of the session. A process that is killed meanwhile leaves a folder without an owner.
@@ -74,6 +76,7 @@ class session_folder {
   std::unique_ptr<state_file> journal_;
   std::uint64_t owner_bytes_ = 0, journal_bytes_ = 0;
   std::uint64_t counted_ = 0;  // of the share
+  std::uint64_t written_ = 0;
 };
 
 }  // namespace edge_cloud

@@ -84,19 +84,25 @@ struct server {
   std::ostringstream log_text;
   serve_log log{std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_st>(log_text))};
   std::optional<engine_pool> engines;
+  device_rates rates{limits};
   std::optional<serve_parts> parts;
   std::optional<served_sessions> sessions;
   std::uint64_t now = 1;
   bool strict_restore = false, sync = false;
   specverify::guarantee required = specverify::guarantee::lossy;
 
-  explicit server(serve_limits held = {}) : limits(held) {
+  static serve_limits without_rates() {  // the clock of most tests stands still
+    serve_limits made;
+    made.handshakes_of_device = 1u << 20;
+    return made;
+  }
+  explicit server(serve_limits held = without_rates()) : limits(held) {
     run.state = folder.path;
     start();
   }
   void start() {
     engines.emplace(large_model(), limits.engines);
-    parts.emplace(serve_parts{run, large_model(), limits, *engines, strict_restore, required, sync});
+    parts.emplace(serve_parts{run, large_model(), limits, *engines, rates, strict_restore, required, sync});
     sessions.emplace(*parts, log, now * 1'000'000);
   }
   void restart() {
@@ -1029,6 +1035,56 @@ TEST_CASE("serve: frames of no use are counted, answered seldom, and not journal
   while (with.receive(stranger.line, rubbish) == refusal::none) ++taken;
   CHECK(taken == 20);
   CHECK(stranger.heard.empty());
+}
+
+TEST_CASE("serve: a device has so many handshakes in a second") {
+  serve_limits limits;
+  limits.handshakes_of_device = 20;
+  server with(limits);
+  device owner(1, settings_of(100)), other(2, settings_of(101));
+  for (device* each : {&owner, &other}) each->host.begin();
+  owner.steps(with, 9);
+  int taken = 0;
+  refusal why = refusal::none;
+  while (why == refusal::none && taken < 100) {
+    guest again(1);  // each time another connection
+    why = with.receive(again.line, resume_of(100));
+    taken += why == refusal::none ? 1 : 0;
+  }
+  CHECK(why == refusal::handshakes_of_device);
+  CHECK(taken == 19);
+  other.finish(with);
+  CHECK(other.text() == text_alone(other.run));
+  with.now += 1;
+  owner.over.heard.clear();
+  owner.outgoing.clear();
+  owner.host.reconnect();
+  owner.finish(with);
+  CHECK(owner.text() == text_alone(owner.run));
+}
+
+TEST_CASE("serve: the server writes so many bytes for a device in a second") {
+  serve_limits limits;
+  limits.written_of_device = 2048;
+  server with(limits);
+  run_settings run = settings_of(100);
+  run.tokens = 60;
+  device writer(1, run), other(2, settings_of(101));
+  for (device* each : {&writer, &other}) each->host.begin();
+  refusal why = refusal::none;
+  while (why == refusal::none) {
+    while (writer.outgoing.empty()) REQUIRE(writer.step(with));
+    why = with.receive(writer.over.line, writer.outgoing.front());
+    if (why == refusal::none) writer.outgoing.pop_front();
+  }
+  CHECK(why == refusal::written_of_device);
+  with.now += 1;  // the session goes on where it was
+  writer.host.reconnect();
+  for (int steps = 0; !writer.host.finished(); ++steps) {
+    with.now += steps % 4 == 0 ? 1 : 0;
+    REQUIRE(writer.step(with));
+  }
+  CHECK(writer.text() == text_alone(run));
 }
 
 TEST_CASE("serve: greetings that are refused one after the other are of no use either") {
