@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as the weight file of a window network: an error that leaves the weights alone, or weights whose file is
-// that one. An input: a byte, then the file (even byte), or changes of a good file, five bytes each: where, and to what.
-// From 128 on the checksum is written anew, since it hides the rest from a fuzzer.
+// the same. An input: a byte, then the file (even byte), or changes of a good file, five bytes each: the place and the
+// new byte. From 128 on the checksum is written anew, since it hides the rest from a fuzzer.
 #ifndef SPECVERIFY_TESTS_FUZZ_DQN_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_DQN_FILE_BODY_HPP
 

@@ -197,6 +197,8 @@ TEST_CASE("NUM-4 row.residual: the exact rule reaches a residual of 1e-9 and nev
 
 TEST_CASE("row.residual: the exact rule is that of serial sums for every kind of law, also at the ends of an id") {
   const std::uint32_t size = std::getenv("SPECVERIFY_EMULATED") != nullptr ? 601 : 3001;
+  const char* const whole = std::getenv("SPECVERIFY_LONG");
+  const std::uint32_t step = whole != nullptr && whole[0] == '1' ? 7 : 43;
   const auto values = normal_logits(size, 8, 2.0);
   const auto p = law_of(values, 1.0);
   const auto row = row_of<float>(values);
@@ -232,7 +234,7 @@ TEST_CASE("row.residual: the exact rule is that of serial sums for every kind of
       long double before = 0;
       for (std::uint32_t id = 0; id < size; ++id) {
         const long double after = before + expected[id];
-        if (expected[id] > 1e-7L && id % 7 == 0) {
+        if (expected[id] > 1e-7L && id % step == 0) {
           const auto own = static_cast<token_id>(id);
           const auto first = static_cast<std::uint64_t>(std::ldexp(static_cast<double>(before + 1e-10L), 53));
           const auto last = static_cast<std::uint64_t>(std::ldexp(static_cast<double>(after - 1e-10L), 53));
