@@ -135,27 +135,30 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 
 // ---- exact
 
-//! e^x in double for -700 <= x <= 700, without a branch.
+//! e^x in double for -700 <= x <= 700, without a branch. `Alone`: the same bits in every build; else a loop of them
+//! becomes vectors, whose products a compiler may fuse.
+template <bool Alone = true>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
-  const double shifted = product(bounded, log2_e) + round_to_integer;
+  const auto times = [](double a, double b) { return Alone ? product(a, b) : a * b; };
+  const double shifted = times(bounded, log2_e) + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
-  const double r = (bounded - product(whole, 0x1.62e42fee00000p-1)) - product(whole, 0x1.a39ef35793c76p-33);
+  const double r = (bounded - times(whole, 0x1.62e42fee00000p-1)) - times(whole, 0x1.a39ef35793c76p-33);
   double sum = 1.0 / 6227020800.0;
-  sum = product(sum, r) + 1.0 / 479001600.0;
-  sum = product(sum, r) + 1.0 / 39916800.0;
-  sum = product(sum, r) + 1.0 / 3628800.0;
-  sum = product(sum, r) + 1.0 / 362880.0;
-  sum = product(sum, r) + 1.0 / 40320.0;
-  sum = product(sum, r) + 1.0 / 5040.0;
-  sum = product(sum, r) + 1.0 / 720.0;
-  sum = product(sum, r) + 1.0 / 120.0;
-  sum = product(sum, r) + 1.0 / 24.0;
-  sum = product(sum, r) + 1.0 / 6.0;
-  sum = product(sum, r) + 0.5;
-  sum = product(sum, r) + 1.0;
-  sum = product(sum, r) + 1.0;
-  return product(sum, bits_as<double>((octaves + 1023u) << 52));
+  sum = times(sum, r) + 1.0 / 479001600.0;
+  sum = times(sum, r) + 1.0 / 39916800.0;
+  sum = times(sum, r) + 1.0 / 3628800.0;
+  sum = times(sum, r) + 1.0 / 362880.0;
+  sum = times(sum, r) + 1.0 / 40320.0;
+  sum = times(sum, r) + 1.0 / 5040.0;
+  sum = times(sum, r) + 1.0 / 720.0;
+  sum = times(sum, r) + 1.0 / 120.0;
+  sum = times(sum, r) + 1.0 / 24.0;
+  sum = times(sum, r) + 1.0 / 6.0;
+  sum = times(sum, r) + 0.5;
+  sum = times(sum, r) + 1.0;
+  sum = times(sum, r) + 1.0;
+  return times(sum, bits_as<double>((octaves + 1023u) << 52));
 }
 
 //! e^x in double.

@@ -166,7 +166,7 @@ template <class Scalar>
     }
     if (count == held && !source.probabilities) {  // positive integer weights: no exponent is below -23
       for (std::uint32_t i = 0; i < held; ++i)
-        results[i] = kernel::bounded_exponential((values[i] - reference) * inverse);
+        results[i] = kernel::bounded_exponential<false>((values[i] - reference) * inverse);
     } else {
       for (std::uint32_t i = 0; i < count; ++i) results[i] = exact(values[i]);
     }
