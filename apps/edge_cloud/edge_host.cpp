@@ -144,6 +144,12 @@ void edge_host::reconnect() {
   work();
 }
 
+bool edge_host::stop() {
+  if (!session_->stop(specverify::stop_cause::cancelled, microseconds_now()).ok()) return false;
+  work();
+  return true;
+}
+
 run_report edge_host::report() const {
   const specverify::session_statistics& counted = session_->statistics();
   run_report made;
@@ -182,7 +188,10 @@ void edge_host::hear(const specverify::session_output& out) {
   if (out.action == session_action::journal && journal_) journal_->write(out);
   if (out.action == session_action::send) send_(out.bytes);
   if (out.action == session_action::committed) record(out);
-  if (out.action == session_action::finished) finished_ = true;
+  if (out.action == session_action::finished) {
+    finished_ = true;
+    cancelled_ = out.stop == specverify::stop_reason::cancelled;
+  }
 }
 
 void edge_host::record(const specverify::session_output& out) {

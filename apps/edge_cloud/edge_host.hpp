@@ -36,9 +36,13 @@ class edge_host {
   void disconnect();
   //! The link was lost and stands again.
   void reconnect();
+  //! The user wants no more: tells the cloud. False: there is nothing to tell.
+  [[nodiscard]] bool stop();
 
   [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_->deadline(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
+  //! The text was ended by `stop`.
+  [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
   [[nodiscard]] run_report report() const;
 
  private:
@@ -66,6 +70,7 @@ class edge_host {
   std::uint32_t noted_round_ = 0;
   bool restoring_ = false;
   bool finished_ = false;
+  bool cancelled_ = false;
 };
 
 }  // namespace edge_cloud

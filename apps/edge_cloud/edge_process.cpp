@@ -7,6 +7,7 @@
 #include "pace.hpp"
 #include "trained_files.hpp"
 
+#include <csignal>
 #include <string>
 
 namespace edge_cloud {
@@ -37,15 +38,26 @@ class edge_process {
                          [this] { connected(); }, [this] { host_.disconnect(), after_input(); }})) {}
 
   run_report run() {
+    interrupt_.async_wait([this](asio::error_code error, int) {
+      if (!error) stop();
+    });
     io_.run();
     return host_.report();
   }
+  [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 
  private:
   void connected() {
     began_ ? host_.reconnect() : host_.begin();
     began_ = true;
     after_input();
+  }
+
+  //! Ctrl-C: the cloud is told, so that it does not keep the session's place. Once more ends the process as ever.
+  void stop() {
+    interrupt_.clear();
+    interrupted_ = true;
+    host_.stop() ? after_input() : io_.stop();
   }
 
   void after_input() {
@@ -75,9 +87,11 @@ class edge_process {
   asio::io_context io_{1};
   live_text screen_;
   asio::steady_timer deadline_;
+  asio::signal_set interrupt_{io_, SIGINT};
   edge_host host_;
   std::unique_ptr<edge_link> link_;
   bool began_ = false;
+  bool interrupted_ = false;
 };
 
 }  // namespace
@@ -88,7 +102,7 @@ int run_edge_process(const run_settings& run, const make_link& link) {
   model.pass_seconds = paced(run.pace, paper_edge_pass);
   edge_process process(run, model, link);
   save(process.run(), run.state / "report.json");
-  return 0;
+  return process.interrupted() ? 128 + SIGINT : 0;
 }
 
 int run_edge_process(const run_settings& run, std::uint16_t port) {

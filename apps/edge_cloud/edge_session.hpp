@@ -23,6 +23,7 @@ class edge_session {
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status disconnect(specverify::session_time now) = 0;
+  [[nodiscard]] virtual specverify::status stop(specverify::stop_cause cause, specverify::session_time now) = 0;
   [[nodiscard]] virtual specverify::status engine_failed(specverify::status why) = 0;
   //! As the library's own, by the vector kernels whatever the policy is.
   [[nodiscard]] specverify::status supply_row(specverify::exec::seq_policy, specverify::row_view<float> row,

@@ -29,6 +29,9 @@ class edge_session_of final : public edge_session {
   specverify::status tick(specverify::session_time now) override { return session_.tick(now); }
   specverify::status reconnect(specverify::session_time now) override { return session_.reconnect(now); }
   specverify::status disconnect(specverify::session_time now) override { return session_.disconnect(now); }
+  specverify::status stop(specverify::stop_cause cause, specverify::session_time now) override {
+    return session_.stop(cause, now);
+  }
   specverify::status engine_failed(specverify::status why) override { return session_.engine_failed(why); }
   void record_channel(const specverify::channel_report& channel, std::uint32_t uplink_state) override {
     session_.record_channel(channel, uplink_state);

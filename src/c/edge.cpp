@@ -89,6 +89,14 @@ specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now)
   return with(edge, [&](specverify_edge& e) { return e.reconnect(now); });
 }
 
+specverify_status specverify_edge_stop(specverify_edge* edge, uint32_t cause, uint64_t now) {
+  return with(edge, [&](specverify_edge& e) {
+    const bool is_known = cause < sv::stop_cause_count;
+    return is_known ? e.stop(static_cast<sv::stop_cause>(cause), now)
+                    : sv::status{sv::errc::invalid_argument, sv::part::session, cause};
+  });
+}
+
 specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now) {
   return with(edge, [&](specverify_edge& e) { return e.disconnect(now); });
 }

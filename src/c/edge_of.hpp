@@ -29,6 +29,7 @@ class edge_of final : public specverify_edge {
   }
   sv::status tick(sv::session_time now) noexcept override { return session_->tick(now); }
   sv::status reconnect(sv::session_time now) noexcept override { return session_->reconnect(now); }
+  sv::status stop(sv::stop_cause cause, sv::session_time now) noexcept override { return session_->stop(cause, now); }
   sv::status disconnect(sv::session_time now) noexcept override { return session_->disconnect(now); }
   sv::status engine_failed(sv::status why) noexcept override { return session_->engine_failed(why); }
   void record_channel(const sv::channel_report& channel) noexcept override { session_->record_channel(channel); }

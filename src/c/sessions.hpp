@@ -73,6 +73,8 @@ struct specverify_edge : specverify_session {
                                                    specverify::session_time now) noexcept = 0;
   [[nodiscard]] virtual specverify::status tick(specverify::session_time now) noexcept = 0;
   [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) noexcept = 0;
+  [[nodiscard]] virtual specverify::status stop(specverify::stop_cause cause,
+                                                specverify::session_time now) noexcept = 0;
   [[nodiscard]] virtual specverify::status disconnect(specverify::session_time now) noexcept = 0;
   virtual void record_channel(const specverify::channel_report& channel) noexcept = 0;
   [[nodiscard]] virtual specverify::status take_row(const specverify_row& row,

@@ -315,6 +315,37 @@ static void check_restart(void) {
   specverify_cloud_destroy(cloud);
 }
 
+// A host that wants no more text: both sides are over.
+static void check_stop(void) {
+  static record heard;
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const specverify_model drafter = model_of(&small), target = model_of(&large);
+  const specverify_observer keeper = specverify_observer_of(&heard, keep);
+  const int32_t prompt[] = {1};
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_stop(edge, 3, 0), unexpected_message);
+  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+  IS(specverify_edge_stop(edge, 3, 0), busy);
+  IS(specverify_run_pair(edge, &drafter, cloud, &target, &keeper), session_closed);
+  specverify_output out = {.struct_size = sizeof out};
+  do IS(specverify_edge_next(edge, &out), ok);
+  while (out.action != SPECVERIFY_NONE && out.action != SPECVERIFY_EVALUATE);
+  IS(specverify_edge_stop(edge, 2, 0), invalid_argument);
+  IS(specverify_edge_stop(edge, 200, 0), invalid_argument);
+  IS(specverify_edge_stop(edge, 3, 0), ok);
+  IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
+  CHECK(specverify_edge_state(edge) == SPECVERIFY_EDGE_FINISHED);
+  CHECK(specverify_cloud_state(cloud) == SPECVERIFY_CLOUD_FINISHED);
+  IS(specverify_edge_stop(edge, 3, 0), session_closed);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
 int main(void) {
   check_systems();
   for (int i = 0; i < system_count; ++i) check_memory(systems[i]);
@@ -322,6 +353,7 @@ int main(void) {
   check_refusals();
   check_own_numbers();
   check_restart();
+  check_stop();
   CHECK(specverify_version() == 100);
   printf("%d systems on %s vectors, %d checks failed\n", system_count, specverify_vectors(), failed_checks);
   return failed_checks != 0;

@@ -1,55 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a session ends: by a stop token that only the cloud lists, and what the sides say of their stop tokens.
-#include <unit/session/pair.hpp>
-
-#include <algorithm>
-#include <deque>
-#include <functional>
+#include <session/both_ways.hpp>
 
 using namespace specverify;
 using namespace specverify_test;
 
 namespace {
-
-//! Messages of both directions, in order. `copies` of each message arrive: 0 if it is lost.
-struct wire {
-  pair& p;
-  std::function<int(const bytes&, bool upward)> copies = [](const bytes&, bool) { return 1; };
-  std::deque<bytes> up{}, down{};
-
-  void take(const std::vector<bytes>& sent, std::deque<bytes>& way) {
-    for (const bytes& message : sent) {
-      for (int i = copies(message, &way == &up); i > 0; --i) way.push_back(message);
-    }
-  }
-  [[nodiscard]] bool over() const {
-    return p.edge->state() == edge_state::finished || p.edge->state() == edge_state::failed;
-  }
-  //! Until nothing is under way and no deadline is left, or `deadlines` have passed.
-  void run(int deadlines = 40) {
-    take(p.run_edge(), up);
-    for (int steps = 0; steps < 2000; ++steps) {
-      if (!up.empty()) {
-        const bytes message = up.front();
-        up.pop_front();
-        (void)p.cloud->receive(message, p.now);
-        take(p.run_cloud(), down);
-      } else if (!down.empty()) {
-        const bytes message = down.front();
-        down.pop_front();
-        (void)p.edge->receive(message, p.now);
-        take(p.run_edge(), up);
-      } else {
-        if (over() || !p.edge->deadline().has_value() || deadlines-- == 0) return;
-        p.now = std::max(p.now, *p.edge->deadline());
-        (void)p.edge->tick(p.now);
-        take(p.run_edge(), up);
-      }
-    }
-  }
-};
-
-std::vector<token_id> cloud_text(const pair& p) { return {p.cloud->text().begin(), p.cloud->text().end()}; }
 
 //! Ends a text of these options in its middle, by the cloud's list alone.
 pair_options ended_by_cloud(pair_options o) {

@@ -24,6 +24,7 @@ template <class Link>
 struct link_end {
   Link& link;
   status lost{};
+  status ended{};  // why the observer wants no more text
 
   void send(std::span<const std::byte> message) {
     if (lost.ok()) lost = link.send(message);
@@ -37,20 +38,32 @@ struct link_end {
   }
 };
 
-//! What a host's observer hears, and then the link.
+//! What a host's observer hears, and then the link. An observer that wants no more text gets records only.
 template <class Link, class OnOutput>
 [[nodiscard]] auto sending(link_end<Link>& end, OnOutput& on_output) {
   return [&end, &on_output](const session_output& out) -> status {
-    if (const status why = status_of([&] { return on_output(out); }); !why.ok()) return why;
+    const bool hears = end.ended.ok() || out.action == session_action::journal;
+    if (const status why = hears ? status_of([&] { return on_output(out); }) : status{}; !why.ok()) return why;
     if (out.action == session_action::send) end.send(out.bytes);
     return {};
   };
+}
+
+//! Whether the observer ended the run at an output that is text. `work`: of `run`.
+[[nodiscard]] inline bool refuses_text(const session_work& work) noexcept {
+  const session_action at = work.asked.action;
+  const bool is_text =
+      at == session_action::committed || at == session_action::tentative || at == session_action::retracted;
+  return work.wait == session_wait::over && !work.reason.ok() && is_text;
 }
 
 }  // namespace detail
 
 //! Level 3, the device: a session that was started, restored or recovered writes its text. Returns the tokens behind
 //! the prompt; they live as long as the session.
+//! An `on_output` that refuses text (committed, tentative or retracted) ends it: `edge.stop` tells the cloud, which
+//! frees the session's place. Its answer is awaited unless the link is lost; until then `on_output` gets records only.
+//! If `on_output` refuses a record, the cloud is told nothing: the next run restores the session.
 //! Errors: why the session failed; what `on_output` returned; what the link said when it was lost and cannot be set up
 //!         again. The session then still stands: `reconnect` it, and generate on. After unverified_text the text can
 //!         begin anew: `generate(another, edge.text(), model, link)`, where `another` has another session id and the
@@ -63,6 +76,12 @@ template <execution_policy Policy, host_session Session, language_model Model, t
   auto observer = detail::sending(end, on_output);
   for (bool connected = true;;) {
     const session_work work = detail::run(policy, edge, model, observer, link);
+    if (end.ended.ok() && detail::refuses_text(work)) {
+      end.ended = work.reason;
+      (void)take_outputs(edge, observer);
+      if (edge.stop(stop_cause::cancelled, link.now()).ok()) continue;
+    }
+    if (!end.ended.ok() && (work.wait == session_wait::over || !work.reason.ok() || !end.lost.ok())) return end.ended;
     if (!work.reason.ok()) return work.reason;
     if (work.wait == session_wait::over) return edge.text().subspan(edge.prompt_length());
     if (end.lost.ok()) {

@@ -41,7 +41,12 @@ enum class token_source : std::uint8_t {
 };
 
 //! Why the text may not go on after this round.
-enum class stop_reason : std::uint8_t { none, stop_token, budget };
+enum class stop_reason : std::uint8_t {
+  none,
+  stop_token,
+  budget,
+  cancelled  //!< the edge's host ended the text; of a session, never of a verdict
+};
 
 //! Costs and curiosities of one verdict.
 struct verdict_counters {

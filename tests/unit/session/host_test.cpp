@@ -287,15 +287,61 @@ TEST_CASE("host: serve ends with its link: an error before the text is whole, no
       auto link = pipe.edge();
       engine_model small{p.edge_engine};
       const auto ended = generate(*p.edge, prompt, small, link, [&](const session_output& out) -> status {
-        if (out.action != session_action::committed) return {};
+        if (out.action != session_action::send) return {};
         // A device that dies: with the last tokens, before it says stop; or in the middle.
-        return whole == (out.stop != stop_reason::none) ? broken : status{};
+        return whole ? (p.edge->state() == edge_state::stopping ? broken : status{})
+                     : (p.edge->length() > 3 ? broken : status{});
       });
       CHECK(ended.error() == broken);
     }
     cloud.join();
     CHECK(served.code == (whole ? errc::ok : errc::link_lost));
   }
+}
+
+TEST_CASE(
+    "host: an observer that wants no more text ends the session at the cloud, one without room for a record not") {
+  for (const session_action refused : {session_action::committed, session_action::tentative, session_action::journal}) {
+    const bool is_text = refused != session_action::journal;
+    pair p;
+    message_pipe pipe;
+    status served{};
+    std::thread cloud([&] {
+      auto link = pipe.cloud();
+      engine_model large{p.cloud_engine};
+      served = serve(*p.cloud, large, link);
+    });
+    std::size_t heard = 0;
+    {
+      auto link = pipe.edge();
+      engine_model small{p.edge_engine};
+      const auto ended = generate(*p.edge, prompt, small, link, [&](const session_output& out) -> status {
+        if (out.action == session_action::journal) return !is_text && p.edge->length() > 3 ? broken : status{};
+        if (out.action != refused || p.edge->length() == 3) return {};
+        heard += 1;
+        return broken;
+      });
+      CHECK(ended.error() == broken);
+    }
+    cloud.join();
+    CHECK(heard == (is_text ? 1u : 0u));
+    CHECK(served.code == (is_text ? errc::ok : errc::link_lost));
+    CHECK(p.edge->state() == (is_text ? edge_state::finished : edge_state::drafting));
+    CHECK((p.cloud->state() == cloud_state::finished) == is_text);
+  }
+}
+
+TEST_CASE("host: an observer that wants no more text is not kept by a link that is lost") {
+  pair p;
+  engine_model small{p.edge_engine};
+  mending_link link(p);
+  link.looks_until_it_stands = 1000;
+  const auto ended = generate(*p.edge, prompt, small, link, [&](const session_output& out) -> status {
+    if (out.action == session_action::committed) link.receives_left = 0;
+    return out.action == session_action::committed ? broken : status{};
+  });
+  CHECK(ended.error() == broken);
+  CHECK(link.reconnects == 0);
 }
 
 TEST_CASE("host: a cloud whose link is set up again goes on") {

@@ -155,6 +155,7 @@ SPECVERIFY_BODY status cloud_protocol::accept_nonce(std::uint64_t nonce) noexcep
 //! forgotten it, or that said that it failed.
 SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexcept {
   const bool anew = place_.epoch() != earlier_epoch;
+  if (place_.is_cancelled()) return false;
   if (state_ == cloud_state::failed) {
     if (!gone_) return false;  // else the epoch is one that the life which failed has not begun
     gone_ = false;
@@ -222,7 +223,7 @@ SPECVERIFY_BODY bool cloud_protocol::wants_text(const wire_context& peer) const 
 [[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
                                                                  status late) noexcept {
   heard_.note_again(header.flags);
-  if (state_ == cloud_state::failed) return closed(peer);
+  if (state_ == cloud_state::failed || place_.is_cancelled()) return closed(peer);
   if (engine_works()) {
     if (owed_ != message_kind::resume) owed_ = header.kind;
     return late;

@@ -13,7 +13,8 @@ namespace detail {
 
 //! The edge has its text, and says which. The answer is the same text, or where this side stands. A stream may have
 //! gone on behind the edge's end. Whatever its number is, it is answered: else its edge would wait. But a late one may
-//! be of a life that is forgotten, and ends no text that can go on.
+//! be of a life that is forgotten, and ends no text that can go on. If the edge's host has ended the text, the session
+//! ends here in any state, with any number.
 SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> message,
                                                const message_header& header) noexcept {
   const wire_context asked = place_.end_context(next_number_);
@@ -28,20 +29,30 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
   const bool is_late = number != errc::ok;
   if (is_late) count_fault(statistics_, number);
   if (!stopped_) heard_.note_new(header.flags);
-  if (round_is_open()) return drop(errc::unexpected_message);
+  const bool cancels = read->cause == stop_cause::cancelled || read->cause == stop_cause::finished;
+  if (round_is_open() && !cancels) return drop(errc::unexpected_message);
   contexts_.remember(asked);
   const std::uint32_t length = read->length;
-  if (length > place_.length() || state_ == cloud_state::filling) return greet(message_kind::resume);
-  if (read->prefix_hash != hash_at(length))
+  const bool lacks_text = length > place_.length() || state_ == cloud_state::filling;
+  if (lacks_text && !cancels) return greet(message_kind::resume);
+  if (length <= place_.length() && read->prefix_hash != hash_at(length))
     return is_late ? drop(errc::prefix_mismatch) : fail({errc::prefix_mismatch, part::session, length});
-  if (length < place_.length() && !terms_.streams()) return greet(message_kind::resume);
-  const bool ends = !is_late || place_.is_over() || stopped_;
+  if (length < place_.length() && !terms_.streams() && !cancels) return greet(message_kind::resume);
+  const bool ends = cancels || !is_late || place_.is_over() || stopped_;
+  if (cancels) cancel();
   if (ends) state_ = cloud_state::finished;
   const auto bytes = encode_stop(asked, *read, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length());
   if (ends && !std::exchange(stopped_, true)) emit_end();
   return {};
+}
+
+//! Gives up what is open. An engine at work on it is heard out, and its rows are not used.
+[[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::cancel() noexcept {
+  abandon();
+  owed_ = message_kind::stop;
+  if (!place_.is_over()) place_.end(stop_reason::cancelled);
 }
 
 [[gnu::cold]] SPECVERIFY_BODY result<std::span<std::byte>> cloud_protocol::encode_end() noexcept {

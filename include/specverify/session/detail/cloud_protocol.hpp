@@ -72,6 +72,7 @@ class cloud_protocol : public endpoint {
 
   // cloud_end.hpp
   [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
+  void cancel() noexcept;
   //! The text has ended by this side's stop tokens, which the edge does not list.
   [[nodiscard]] bool knows_end_alone() const noexcept {
     return place_.stop() == stop_reason::stop_token && !peer_lists_stops_;

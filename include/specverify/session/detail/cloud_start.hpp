@@ -149,7 +149,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
-  if (place_.length() < target_.length()) {
+  if (place_.length() < target_.length() && !place_.is_cancelled()) {
     state_ = cloud_state::filling;
     contexts_.remember(place_.context_at(target_.round(), place_.length(), place_.hash()));
   } else {
@@ -191,8 +191,8 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
 
 //! All text is there, if the prompt is.
 SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
-  if (!place_.has_prompt()) {
-    state_ = cloud_state::filling;
+  if (place_.is_cancelled() || !place_.has_prompt()) {
+    state_ = place_.is_cancelled() ? cloud_state::finished : cloud_state::filling;
     return;
   }
   if (place_.length() > place_.prompt_length() && is_stop(stop_tokens_, text_[place_.length() - 1])) {

@@ -48,6 +48,7 @@ SPECVERIFY_BODY bool edge_protocol::is_answer(std::span<const std::byte> message
       return false;
   }
   if (fits && belongs_to(question_.context(), message, header)) return true;
+  if (asked == question::stop) return false;
   const bool has_text = header.kind == message_kind::text || header.kind == message_kind::feedback;
   return has_text && options_.mode == session_mode::stream && state_ != edge_state::finished &&
          belongs_to(context(), message, header);
@@ -57,8 +58,7 @@ SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> messa
                                                 session_time now) noexcept {
   const question asked = question_.what();
   const bool streams = options_.mode == session_mode::stream;
-  if (streams && header.kind != message_kind::stop) {
-    if (asked == question::stop) return drop(errc::unexpected_message);  // it has not heard of the end
+  if (streams) {
     // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
     heard_.note(header.flags);
   } else if (const errc why = take_number(header.flags); why != errc::ok) {
@@ -90,6 +90,10 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
   if (header.kind == message_kind::refuse) return on_refusal(message, header, now);
   if (is_answer(message, header)) return on_answer(message, header, now);
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
+  // a stream that has not heard of the end: its next texts follow some that were not read
+  const bool goes_on = options_.mode == session_mode::stream && question_.what() == question::stop;
+  if (goes_on && (header.kind == message_kind::text || header.kind == message_kind::feedback))
+    return drop(errc::unexpected_message);
   return on_damage(errc::checksum_mismatch, now);
 }
 
@@ -158,7 +162,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
     heard_ = {};
     peer_.name_by(0);
     // Of a cloud that is being filled, or what it said in another life of this edge: it may have more by now.
-    if (peer.base_length < place_.prompt_length()) return ask(question::resume, now);
+    if (peer.base_length < place_.prompt_length() || place_.is_over()) return ask(question::resume, now);
   } else if (overtaken) {
     begin_epoch(next_epoch(peer.epoch));
     state_ = asked == question::hello ? edge_state::greeting : edge_state::resuming;
@@ -192,6 +196,7 @@ SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte>
                                                                     session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
   peer_.stands_at(length, peer.round);
+  if (place_.is_cancelled()) return finish(true, now);
   if (state_ == edge_state::fetching_text && length <= place_.agreed()) {  // it was aimed beyond what the cloud has
     forget_fetch();
     state_ = edge_state::resuming;

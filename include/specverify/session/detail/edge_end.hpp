@@ -23,6 +23,37 @@ namespace detail {
   return {};
 }
 
+[[gnu::cold]] SPECVERIFY_BODY stop_cause edge_protocol::cause() const noexcept {
+  if (place_.is_cancelled()) return question_.cause();
+  return place_.stop() == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget;
+}
+
+//! The host ends the text: the journal has the end before the cloud is told. If the cloud has not heard of this epoch,
+//! the answer to the open greeting comes before `stop`.
+[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::stop(stop_cause cause, session_time now) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (cause != stop_cause::cancelled && cause != stop_cause::finished)
+    return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(cause)};
+  if (state_ == edge_state::idle) return {errc::unexpected_message, part::session, 0};
+  if (state_ == edge_state::finished || state_ == edge_state::failed) return {errc::session_closed, part::session, 0};
+  journal_.clear();
+  if (place_.is_over()) return {};
+  forget_fetch();
+  discard_draft();
+  ahead_.stop();
+  row_wanted_ = false;
+  question_.stop_because(cause);
+  place_.end(stop_reason::cancelled);
+  if (place_.length() > 0) write_journal(place_.length());
+  if (link_.names_again()) {
+    link_.name_again(false);
+    begin_anew();
+    return ask(question::resume, now);
+  }
+  const bool is_greeting = question_.what() == question::hello || question_.what() == question::resume;
+  return is_greeting && state_ != edge_state::fetching_text ? status{} : finish(true, now);
+}
+
 //! The cloud has compared the text with its own. In answer to another question: the text ends here with a stop token
 //! that only the cloud lists.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_stop(std::span<const std::byte> message,
@@ -39,7 +70,7 @@ namespace detail {
     return drop(errc::unexpected_message);
   link_is_back();
   discard_draft();
-  place_.end(stop_reason::stop_token);
+  if (!place_.is_over()) place_.end(stop_reason::stop_token);
   return finish(true, now);
 }
 

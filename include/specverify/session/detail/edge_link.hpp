@@ -77,12 +77,9 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
     case question::supply:
       question_.encode_under(context());
       return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out);
-    case question::stop: {
+    case question::stop:
       question_.encode_under(place_.end_context(next_number_));
-      const bool by_token = place_.stop() == stop_reason::stop_token;
-      return encode_stop(question_.context(),
-                         {by_token ? stop_cause::stop_token : stop_cause::budget, place_.agreed(), place_.hash()}, out);
-    }
+      return encode_stop(question_.context(), {cause(), place_.agreed(), place_.hash()}, out);
     case question::none:
       break;
   }

@@ -54,6 +54,9 @@ class open_question {
   void progress() noexcept { attempts_ = hurries_ = 0; }
   //! Is asked again in other words.
   void rephrase(question what) noexcept { what_ = what; }
+  //! What `stop` says if the host ends the text.
+  void stop_because(stop_cause cause) noexcept { cause_ = cause; }
+  [[nodiscard]] stop_cause cause() const noexcept { return cause_; }
   void encode_under(const wire_context& context) noexcept { context_ = context; }
   //! The draft's message stands ready in its memory: so many bytes. 0: it has to be made.
   void prepare(std::size_t bytes) noexcept { prepared_ = bytes; }
@@ -77,6 +80,7 @@ class open_question {
   std::uint32_t attempts_ = 0;
   std::uint32_t hurries_ = 0;
   question what_ = question::none;
+  stop_cause cause_ = stop_cause::cancelled;
 };
 
 //! What a life of an edge without a journal is known by when it begins at `now`. It counts up where another life would

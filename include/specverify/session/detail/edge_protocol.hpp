@@ -34,6 +34,7 @@ class edge_protocol : public endpoint {
   [[nodiscard]] status reconnect(session_time now) noexcept;
   [[nodiscard]] status disconnect(session_time now) noexcept;
   [[nodiscard]] status engine_failed(status why) noexcept;
+  [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
   void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
@@ -112,6 +113,7 @@ class edge_protocol : public endpoint {
 
   // edge_end.hpp
   [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
+  [[nodiscard]] stop_cause cause() const noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
 

@@ -40,6 +40,7 @@ namespace detail {
       return drop(errc::unexpected_message);
     return hurry(now);
   }
+  if (place_.is_cancelled()) return finish(false);  // the session is over there, which is what the host wanted
   refusal_ = reason;
   if (reason.code == errc::unverified_text) return fail({reason.code, part::session, reason.where});
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});

@@ -104,7 +104,7 @@ constexpr void head_fields(Field& field, Self& head) noexcept {
   field(head.carry_round);
   field(head.carry_end);
   field(head.base_length);
-  field(head.stop, stop_reason::budget);
+  field(head.stop, stop_reason::cancelled);
   field(head.finished);
   field(head.draw_from_row);
 }
@@ -132,7 +132,7 @@ constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
   field(cloud.length);
   field(cloud.target_length);
   field(cloud.target_round);
-  field(cloud.stop, stop_reason::budget);
+  field(cloud.stop, stop_reason::cancelled);
   field(cloud.next_number);
   field(cloud.heard_number);
   auto marks = static_cast<std::uint8_t>((cloud.heard_any ? 1 : 0) + (cloud.handed_over ? 2 : 0));

@@ -40,6 +40,7 @@ class text_place {
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   [[nodiscard]] stop_reason stop() const noexcept { return stop_; }
   [[nodiscard]] bool is_over() const noexcept { return stop_ != stop_reason::none; }
+  [[nodiscard]] bool is_cancelled() const noexcept { return stop_ == stop_reason::cancelled; }
 
   //! The context of the open round, and of another round or prefix of this epoch.
   [[nodiscard]] wire_context context(std::uint8_t transmission = 0) const noexcept {
