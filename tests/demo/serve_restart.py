@@ -3,6 +3,7 @@
 --required, when it is full, and after SIGHUP. Every check runs, and each failure is named."""
 import hashlib
 import os
+import shutil
 import signal
 import struct
 import sys
@@ -112,6 +113,22 @@ def required_guarantee(world, hello):
     assert process.wait(timeout=30) == 0, world.log("required")
 
 
+def lost_verdicts(world, hello):
+    """The server's disk lost what it verified. Under --required unconditional the device's text is not taken."""
+    arguments = ["--required", "unconditional", "--pace", "paper"]
+    server = world.serve("lost", *arguments)
+    writer = world.device("writer", server.port, 1, 75, "--system", "target", tokens=60)
+    while not journal_of(server, 75).exists() or journal_of(server, 75).stat().st_size < 2000:
+        assert writer.poll() is None, world.log("writer")
+        time.sleep(0.02)
+    killed(server)
+    shutil.rmtree(server.state / "sessions")
+    again = world.serve("lost", *arguments, port=server.port)
+    assert writer.wait(timeout=60) == 1, "text that the server did not verify is taken"
+    assert "refuses (unverified_text)" in world.log("writer") and "--prompt" in world.log("writer"), world.log("writer")
+    again.stop()
+
+
 def told(connection, seconds=5):
     """The number of the refusal with which a connection is closed."""
     assert connection.closed_within(seconds), f"a connection is not closed: {connection.socket}"
@@ -198,7 +215,7 @@ def serial_of(connection):
 
 NUMBERS = {"connections_of_device": 8, "half_open": 9, "first_frame_late": 10, "key_unknown": 11,
            "half_open_of_address": 20, "descriptors": 21}
-CHECKS = [other_options, strict_restore, two_messages, zero_bytes, required_guarantee, full_server, handshakes, reload]
+CHECKS = [other_options, strict_restore, two_messages, zero_bytes, required_guarantee, lost_verdicts, full_server, handshakes, reload]
 
 
 def main():

@@ -66,6 +66,9 @@ std::string told_to_device(status why) {
     return named(name, std::string(limit->field) + ": " + std::string(limit->advice));
   if (why.code == errc::guarantee_too_weak)
     return named(name, "the server's --required asks for more; take another --system, such as target");
+  if (why.code == errc::unverified_text)
+    return named(name,
+                 "the server has not verified this text; give the text so far as --prompt, and another --state-dir");
   if (why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch)
     return named(name, "its models are others; give the same --models");
   return named(name, specverify::message(why.code));

@@ -916,6 +916,34 @@ TEST_CASE("serve: under required = unconditional a verdict is on the disk before
   }
 }
 
+TEST_CASE("serve: under required = unconditional a text that the server lost is refused by name") {
+  for (const bool required : {false, true}) {
+    CAPTURE(required);
+    server with;
+    with.required = required ? specverify::guarantee::unconditional : specverify::guarantee::lossy;
+    with.restart();
+    run_settings run = settings_of(100);
+    run.system = "target";
+    device writer(1, run);
+    writer.host.begin();
+    writer.steps(with, 20);
+    REQUIRE(writer.host.report().tokens.size() > 1);
+    REQUIRE(!writer.host.finished());
+    with.sessions.reset();
+    fs::remove_all(with.folder_of(100));  // a disk that lost what it was told to keep
+    with.start();
+    writer.over.heard.clear();
+    writer.outgoing.clear();
+    writer.host.reconnect();
+    if (required) {
+      CHECK_THROWS_WITH(writer.finish(with), doctest::Contains("text that the cloud has not verified"));
+    } else {
+      writer.finish(with);
+      CHECK(writer.host.report().tokens.size() == run.tokens);
+    }
+  }
+}
+
 TEST_CASE("serve: a session with a weaker guarantee than required is refused by name") {
   server with;
   with.required = specverify::guarantee::unconditional;
