@@ -505,7 +505,8 @@ TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {
 }
 
 TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk is refused by the option's name") {
-  const auto restored = [](const pair_options& with, auto begin, auto change) {
+  const auto as_written = [](const bytes& journal) { return journal; };
+  const auto restored_from = [](const pair_options& with, auto begin, auto written, auto change) {
     pair p(with);
     sv::edge_options o = p.edge_options();
     begin(o);
@@ -514,13 +515,16 @@ TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk 
     REQUIRE(first->start(std::array<token_id, 2>{4, 5}, 1).ok());
     const sv::session_output record = first->next();
     REQUIRE(record.action == sv::session_action::journal);
-    const bytes journal(record.bytes.begin(), record.bytes.end());
+    const bytes journal = written(bytes(record.bytes.begin(), record.bytes.end()));
     change(o);
     auto next = sv::edge_session::make(o);
     REQUIRE(next.ok());
     const sv::status why = next->restore(journal, 1).error();
     CHECK(next->state() == (why.ok() ? sv::edge_state::resuming : sv::edge_state::idle));
     return why;
+  };
+  const auto restored = [&](const pair_options& with, auto begin, auto change) {
+    return restored_from(with, begin, as_written, change);
   };
   using options = sv::edge_options;
   const auto as_it_is = [](options&) {};
@@ -536,6 +540,12 @@ TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk 
   CHECK(restored(with_rows, rows, as_it_is).ok());
   CHECK(restored(with_rows, as_it_is, rows) == other(options::at_draw_from_row));
   CHECK(restored(with_rows, rows, [](options& o) { o.draw_from_row = false; }) == other(options::at_draw_from_row));
+  // of an earlier version, whose drafts came without their probabilities
+  const auto earlier = [](const bytes& journal) {
+    return forged<edge_record>(
+        journal, [](edge_record& s, const tokens&) { s.terms.format.attachments.drafted_probability = false; });
+  };
+  CHECK(restored_from(with_rows, rows, earlier, as_it_is) == other(options::at_draw_from_row));
 }
 
 TEST_CASE(
