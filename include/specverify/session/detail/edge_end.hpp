@@ -44,7 +44,7 @@ namespace detail {
   row_wanted_ = false;
   question_.stop_because(cause);
   place_.end(stop_reason::cancelled);
-  if (place_.length() > 0) write_journal(place_.length());
+  write_journal(place_.length());
   if (link_.names_again()) {
     link_.name_again(false);
     begin_anew();
@@ -66,7 +66,7 @@ namespace detail {
     link_is_back();
     return finish(false);
   }
-  if (!same || state_ == edge_state::fetching_text || read->cause != stop_cause::stop_token)
+  if (!same || !place_.has_prompt() || state_ == edge_state::fetching_text || read->cause != stop_cause::stop_token)
     return drop(errc::unexpected_message);
   link_is_back();
   discard_draft();
@@ -79,6 +79,7 @@ namespace detail {
                                                             session_time now) noexcept {
   if (place_.is_over()) return finish(true, now);
   if (state_ != edge_state::streaming && state_ != edge_state::resuming) return drop(errc::unexpected_message);
+  if (place_.epoch() == 0 || !place_.has_prompt() || place_.pending() > 0) return drop(errc::unexpected_message);
   question_.encode_under(context());
   const status why = on_feedback(message);
   return why.ok() ? commit(now) : why;

@@ -229,7 +229,9 @@ SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, sessi
   return ask(question::resume, now);
 }
 
+//! Not before the prompt is known: without a journal an edge recovers, with one of half a prompt it could not.
 SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) noexcept {
+  if (!place_.has_prompt()) return;
   edge_snapshot_head now;
   now.session_id = options_.session_id;
   now.prefix_hash = place_.hash();
