@@ -14,6 +14,7 @@ endif()
 add_library(specverify_c_flags INTERFACE)
 target_compile_options(specverify_c_flags INTERFACE ${SPECVERIFY_DEV_FLAGS}
   $<$<CXX_COMPILER_ID:GNU,Clang>:-fvisibility=hidden -fvisibility-inlines-hidden>)
+specverify_harden(specverify_c_flags)
 specverify_levels(specverify_c_levels ${specverify_c_levels} SOURCES ${specverify_c_level_sources}
   LINK specverify_c_flags)
 
@@ -33,6 +34,7 @@ file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/specverify_c.map" CONTENT
 add_library(specverify_c SHARED $<TARGET_OBJECTS:specverify_c_objects>)
 add_library(specverify::c ALIAS specverify_c)
 target_link_libraries(specverify_c PRIVATE $<BUILD_INTERFACE:specverify_c_levels>)
+specverify_harden(specverify_c)
 target_link_options(specverify_c PRIVATE ${SPECVERIFY_DEV_FLAGS})
 if(UNIX AND NOT APPLE)
   target_link_options(specverify_c PRIVATE "-Wl,--version-script=${PROJECT_BINARY_DIR}/specverify_c.map"

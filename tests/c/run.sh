@@ -40,6 +40,11 @@ TEXT
     cat include/specverify_c*.h | tr '\n' ' ' | grep -oE 'SPECVERIFY_API [^;(]*\(' | grep -oE 'specverify_\w+ *\($' | tr -d ' (' | sort -u |
       diff src/c/symbols.txt - || fail "the headers declare other functions than src/c/symbols.txt lists"
     readelf -d "$so" | grep -q 'SONAME.*\[libspecverify_c\.so\.0\.1\]' || fail "another SONAME"
+    # The flags of cmake/hardening.cmake; without optimisation there is no _FORTIFY_SOURCE.
+    readelf -dW "$so" | grep 'FLAGS_1.*NOW' >/dev/null || fail "the library binds symbols late (no -z now)"
+    readelf -lW "$so" | grep GNU_RELRO >/dev/null || fail "relocations stay writable (no -z relro)"
+    readelf --dyn-syms -W "$so" | grep __stack_chk_fail >/dev/null || fail "no stack protector"
+    [ "$(uname -m)" != x86_64 ] || readelf -nW "$archive" | grep 'IBT, SHSTK' >/dev/null || fail "no checked jumps (-fcf-protection)"
     # C11 and C++17 by pkg-config and by CMake.
     PKG_CONFIG_PATH=$(dirname "$so")/pkgconfig
     export PKG_CONFIG_PATH

@@ -1,0 +1,32 @@
+# specverify_harden(target...): flags that make a memory error harder to exploit, for code that reads strangers' bytes:
+# stack protectors, the checked functions of libc, random addresses, relocations that are read-only from the start, and,
+# on x86, checked targets of jumps. An INTERFACE library passes them to whoever links to it.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+
+function(specverify_harden)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+    return()
+  endif()
+  set(compiled -fstack-protector-strong)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    list(APPEND compiled -fcf-protection)
+  endif()
+  # Without optimisation glibc has no checked functions; sanitizers have their own, and a distribution may set a level.
+  if(NOT "${SPECVERIFY_DEV_FLAGS} ${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize|_FORTIFY_SOURCE")
+    list(APPEND compiled "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  endif()
+  foreach(target IN LISTS ARGN)
+    get_target_property(type ${target} TYPE)
+    set(scope PRIVATE)
+    if(type STREQUAL "INTERFACE_LIBRARY")
+      set(scope INTERFACE)
+    else()
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+    target_compile_options(${target} ${scope} "${compiled}")
+    if(UNIX AND NOT APPLE)
+      target_link_options(${target} ${scope} -Wl,-z,relro,-z,now)
+    endif()
+  endforeach()
+endfunction()
