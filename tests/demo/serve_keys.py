@@ -2,6 +2,7 @@
 """serve_keys.py [EDGE_CLOUD [_ CHECK...]]: without TLS a device and a server prove to each other that they have the
 device's key. The key is never sent, a proof is good once, and no copy of a key file is left in memory."""
 import os
+import signal
 import socket
 import time
 
@@ -154,6 +155,28 @@ def wrong_key_is_logged(world):
     server.stop()
 
 
+def challenged_before_a_reload(world):
+    """A device whose key is taken back while it is challenged is not let in by the old one."""
+    server = world.serve("server", devices=[1, 2])
+    raw, said = {}, {}
+    for device in (1, 2):
+        raw[device], said[device] = Connection(server.port), opening(device)
+        raw[device].send(said[device])
+    nonce = {device: raw[device].frames(2, 1)[0][4:28] for device in (1, 2)}
+    (world.folder / "devices").write_text(f"2 {key_of(2)}\n")
+    server.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + 10
+    while "read again" not in world.log("server"):
+        assert time.monotonic() < end, world.log("server")
+        time.sleep(0.02)
+    for device in (1, 2):
+        raw[device].send(proof("device", key_of(device), said[device], nonce[device]))
+    heard = raw[1].frames(2, 1)
+    assert len(heard) == 1 and is_refusal(heard[0]), "a key that was taken back lets a device in"
+    assert raw[2].frames(0.3) == [] and not raw[2].was_dropped(), "a device whose key stays is turned away"
+    assert server.stop()["refused"]["key_unknown"] == 1
+
+
 def relayed(world):
     """What it does not do: somebody between two live ends hands the frames on, and reads all that follows."""
     server = world.serve("server")
@@ -180,4 +203,4 @@ def key_files_leave_no_copy(world):
 
 if __name__ == "__main__":
     run_checks("serve_keys", [listener_gets_no_key, server_without_the_key, nonces_are_new, strangers, old_first_frames,
-                              wrong_key_is_logged, relayed, key_files_leave_no_copy])
+                              wrong_key_is_logged, challenged_before_a_reload, relayed, key_files_leave_no_copy])

@@ -301,8 +301,9 @@ void serve_guests::drop(std::uint64_t number, refusal why) {
 void serve_guests::change(const known_devices& before, asio::ssl::context* tls) {
   tls_ = tls;
   for (const auto& [number, g] : guests_) {
-    if (!g.known || g.leaving) continue;
-    if (const refusal why = known_.refuses(g.known->device, before); why != refusal::none) turn_away(number, why);
+    if ((!g.known && !g.awaited) || g.leaving) continue;  // one that was challenged may still answer under its old key
+    const std::uint64_t device = g.known ? g.known->device : g.claimed;
+    if (const refusal why = known_.refuses(device, before); why != refusal::none) turn_away(number, why);
   }
 }
 
