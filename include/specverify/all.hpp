@@ -61,5 +61,6 @@
 #include <specverify/session/presets.hpp>
 #include <specverify/session/rewinding.hpp>
 #include <specverify/session/statistics.hpp>
+#include <specverify/session/stop_strings.hpp>
 
 #endif
