@@ -20,9 +20,13 @@ inline std::vector<std::byte> dqn_file_of(std::span<const std::byte> input) {
   input = input.subspan(1);
   std::vector<std::byte> file(input.begin(), input.end());
   if (kind % 2 != 0) {
-    static const auto weights = std::make_unique<dqn_weights>();
-    file.resize(dqn_file_bytes);
-    if (!write_dqn(*weights, file).ok()) std::abort();
+    static const std::vector<std::byte> good = [] {
+      const auto weights = std::make_unique<dqn_weights>();
+      std::vector<std::byte> made(dqn_file_bytes);
+      if (!write_dqn(*weights, made).ok()) std::abort();
+      return made;
+    }();
+    file = good;
     for (; input.size() >= 5; input = input.subspan(5)) {
       const auto place = static_cast<std::size_t>(numeric::load_le(input.data(), 4));
       if (place >= dqn_file_bytes + 16) file.resize(place % (dqn_file_bytes + 16));

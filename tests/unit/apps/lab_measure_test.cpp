@@ -67,6 +67,9 @@ TEST_CASE("correlation and area under the curve by hand") {
   CHECK(lab::correlation(x, y) == Approx(1));
   CHECK(lab::correlation(x, down) == Approx(-1));
   CHECK(lab::correlation(x, flat) == 0);
+  const std::vector<double> three = {1, 2, 4}, tenths = {0.1, 0.1, 0.1};  // whose mean is rounded
+  CHECK(lab::correlation(three, tenths) == 0);
+  CHECK(lab::correlation(tenths, three) == 0);
   CHECK(lab::area_under_curve(x, {false, false, true, true}) == 1);
   CHECK(lab::area_under_curve(x, {true, false, false, true}) == 0.5);
   CHECK(lab::area_under_curve(flat, {true, false, false, true}) == 0.5);
