@@ -48,6 +48,14 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   return make_edge_session(options, plan);
 }
 
+//! Throws: one of them is empty.
+specverify::stop_strings strings_of(const run_settings& run) {
+  const std::vector<std::string_view> strings(run.stop_strings.begin(), run.stop_strings.end());
+  auto made = specverify::stop_strings::make(strings);
+  if (!made) throw std::runtime_error("--stop-string: one is empty");
+  return *std::move(made);
+}
+
 std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& run) {
   return system_named(run.system).window == windowing::learned ? load_policy(run.policy) : nullptr;
 }
@@ -76,7 +84,8 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
       network_(network_of(run)),
       session_(make_session(run, model, network_.get())),
       send_(std::move(send)),
-      show_(std::move(show)) {
+      show_(std::move(show)),
+      ends_(strings_of(run)) {
   if (!run.state.empty()) journal_.emplace(run.state / "journal");
 }
 
@@ -155,8 +164,10 @@ run_report edge_host::report() const {
   run_report made;
   made.system = run_.system;
   made.tokens.assign(session_->text().begin() + session_->prompt_length(), session_->text().end());
+  if (ends_.found()) made.tokens.resize(ends_.tokens());
   made.text = vocabulary_.decode(made.tokens);
   made.arrival = arrival_;
+  made.arrival.resize(std::min(made.arrival.size(), made.tokens.size()));
   made.rounds = counted.rounds;
   made.drafted = counted.drafted;
   made.evaluated = counted.evaluated;
@@ -181,6 +192,8 @@ void edge_host::work() {
   const auto hears = [this](const specverify::session_output& out) { hear(out); };
   require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
   restoring_ = false;
+  if (ends_.found() && session_->stop(specverify::stop_cause::finished, microseconds_now()).ok())
+    require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
 }
 
 void edge_host::hear(const specverify::session_output& out) {
@@ -191,6 +204,7 @@ void edge_host::hear(const specverify::session_output& out) {
   if (out.action == session_action::finished) {
     finished_ = true;
     cancelled_ = out.stop == specverify::stop_reason::cancelled;
+    if (show_ && !ends_.found() && !held_.empty()) show_(held_kind_, held_, restoring_);
   }
 }
 
@@ -200,8 +214,20 @@ void edge_host::record(const specverify::session_output& out) {
     const std::size_t index = out.position + i - session_->prompt_length();
     if (index < arrival_.size()) continue;  // announced before
     arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
-    if (show_) show_(kind_of(out, i), vocabulary_.text_of(out.tokens[i]), restoring_);
+    show_piece(kind_of(out, i), vocabulary_.text_of(out.tokens[i]));
   }
+}
+
+//! What cannot belong to a stop string.
+void edge_host::show_piece(token_kind kind, std::string_view piece) {
+  if (ends_.found()) return;
+  (void)ends_.take(piece);
+  held_ += piece;
+  held_kind_ = kind;
+  const std::uint64_t free = ends_.bytes() - shown_;
+  if (show_) show_(kind, std::string_view(held_).substr(0, free), restoring_);
+  held_.erase(0, free);
+  shown_ += free;
 }
 
 //! Once a decided round.

@@ -4,6 +4,8 @@
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
+#include <specverify/session/stop_strings.hpp>
+
 #include "edge_session.hpp"
 #include "engine.hpp"
 #include "live_text.hpp"
@@ -52,6 +54,7 @@ class edge_host {
   void hear(const specverify::session_output& out);
   void record(const specverify::session_output& out);
   void note_round();
+  void show_piece(token_kind kind, std::string_view piece);
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const;
   void require(specverify::status why, const char* what) const;
 
@@ -63,6 +66,10 @@ class edge_host {
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   observer show_;
+  specverify::stop_strings ends_;
+  std::string held_;  // may belong to a stop string: not shown yet
+  token_kind held_kind_{};
+  std::uint64_t shown_ = 0;
   std::vector<double> arrival_;
   std::uint64_t origin_ = 0;
   std::uint64_t resolution_sum_ = 0;

@@ -113,6 +113,7 @@ int main(int argc, char** argv) try {
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
+  edge_command->add_option("--stop-string", edge.run.stop_strings, "ends the text; may be given several times");
   edge_command
       ->add_option("--protocol", edge.run.protocol,
                    "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")

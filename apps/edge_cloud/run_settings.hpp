@@ -19,6 +19,7 @@ struct run_settings {
   std::string system = "ksqs";
   std::string prompt = "And it came to pass in those days, that";
   std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
+  std::vector<std::string> stop_strings;  //!< or before the first of these
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
   // 32 hex digits each
