@@ -82,7 +82,8 @@ struct link {
     bytes shown(message.begin(), message.end());
     waiting.push_back(shown);
     if (planted && count == 2) shown.back() ^= std::byte{1};
-    print(direction, count++, shown);
+    const bool is_hello = (std::to_integer<unsigned>(shown.front()) & 15u) == 1;
+    print((std::string(direction) + (is_hello ? "-hello" : "")).c_str(), count++, shown);
   }
   bytes take() {
     const bytes message = std::move(waiting.front());
