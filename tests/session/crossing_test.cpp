@@ -195,7 +195,9 @@ TEST_CASE("NET-5 cloud: a piece of text of an old epoch is known where a resume 
   REQUIRE(p.edge->reconnect(p.now).ok());
   question = p.exchange(pair::only(p.run_edge()));
   REQUIRE(kind_of(question) == message_kind::text);
-  REQUIRE(p.cloud->receive(of_another_life(9), p.now).ok());
+  bytes with_prompt(36);  // of a life that has the prompt, and that nobody hears of again
+  REQUIRE(encode_resume({{7, 9, 1, 3, prefix_hash(p.edge->text().first(3)), 0}}, with_prompt).ok());
+  REQUIRE(p.cloud->receive(with_prompt, p.now).ok());
   (void)p.run_cloud();
   CHECK(p.cloud->receive(question, p.now).code == errc::stale_epoch);
   CHECK(p.edge->receive(pair::only(p.run_cloud()), p.now).ok());
