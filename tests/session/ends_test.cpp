@@ -127,6 +127,62 @@ TEST_CASE("ends: a cloud that changed its stop tokens is found out by the edge")
   CHECK(p.edge->state() == edge_state::failed);
 }
 
+TEST_CASE("ends: a greeting that is refused says nothing of the edge's stop tokens") {
+  pair_options o;
+  o.mode = session_mode::stream;
+  o.timeout = 0;
+  pair p(ended_by_cloud(o));
+  const bytes hello = p.start();
+  const auto theirs = decode_hello(hello);
+  REQUIRE(theirs.ok());
+  hello_message other = *theirs;
+  const auto field = stop_tokens_field(prefix_hash(*p.options.cloud_stop_tokens));
+  other.fields = field;
+  errc expected{};
+  SUBCASE("of more text than there may be") {
+    other.context.base_length += 1000;
+    expected = errc::base_length_mismatch;
+  }
+  SUBCASE("of a number that was heard") { expected = errc::duplicate; }
+  bytes forged(200);
+  const auto written = encode_hello(other, forged);
+  REQUIRE(written.ok());
+  forged.resize(written->size());
+  int refused = 0;
+  const auto forge = [&](int) {
+    if (refused > 0 || p.cloud->state() != cloud_state::filling) return;
+    ++refused;
+    CHECK(p.cloud->receive(forged, p.now).code == expected);
+    (void)p.run_cloud();
+  };
+  wire link{p, [](const bytes&, bool) { return 1; }, forge};
+  link.up.push_back(hello);
+  link.run();
+  CHECK(refused == 1);
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.edge_end == stop_reason::stop_token);
+  CHECK(p.text() == cloud_text(p));
+}
+
+TEST_CASE("ends: an edge that lists no stop tokens any more hears of the end, also with a number that came before") {
+  pair_options o;
+  o.mode = session_mode::stream;
+  o.timeout = 0;
+  pair_options ended = ended_by_cloud(o);
+  ended.stop_tokens = *ended.cloud_stop_tokens;
+  pair p(ended);
+  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
+  wire{p, [&](const bytes&, bool) { return p.cloud->state() == cloud_state::blank ? 1 : 0; }}.run();
+  REQUIRE(p.edge->state() != edge_state::finished);
+  p.options.stop_tokens = {};
+  p.new_edge();
+  REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
+  wire{p}.run();
+  CHECK(p.edge->state() == edge_state::finished);
+  CHECK(p.edge_end == stop_reason::stop_token);
+  CHECK(p.text() == cloud_text(p));
+}
+
 TEST_CASE("ends: the same stop tokens in another order are the same, and none are no list") {
   for (const auto& [edge, cloud] : std::vector<std::pair<std::vector<token_id>, std::vector<token_id>>>{
            {{11, 29}, {29, 11, 29}}, {{}, {29}}, {{29}, {}}, {{}, {}}}) {

@@ -123,10 +123,12 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
     return on_stranger(peer);
   }
-  peer_lists_stops_ = stop_tokens_hash(hello).has_value();
   const std::uint32_t epoch = place_.epoch();
   if (const status why = accept_epoch(peer); !why.ok()) return why;
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
+  const errc why = heard_.take(header.flags);
+  // In doubt an edge is told the end: a number that came before may be of a life that lists none.
+  peer_lists_stops_ = stop_tokens_hash(hello).has_value() && (peer_lists_stops_ || why == errc::ok);
+  if (why != errc::ok) return greet_again(peer, header, drop(why));
   if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::hello;
