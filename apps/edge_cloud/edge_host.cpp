@@ -48,14 +48,6 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   return make_edge_session(options, plan);
 }
 
-//! Throws: one of them is empty.
-specverify::stop_strings strings_of(const run_settings& run) {
-  const std::vector<std::string_view> strings(run.stop_strings.begin(), run.stop_strings.end());
-  auto made = specverify::stop_strings::make(strings);
-  if (!made) throw std::runtime_error("--stop-string: one is empty");
-  return *std::move(made);
-}
-
 std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& run) {
   return system_named(run.system).window == windowing::learned ? load_policy(run.policy) : nullptr;
 }
@@ -85,7 +77,7 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
       session_(make_session(run, model, network_.get())),
       send_(std::move(send)),
       show_(std::move(show)),
-      ends_(strings_of(run)) {
+      written_(run.stop_strings) {
   if (!run.state.empty()) journal_.emplace(run.state / "journal");
 }
 
@@ -164,8 +156,8 @@ run_report edge_host::report() const {
   run_report made;
   made.system = run_.system;
   made.tokens.assign(session_->text().begin() + session_->prompt_length(), session_->text().end());
-  if (ends_.found()) made.tokens.resize(ends_.tokens());
-  made.text = vocabulary_.decode(made.tokens);
+  if (written_.ended()) made.tokens.resize(written_.tokens());
+  made.text = written_.text();
   made.arrival = arrival_;
   made.arrival.resize(std::min(made.arrival.size(), made.tokens.size()));
   made.rounds = counted.rounds;
@@ -192,7 +184,7 @@ void edge_host::work() {
   const auto hears = [this](const specverify::session_output& out) { hear(out); };
   require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
   restoring_ = false;
-  if (ends_.found() && session_->stop(specverify::stop_cause::finished, microseconds_now()).ok())
+  if (written_.ended() && session_->stop(specverify::stop_cause::finished, microseconds_now()).ok())
     require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
 }
 
@@ -204,7 +196,7 @@ void edge_host::hear(const specverify::session_output& out) {
   if (out.action == session_action::finished) {
     finished_ = true;
     cancelled_ = out.stop == specverify::stop_reason::cancelled;
-    if (show_ && !ends_.found() && !held_.empty()) show_(held_kind_, held_, restoring_);
+    if (show_) show_(last_kind_, written_.waiting(), restoring_);
   }
 }
 
@@ -214,20 +206,10 @@ void edge_host::record(const specverify::session_output& out) {
     const std::size_t index = out.position + i - session_->prompt_length();
     if (index < arrival_.size()) continue;  // announced before
     arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
-    show_piece(kind_of(out, i), vocabulary_.text_of(out.tokens[i]));
+    const std::string_view shown = written_.take(vocabulary_.text_of(out.tokens[i]));
+    last_kind_ = kind_of(out, i);
+    if (show_) show_(last_kind_, shown, restoring_);
   }
-}
-
-//! What cannot belong to a stop string.
-void edge_host::show_piece(token_kind kind, std::string_view piece) {
-  if (ends_.found()) return;
-  (void)ends_.take(piece);
-  held_ += piece;
-  held_kind_ = kind;
-  const std::uint64_t free = ends_.bytes() - shown_;
-  if (show_) show_(kind, std::string_view(held_).substr(0, free), restoring_);
-  held_.erase(0, free);
-  shown_ += free;
 }
 
 //! Once a decided round.

@@ -4,8 +4,6 @@
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
-#include <specverify/session/stop_strings.hpp>
-
 #include "edge_session.hpp"
 #include "engine.hpp"
 #include "live_text.hpp"
@@ -13,6 +11,7 @@
 #include "run_settings.hpp"
 #include "side_model.hpp"
 #include "state_file.hpp"
+#include "stopped_text.hpp"
 
 #include <functional>
 
@@ -20,8 +19,8 @@ namespace edge_cloud {
 
 class edge_host {
  public:
-  //! `show` hears of every committed token: where it came from, its bytes, and whether an earlier process had written
-  //! it already.
+  //! `show` hears of every committed token: where it came from, the bytes that may be shown now, and whether an earlier
+  //! process had written it already.
   using observer = std::function<void(token_kind, std::string_view, bool restored)>;
 
   edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send,
@@ -54,7 +53,6 @@ class edge_host {
   void hear(const specverify::session_output& out);
   void record(const specverify::session_output& out);
   void note_round();
-  void show_piece(token_kind kind, std::string_view piece);
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const;
   void require(specverify::status why, const char* what) const;
 
@@ -66,10 +64,8 @@ class edge_host {
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   observer show_;
-  specverify::stop_strings ends_;
-  std::string held_;  // may belong to a stop string: not shown yet
-  token_kind held_kind_{};
-  std::uint64_t shown_ = 0;
+  stopped_text written_;
+  token_kind last_kind_{};
   std::vector<double> arrival_;
   std::uint64_t origin_ = 0;
   std::uint64_t resolution_sum_ = 0;

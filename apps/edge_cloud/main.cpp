@@ -8,6 +8,7 @@
 #include "link_process.hpp"
 #include "serve/serve_commands.hpp"
 #include "side_options.hpp"
+#include "stop_option.hpp"
 #include "systems.hpp"
 #include "trace_file.hpp"
 
@@ -93,6 +94,7 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 10000))
       ->needs(file);
   add_text_options(*demo_command, demo.run);
+  add_stop_option(*demo_command, demo.run.stop_strings);
   add_salt_option(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_head_option(*demo_command, demo.run);
@@ -113,7 +115,7 @@ int main(int argc, char** argv) try {
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
-  edge_command->add_option("--stop-string", edge.run.stop_strings, "ends the text; may be given several times");
+  add_stop_option(*edge_command, edge.run.stop_strings);
   edge_command
       ->add_option("--protocol", edge.run.protocol,
                    "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")

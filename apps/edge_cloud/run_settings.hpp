@@ -74,6 +74,7 @@ struct run_settings {
     line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens),
                              "--session-id", std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms),
                              "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
+    for (const std::string& one : run.stop_strings) line.push_back("--stop-string=" + one);  // one may begin with '-'
   }
   return line;
 }

@@ -5,6 +5,7 @@
 #include "chat.hpp"
 #include "edge_cloud/pace.hpp"
 #include "edge_cloud/plot.hpp"
+#include "edge_cloud/stop_option.hpp"
 #include "edge_cloud/table.hpp"
 #include "system_run.hpp"
 
@@ -57,6 +58,7 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option("--tokens", set.run.tokens, "of an answer, at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
+  edge_cloud::add_stop_option(app, set.run.stop_strings);
   app.add_option("--temperature", set.run.temperature, "of both models")
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));

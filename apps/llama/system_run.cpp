@@ -6,6 +6,7 @@
 #include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
 
+#include "edge_cloud/stopped_text.hpp"
 #include "emulated_pipe.hpp"
 
 #include <algorithm>
@@ -73,24 +74,36 @@ edge_cloud::run_report write(Session session, const course& c) {
   edge_cloud::run_report report;
   const auto origin = c.link.now();
   std::uint32_t noted = 0;
-  const auto hear = [&](const sv::session_output& out) {
+  edge_cloud::stopped_text written(c.run.stop_strings);
+  edge_cloud::token_kind last{};
+  const auto show = [&](std::string_view shown) {
+    if (!shown.empty()) c.show(last, shown);
+  };
+  const auto hear = [&](const sv::session_output& out) -> sv::status {
     for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
       report.arrival.push_back(static_cast<double>(c.link.now() - origin) * 1e-6);
-      if (c.show) c.show(kind_of(c.system, out, i), c.small.piece(out.tokens[i]));
+      last = kind_of(c.system, out, i);
+      show(written.take(c.small.piece(out.tokens[i])));
     }
-    const sv::round_record& last = session.last_round();
-    if (last.round <= noted) return;
-    noted = last.round;
-    report.resolution_sum += std::uint64_t{last.drafted} * last.resolution;
-    report.support_sum += last.support_sum;
+    const sv::round_record& round = session.last_round();
+    if (round.round > noted) {
+      noted = round.round;
+      report.resolution_sum += std::uint64_t{round.drafted} * round.resolution;
+      report.support_sum += round.support_sum;
+    }
+    return written.ended() ? sv::status{sv::errc::session_closed, sv::part::host, 0} : sv::status{};
   };
   const auto text = sv::generate(session, c.prompt, c.small, c.link, sv::on_committed(hear));
-  if (!text) throw failure_of(text.error(), session.refusal());
-  report.tokens.assign(text->begin(), text->end());
+  if (!text && !written.ended()) throw failure_of(text.error(), session.refusal());
+  show(written.waiting());
+  const auto committed = session.text().subspan(c.prompt.size());
+  report.tokens.assign(committed.begin(), committed.end());
+  if (written.ended()) report.tokens.resize(written.tokens());
+  report.arrival.resize(report.tokens.size());
   const std::size_t room = std::min(text_room(c.small), c.room_at_cloud);
-  if (report.tokens.size() < c.run.tokens && c.prompt.size() + report.tokens.size() >= room)
+  if (!written.ended() && report.tokens.size() < c.run.tokens && c.prompt.size() + report.tokens.size() >= room)
     throw failure_of({sv::errc::context_full, sv::part::host, c.small.context_length()}, {});
-  for (const sv::token_id token : report.tokens) report.text += c.small.piece(token);
+  report.text = written.text();
   const sv::session_statistics& counted = session.statistics();
   report.rounds = counted.rounds;
   report.drafted = counted.drafted;

@@ -22,6 +22,7 @@ enum class session_fault { none, cloud_gone, other_version, other_vocabulary };
 
 struct run_settings {
   std::uint32_t tokens = 64;
+  std::vector<std::string> stop_strings;  //!< the text ends before the first of them
   double temperature = 1;
   std::uint64_t session_id = 1;
   std::uint64_t salt = 1;

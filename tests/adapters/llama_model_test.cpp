@@ -6,6 +6,7 @@
 #include <specverify/session/drive.hpp>
 #include <specverify/session/presets.hpp>
 #include <specverify/session/rewinding.hpp>
+#include <specverify/session/stop_strings.hpp>
 
 #include <llama_cpp/model.hpp>
 
@@ -292,4 +293,14 @@ TEST_CASE("llama adapter: either side is killed again and again, its engine empt
     }
     CHECK(kills > 5);
   }
+}
+
+TEST_CASE("llama adapter: a stop string is found across the pieces of two tokens") {
+  const ::llama_model toy_of_words = toy(0);
+  const std::array<token_id, 5> text{3, 12, 21, 7, 12};
+  auto ends = stop_strings::make(std::array<std::string_view, 1>{"21 piece7"});
+  for (const token_id token : text) (void)ends->take(llama_cpp::piece_of(&toy_of_words.vocab, token));
+  CHECK(ends->found());
+  CHECK(ends->tokens() == 2);
+  CHECK(ends->bytes() == std::string_view(" piece3 piece12 piece").size());
 }

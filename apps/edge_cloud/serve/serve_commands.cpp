@@ -2,6 +2,7 @@
 #include "serve_commands.hpp"
 
 #include "../side_options.hpp"
+#include "../stop_option.hpp"
 #include "../systems.hpp"
 #include "device_link.hpp"
 #include "serve_process.hpp"
@@ -109,7 +110,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();
   command.add_option("--system", run.system, system_keys())->capture_default_str();
   command.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
-  command.add_option("--stop-string", run.stop_strings, "ends the text; may be given several times");
+  add_stop_option(command, run.stop_strings);
   command
       .add_option("--session-id", device.session_id,
                   "one id, one text; default: a random one, which the state folder keeps")

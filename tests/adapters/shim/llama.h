@@ -309,13 +309,16 @@ inline void llama_sampler_apply(llama_sampler* sampler, llama_token_data_array* 
   all->size = left;
 }
 
-// The toy opens no file.
+// Every file is the same model, or none.
+inline llama_model* toy_file = nullptr;
 inline llama_model_params llama_model_default_params() { return {}; }
 inline llama_context_params llama_context_default_params() { return {}; }
-inline llama_model* llama_model_load_from_file(const char*, llama_model_params) { return nullptr; }
+inline llama_model* llama_model_load_from_file(const char*, llama_model_params) { return toy_file; }
 inline void llama_model_free(llama_model*) {}
-inline llama_context* llama_init_from_model(llama_model*, llama_context_params) { return nullptr; }
-inline void llama_free(llama_context*) {}
+inline llama_context* llama_init_from_model(llama_model* model, llama_context_params settings) {
+  return new llama_context{model, settings.n_ctx};
+}
+inline void llama_free(llama_context* context) { delete context; }
 inline std::int32_t llama_tokenize(const llama_vocab* vocab, const char* text, std::int32_t length, llama_token* out,
                                    std::int32_t room, bool, bool) {
   const std::int32_t tokens = length * vocab->tokens_a_byte;

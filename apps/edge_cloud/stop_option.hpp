@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The option --stop-string, of every program that writes a text.
+#ifndef EDGE_CLOUD_STOP_OPTION_HPP
+#define EDGE_CLOUD_STOP_OPTION_HPP
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace edge_cloud {
+
+inline std::string not_a_stop_string(const std::string& text) {
+  return text.empty() ? "a stop string has one byte at least" : "";
+}
+
+//! One at a time: as a list, CLI11 would take `[END]` for `END`, and `{}` for nothing.
+inline void add_stop_option(CLI::App& app, std::vector<std::string>& strings) {
+  app.add_option_function<std::string>(
+         "--stop-string", [&strings](const std::string& one) { strings.push_back(one); },
+         "ends the text before it; may be given several times")
+      ->trigger_on_parse()
+      ->check(CLI::Validator(not_a_stop_string, "TEXT"));
+}
+
+}  // namespace edge_cloud
+
+#endif

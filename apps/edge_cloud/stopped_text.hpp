@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A text as it is shown while it grows: it ends before the first stop string, and bytes that may belong to one wait
+//! until that is known.
+#ifndef EDGE_CLOUD_STOPPED_TEXT_HPP
+#define EDGE_CLOUD_STOPPED_TEXT_HPP
+
+#include <specverify/session/stop_strings.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace edge_cloud {
+
+class stopped_text {
+ public:
+  //! None of the strings is empty.
+  explicit stopped_text(const std::vector<std::string>& strings)
+      : ends_(*specverify::stop_strings::make(std::vector<std::string_view>(strings.begin(), strings.end()))) {}
+
+  //! The bytes of the next token. Returns those that may be shown now; they live until the next call.
+  [[nodiscard]] std::string_view take(std::string_view piece) {
+    if (ended()) return {};
+    (void)ends_.take(piece);
+    text_ += piece;
+    const std::size_t before = shown_;
+    shown_ = static_cast<std::size_t>(ends_.bytes());
+    if (ended()) text_.resize(shown_);
+    return std::string_view(text_).substr(before, shown_ - before);
+  }
+  //! What waits; it belongs to the text where the text has ended otherwise.
+  [[nodiscard]] std::string_view waiting() const { return std::string_view(text_).substr(shown_); }
+
+  [[nodiscard]] bool ended() const noexcept { return ends_.found(); }
+  //! What was shown and what waits.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  //! Tokens whose bytes are all in the text.
+  [[nodiscard]] std::size_t tokens() const noexcept { return static_cast<std::size_t>(ends_.tokens()); }
+
+ private:
+  specverify::stop_strings ends_;
+  std::string text_;
+  std::size_t shown_ = 0;
+};
+
+}  // namespace edge_cloud
+
+#endif
