@@ -2,8 +2,10 @@
 // What a session keeps from row to row and decides by numbers of its own: states of sparsifiers, windows, calibrations.
 // One line for each, "name: hash", which every build must print alike. The line `fused` is the opposite: sums of
 // products as the compiler likes them, which shows whether this build fuses.
+#include <specverify/decision_head/features.hpp>
 #include <specverify/policy/dqn.hpp>
 #include <specverify/policy/model_window.hpp>
+#include <specverify/policy/protocol.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
@@ -146,6 +148,32 @@ void calibrations() {
   important.say("importance");
 }
 
+void protocols() {
+  generator random;
+  mixer means, times, standardised;
+  mismatch_history history;
+  protocol_model model;
+  model.format.hidden_size = 1024;
+  model.allow_lazy = true;
+  for (int n = 0; n < 400; ++n) {
+    const std::uint32_t drafted = 1 + random.below(12), mismatches = random.below(drafted + 1);
+    history.record(drafted, mismatches, random.below(mismatches + 1));
+    const mismatch_means& known = history.of(drafted);
+    for (const double mean : {known.mismatches, known.any, known.evaluated}) means.add(mean);
+    const channel_state link{1e6 * (0.1 + random.uniform()), 1e6 * (1 + random.uniform()), 0.1 * random.uniform()};
+    for (const hidden_protocol each : {hidden_protocol::full, hidden_protocol::selective, hidden_protocol::lazy})
+      times.add(model.extra_time(each, drafted, link, known));
+    std::vector<channel_vector> observed(9);
+    for (channel_vector& channel : observed)
+      for (auto& feature : channel) feature = static_cast<float>(random.uniform());
+    const channel_standardisation made = *standardisation_of(observed);
+    for (const float scale : made.scale) standardised.add(static_cast<double>(scale));
+  }
+  means.say("mismatch means");
+  times.say("times of protocols");
+  standardised.say("channel features");
+}
+
 void fused_sums() {
   generator random;
   mixer mixed;
@@ -166,6 +194,7 @@ int main() {
   vocabulary_budgets();
   windows();
   calibrations();
+  protocols();
   fused_sums();
   return 0;
 }

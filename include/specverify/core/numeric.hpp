@@ -73,6 +73,8 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] Value& value) noexcept {
   __asm__("" : "+w"(value));
 #elif defined(__GNUC__) && defined(__s390x__)
   __asm__("" : "+f"(value));
+#elif defined(__GNUC__)
+  __asm__("" : "+m"(value));
 #endif
 }
 

@@ -133,7 +133,7 @@ template <channel_description Channel>
     const double mean = sum / count;
     for (const channel_vector& c : observed) {
       const double off = static_cast<double>(c[i]) - mean;
-      squares += off * off;
+      squares += numeric::product(off, off);
     }
     const double deviation = std::sqrt(squares / count);
     made.mean[i] = static_cast<float>(mean);

@@ -11,6 +11,7 @@
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP
 
+#include <specverify/core/numeric.hpp>
 #include <specverify/link/latency.hpp>
 #include <specverify/link/payload.hpp>
 
@@ -48,9 +49,9 @@ struct mismatch_history {
     mismatch_means& means = by_length[draft_length == 0                 ? 0
                                       : draft_length > by_length.size() ? by_length.size() - 1
                                                                         : draft_length - 1];
-    means.mismatches += weight * (mismatches - means.mismatches);
-    means.any += weight * ((mismatches > 0 ? 1.0 : 0.0) - means.any);
-    means.evaluated += weight * (evaluated - means.evaluated);
+    means.mismatches += numeric::product(weight, mismatches - means.mismatches);
+    means.any += numeric::product(weight, (mismatches > 0 ? 1.0 : 0.0) - means.any);
+    means.evaluated += numeric::product(weight, evaluated - means.evaluated);
   }
 };
 
@@ -75,7 +76,7 @@ struct protocol_model {
   //! E[B_req | M > 0] with E[M] / P(M > 0) mismatches, bits.
   [[nodiscard]] constexpr double request_bits(std::uint32_t draft_length, const mismatch_means& means) const noexcept {
     const double place = ceil_log2(std::uint64_t{draft_length} + 1);
-    const double list = (means.any > 0 ? means.mismatches / means.any : 0) * place;
+    const double list = numeric::product(means.any > 0 ? means.mismatches / means.any : 0, place);
     const double shortest = list + place < draft_length ? list + place : draft_length;
     return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
   }
@@ -88,9 +89,10 @@ struct protocol_model {
     switch (protocol) {
       case hidden_protocol::full:
         return draft_length * vector;
-      case hidden_protocol::selective:
-        return means.mismatches * vector +
-               means.any * exchange_time(format.uplink_overhead, request_bits(draft_length, means), link);
+      case hidden_protocol::selective: {
+        const double exchange = exchange_time(format.uplink_overhead, request_bits(draft_length, means), link);
+        return numeric::product(means.mismatches, vector) + numeric::product(means.any, exchange);
+      }
       case hidden_protocol::lazy:
         break;
     }
