@@ -108,6 +108,6 @@ TEST_CASE("snapshot: a bool of 3 and an enum beyond its last value are no values
   CHECK_FALSE(loads(198, 4));  // heard_any and handed_over
   CHECK(loads(48, 4));
   CHECK_FALSE(loads(48, 200));  // terms.format.format
-  CHECK(loads(195, 2));
-  CHECK_FALSE(loads(195, 3));  // stop
+  CHECK(loads(195, 3));
+  CHECK_FALSE(loads(195, 4));  // stop
 }
