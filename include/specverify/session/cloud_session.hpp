@@ -47,7 +47,8 @@ class cloud_session : private detail::cloud_protocol {
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt (also what no message can have made), options_disagree (at_journal: not a cloud's),
   //! output_too_small (the text is longer than max_text_length), those of a hello that other options cure
-  //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unexpected_message (not blank).
+  //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
+  //! unconditional, and the edge handed some of the text over), unexpected_message (not blank).
   using cloud_protocol::restore;
   //! status receive(std::span<const std::byte> message, session_time now)
   //! A message arrived. ok, or why it was not used.
@@ -61,7 +62,8 @@ class cloud_session : private detail::cloud_protocol {
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! status supply_scores(std::span<const double> scores, session_time now)
-  //! The scores that `score` asked for, one per named draft, ascending, in [0, 1].
+  //! The scores that `score` asked for, one per named draft, ascending, in [0, 1]. They are not used once the edge has
+  //! said stop.
   //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
   //!         `decide_semantically` (failed).
   using cloud_protocol::supply_scores;

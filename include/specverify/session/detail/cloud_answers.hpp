@@ -77,8 +77,9 @@ SPECVERIFY_BODY status cloud_protocol::check_claim(std::uint32_t claimed, std::u
 }
 
 //! Refuses an edge that claims more text than there may be, or, while the cloud lacks the prompt, less than the prompt.
-//! Refuses a round that no session has. The session stays as it was.
+//! Refuses a round that no session has. The session stays as it was. A cancelled one takes no claim.
 SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
+  if (place_.is_cancelled()) return {};
   const std::uint32_t own = place_.length(), claimed = peer.base_length;
   const bool lacks_prompt = !place_.has_prompt() && claimed < place_.prompt_length();
   if ((claimed <= own && !lacks_prompt) || (state_ == cloud_state::failed && !gone_)) return {};

@@ -58,6 +58,7 @@ SPECVERIFY_BODY void cloud_protocol::want_scores() noexcept {
 
 SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (state_ == cloud_state::finished && stopped_) return {};  // the edge said stop while the host scored
   if (state_ != cloud_state::scoring) return {errc::unexpected_message, part::session, 0};
   if (scores.size() != scoring_.asked_count())
     return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};

@@ -79,7 +79,7 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
   options_.stop_tokens = {};
 }
 
-//! Whether other options would make the cloud take a session: that a hello or journal asks for.
+//! Whether an error of check_hello comes from this cloud's options: with others it would take the session.
 [[nodiscard]] constexpr bool is_of_options(errc code) noexcept {
   return code == errc::beyond_limit || code == errc::guarantee_too_weak || code == errc::vocabulary_mismatch ||
          code == errc::fingerprint_mismatch;
