@@ -36,6 +36,30 @@ TEST_CASE("ends: the end of a stream that only the cloud ends is told") {
   CHECK(p.edge->statistics().timeouts == 0);
 }
 
+TEST_CASE("ends: the last token of a stream has its reason, and makes no edge draft") {
+  for (const stop_reason told : {stop_reason::none, stop_reason::budget, stop_reason::stop_token}) {
+    CAPTURE(static_cast<int>(told));
+    pair_options o;
+    o.mode = session_mode::stream;
+    pair p(o);
+    REQUIRE(p.cloud->receive(p.exchange(p.start()), p.now).ok());
+    (void)p.hear(p.run_cloud().front());
+    REQUIRE(p.edge->state() == edge_state::streaming);
+    bytes last(64);
+    const wire_context here{7, p.edge->epoch(), p.edge->round(), 3, prefix_hash(p.edge->text()), 1};
+    const auto written = encode_feedback(here, p.format(), 0, {0, 9, 1, static_cast<std::uint8_t>(told)}, last);
+    REQUIRE(written.ok());
+    last.resize(written->size());
+    const status why = p.edge->receive(last, p.now);
+    const std::vector<bytes> sent = p.run_edge();
+    REQUIRE(sent.size() == 1);
+    CHECK(kind_of(sent.front()) == (told == stop_reason::stop_token ? message_kind::stop : message_kind::refuse));
+    CHECK((why.code == errc::field_out_of_range) == (told != stop_reason::stop_token));
+    CHECK((p.edge->state() == edge_state::stopping) == (told == stop_reason::stop_token));
+    CHECK(p.edge->length() == (told == stop_reason::stop_token ? 4 : 3));
+  }
+}
+
 TEST_CASE("ends: a stream that only the cloud ends survives any lost or doubled message") {
   pair_options o;
   o.mode = session_mode::stream;

@@ -74,15 +74,17 @@ namespace detail {
   return finish(true, now);
 }
 
-//! The last token of a stream, with the reason that the edge cannot know.
+//! The last token of a stream, with the reason that the edge cannot know. A stream has no other verdicts.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_last(std::span<const std::byte> message,
                                                             session_time now) noexcept {
   if (place_.is_over()) return finish(true, now);
   if (state_ != edge_state::streaming && state_ != edge_state::resuming) return drop(errc::unexpected_message);
   if (place_.epoch() == 0 || !place_.has_prompt() || place_.pending() > 0) return drop(errc::unexpected_message);
   question_.encode_under(context());
-  const status why = on_feedback(message);
-  return why.ok() ? commit(now) : why;
+  if (const status why = on_feedback(message); !why.ok()) return why;
+  if (static_cast<stop_reason>(verdict_.stop) != stop_reason::stop_token)
+    return fail({errc::field_out_of_range, part::session, feedback_message::at_stop});
+  return commit(now);
 }
 
 }  // namespace detail
