@@ -137,6 +137,23 @@ TEST_CASE("stop: rows and scores that come behind it are of no use") {
   CHECK(p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), p.now).ok());
   CHECK_FALSE(p.cloud->has_outputs());
   CHECK(p.cloud->length() == 3);
+
+  pair scored(with_every_state(true));
+  scored.hold_scores = true;
+  question = scored.start();
+  for (int i = 0; i < 20 && scored.cloud->state() != cloud_state::scoring; ++i) {
+    REQUIRE(scored.cloud->receive(question, scored.now).ok());
+    const std::vector<bytes> sent = scored.run_cloud();
+    if (!sent.empty()) question = scored.hear(sent.front());
+  }
+  REQUIRE(scored.cloud->state() == cloud_state::scoring);
+  const std::uint32_t had = scored.cloud->length();
+  REQUIRE(scored.edge->stop(cancelled, scored.now).ok());
+  wire{scored}.run();
+  check_cancelled(scored);
+  CHECK(scored.cloud->supply_scores(std::array{0.5}, scored.now).ok());
+  CHECK_FALSE(scored.cloud->has_outputs());
+  CHECK(scored.cloud->length() == had);
 }
 
 TEST_CASE("stop: a session that was cancelled stays over after a restart of either side") {
@@ -207,6 +224,27 @@ TEST_CASE("stop: an edge that forgot it fills no cloud") {
   CHECK(p.cloud->length() == had);
 }
 
+TEST_CASE("stop: a cancelled cloud says so to any claim") {
+  pair_options o;
+  std::uint32_t claimed = 0;
+  int exchanges = 2;
+  SUBCASE("of less than the prompt, which it lacks") { o.edge_chunk = 2, exchanges = 1; }
+  SUBCASE("of more text than there may be") { claimed = 90; }
+  SUBCASE("of text that it has not verified") {
+    o.format = law_format::token_only, o.required = guarantee::unconditional, claimed = 9;
+  }
+  pair p(o);
+  bytes question = p.start();
+  for (int i = 0; i < exchanges; ++i) question = p.exchange(question);
+  REQUIRE(p.edge->stop(cancelled, p.now).ok());
+  wire{p}.run();
+  REQUIRE(p.cloud->state() == cloud_state::finished);
+  bytes resume(64);
+  const wire_context other{7, p.edge->epoch() + 1, 1, claimed, prefix_hash(std::vector<token_id>(claimed, 1)), 0};
+  resume.resize(encode_resume({other}, resume).value().size());
+  CHECK(p.cloud->receive(resume, p.now).code == errc::session_closed);
+}
+
 TEST_CASE("stop: the answer to a greeting comes first, so that the cloud knows the epoch") {
   pair p;
   (void)p.exchange(p.exchange(p.start()));
@@ -253,4 +291,42 @@ TEST_CASE("stop: a text that the host shows is taken back as far as it was only 
   REQUIRE(p.edge->stop(cancelled, p.now).ok());
   (void)p.run_edge();
   CHECK(p.story == "retracted rollback journal send");
+}
+
+TEST_CASE("stop: drafts that were taken back are not shown again after a restart") {
+  pair p;
+  const bytes draft = p.exchange(p.exchange(p.start()));
+  REQUIRE(kind_of(draft) == message_kind::draft);
+  REQUIRE(p.edge->stop(cancelled, p.now).ok());
+  const bytes stop = pair::only(p.run_edge());
+  SUBCASE("before the cloud has answered") {}
+  SUBCASE("and after it has") { (void)p.exchange(stop); }
+  const bytes journal = p.edge_journal;
+  p.new_edge();
+  p.story.clear();
+  REQUIRE(p.edge->restore(journal, p.now).ok());
+  (void)p.run_edge();
+  const bool shows_drafts = p.story.find("tentative") != std::string::npos;
+  CHECK_FALSE(shows_drafts);
+}
+
+TEST_CASE("stop: a restored edge tells the cause that the host gave") {
+  for (const stop_cause cause : {cancelled, stop_cause::finished}) {
+    CAPTURE(static_cast<int>(cause));
+    pair p;
+    (void)p.exchange(p.exchange(p.start()));
+    REQUIRE(p.edge->stop(cause, p.now).ok());
+    (void)p.run_edge();
+    for (int lives = 0; lives < 2; ++lives) {
+      const bytes journal = p.edge_journal;
+      p.new_edge();
+      REQUIRE(p.edge->restore(journal, p.now).ok());
+      const bytes resume = pair::only(p.run_edge());
+      const bytes message = p.exchange(resume);
+      REQUIRE(kind_of(message) == message_kind::stop);
+      const auto said = decode_stop({7, p.edge->epoch(), 0, 0, 0}, message);
+      REQUIRE(said.ok());
+      CHECK(said->cause == cause);
+    }
+  }
 }

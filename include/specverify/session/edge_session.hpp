@@ -127,8 +127,8 @@ class basic_edge_session : private detail::edge_protocol {
   //! status stop(stop_cause cause, session_time now)
   //! The host wants no more text: gives up what is open, tells the cloud, and waits for its answer as for any other.
   //! The session then ends with `finished` (stop_reason::cancelled) and is over for good: a restored one goes on to
-  //! end. A text that is complete ends as it would. `cause`: what the cloud is told, cancelled or finished (the host
-  //! has all that it needs). A row that is wanted must not be supplied afterwards.
+  //! end, with the same cause. A text that is complete ends as it would. `cause`: what the cloud is told, cancelled
+  //! or finished (the host has all that it needs). A row that is wanted must not be supplied afterwards.
   //! Errors: busy, invalid_argument (`where` = another cause), unexpected_message (idle), session_closed (over).
   using edge_protocol::stop;
   //! void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time)

@@ -77,7 +77,8 @@ struct edge_snapshot_head {
   //! the part that the cloud has; the rest was committed here alone. prefix_hash is that of this part
   std::uint32_t base_length = 0;
   stop_reason stop = stop_reason::none;
-  bool finished = false;  //!< and both sides have agreed on the end
+  bool finished = false;       //!< and both sides have agreed on the end
+  bool needs_no_more = false;  //!< the host ended the text with stop_cause::finished
   bool draw_from_row = false;
 };
 

@@ -169,6 +169,7 @@ TEST_CASE("SEC-1 restore: an edge checks every member of a journal") {
       {"a later carry round", [](record& s, auto&) { s.carry_round = s.round + 1, s.carry_end = 9; }},
       {"stop", [](record& s, auto&) { s.stop = static_cast<sv::stop_reason>(4); }},
       {"finished without a stop", [](record& s, auto&) { s.finished = true; }},
+      {"a cause without a cancel", [](record& s, auto&) { s.needs_no_more = true; }},
       {"accepted", [](record& s, auto&) { s.seen.accepted = s.seen.drafted + 1; }},
       {"last accepted", [](record& s, auto&) { s.seen.last_accepted = s.seen.last_drafted + 1; }},
   };

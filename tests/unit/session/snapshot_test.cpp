@@ -67,7 +67,8 @@ TEST_CASE("snapshot: what is written is read back") {
   edge.draft_key.word[1] = 9;
   edge.terms.mode = sv::session_mode::stream;
   edge.terms.truncation.top_p = 0.75;
-  edge.stop = sv::stop_reason::budget;
+  edge.stop = sv::stop_reason::cancelled;
+  edge.needs_no_more = true;
   edge.sparsifier.beta = 0.5;
   const auto bytes = stored(edge);
   learning back;
@@ -77,7 +78,9 @@ TEST_CASE("snapshot: what is written is read back") {
   CHECK(back.draft_key == edge.draft_key);
   CHECK(back.terms.mode == sv::session_mode::stream);
   CHECK(back.terms.truncation.top_p == edge.terms.truncation.top_p);
-  CHECK(back.stop == sv::stop_reason::budget);
+  CHECK(back.stop == sv::stop_reason::cancelled);
+  CHECK(back.needs_no_more);
+  CHECK_FALSE(back.finished);
   CHECK(back.sparsifier == edge.sparsifier);
   CHECK(stored(back) == bytes);
 }

@@ -151,6 +151,7 @@ SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& l
   if (!is_epoch(last.epoch) || !is_round(last.round) || last.carry_round > last.round) return corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
   if (last.finished && last.stop == stop_reason::none) return corrupt_snapshot();
+  if (last.needs_no_more && last.stop != stop_reason::cancelled) return corrupt_snapshot();
   if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted)
     return corrupt_snapshot();
   return {};
@@ -168,10 +169,12 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   if (!load_snapshot(last, read->last.data())) return corrupt_snapshot();
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return corrupt_snapshot();
+  if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
   place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
   agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.end(last.stop);
+  if (last.needs_no_more) question_.stop_because(stop_cause::finished);
   journal_.resume(last.length, reading.valid_bytes);
   contexts_.remember(place_.context());
   place_.begin_epoch(next_epoch(last.epoch));
@@ -249,6 +252,7 @@ SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) 
   now.carry_end = ahead_.carry_end();
   now.stop = place_.stop();
   now.finished = state_ == edge_state::finished;
+  now.needs_no_more = place_.is_cancelled() && question_.cause() == stop_cause::finished;
   record(first_position, sparsifier_state_.with(now), kept_.bytes());
 }
 

@@ -105,7 +105,12 @@ constexpr void head_fields(Field& field, Self& head) noexcept {
   field(head.carry_end);
   field(head.base_length);
   field(head.stop, stop_reason::cancelled);
-  field(head.finished);
+  auto marks = static_cast<std::uint8_t>((head.finished ? 1 : 0) + (head.needs_no_more ? 2 : 0));
+  field(marks, std::uint8_t{3});  // of earlier versions the first alone
+  if constexpr (!std::is_const_v<Self>) {
+    head.finished = (marks & 1) != 0;
+    head.needs_no_more = (marks & 2) != 0;
+  }
   field(head.draw_from_row);
 }
 
