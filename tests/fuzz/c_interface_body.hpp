@@ -531,7 +531,7 @@ class c_host {
       default:
         break;
     }
-    const std::uint32_t what = below(8);
+    const std::uint32_t what = below(9);
     if (what == 0) (void)said(specverify_edge_tick(edge_, now_ += u16()));
     if (what == 1) (void)said(specverify_edge_reconnect(edge_, now_));
     if (what == 2) (void)said(specverify_edge_disconnect(edge_, now_));
@@ -540,6 +540,7 @@ class c_host {
     const specverify_channel channel{static_cast<float>(any_double()), static_cast<float>(any_double()), 0, 0, 0};
     if (what == 5) (void)said(specverify_edge_report_channel(edge_, &channel));
     if (what == 6) start();
+    if (what == 8) (void)said(specverify_edge_stop(edge_, wrong(wrong_engine) ? u32() : below(2) * 3, now_));
     if (what == 7 && edge_ != nullptr && cloud_ != nullptr)
       (void)said(specverify_run_pair(edge_, host(drafter_), cloud_, host(target_), ears(hear_edge)));
   }

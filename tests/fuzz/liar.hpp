@@ -57,10 +57,13 @@ class liar {
     if (what % 8 == 6) {
       const auto drafted = static_cast<std::uint32_t>(next() % (format.max_draft_length + 1));
       const auto accepted = static_cast<std::uint32_t>(next() % (drafted + 1));
-      return size(encode_feedback(at, format, drafted, {accepted, token(format, next()), 1, 0}, out));
+      const token_id added = token(format, next());
+      const auto stop = static_cast<std::uint8_t>(next() % feedback_stop_count);
+      return size(encode_feedback(at, format, drafted, {accepted, added, 1, stop}, out));
     }
     const wire_context end{to.session_id, to.epoch, 0, 0, 0, at.transmission};
-    return size(encode_stop(end, {stop_cause::budget, to.agreed, at.prefix_hash}, out));
+    const auto cause = static_cast<stop_cause>(next() % 5);
+    return size(encode_stop(end, {cause, to.agreed, at.prefix_hash}, out));
   }
 
   //! A hello or resume that claims some of the liar's text.

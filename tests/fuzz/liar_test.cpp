@@ -15,7 +15,7 @@ using namespace specverify_fuzz;
 
 //! A script of whole questions and answers between lies, deadlines and restarts. Bit 0 of a step says to whom.
 std::vector<std::byte> script_of(specverify_test::dice& dice) {
-  std::vector<std::byte> script{static_cast<std::byte>(dice.next())};
+  std::vector<std::byte> script{static_cast<std::byte>(dice.next()), static_cast<std::byte>(dice.next())};
   const auto add = [&](unsigned step, std::size_t more) {
     script.push_back(static_cast<std::byte>(step));
     for (; more > 0; --more) script.push_back(static_cast<std::byte>(dice.next()));

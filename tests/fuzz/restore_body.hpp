@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the fuzz targets of `restore`: one side of a session restarts from any bytes, then a script goes on
-//! (fuzz/session_body.hpp, whose demands hold). An input: the system, what is mended of the journal, its length (two
-//! bytes), the journal, the script.
+//! (fuzz/session_body.hpp, whose demands hold). An input: the system, what is mended of the journal and (in the bits
+//! above) the variant, the journal's length (two bytes), the journal, the script.
 #ifndef SPECVERIFY_TESTS_FUZZ_RESTORE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_RESTORE_BODY_HPP
 
@@ -90,7 +90,7 @@ inline void restore_input(side restored, std::span<const std::byte> input) {
   std::vector<std::byte> journal(input.begin() + restore_head,
                                  input.begin() + static_cast<std::ptrdiff_t>(restore_head + length));
   mend(restored, journal, at(1));
-  std::vector<std::byte> words{input[0]};
+  std::vector<std::byte> words{input[0], input[1] >> 2};
   words.insert(words.end(), input.begin() + static_cast<std::ptrdiff_t>(restore_head + length), input.end());
   if (!skips(at(0))) {
     session_script<always_send> script(words);

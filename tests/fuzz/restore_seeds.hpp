@@ -75,7 +75,7 @@ void read_facts(std::span<const std::byte> journal, journal_facts& facts) {
 template <class Skip>
 journal_facts facts_of(side restored, unsigned choice, std::span<const std::byte> journal) {
   journal_facts facts;
-  const std::byte word{static_cast<unsigned char>(choice)};
+  const std::byte word{static_cast<unsigned char>(choice)};  // of the variant 0
   session_script<Skip> script({&word, 1});
   facts.restored = restored == side::edge ? script.restart_edge_from(journal) : script.restart_cloud_from(journal);
   facts.cut_back = is_cut_back(journal);
@@ -150,7 +150,7 @@ class seed_maker {
     return {journal.begin(), journal.end()};
   }
   [[nodiscard]] journal_bytes_of after(int size) const {
-    std::vector<std::byte> script{static_cast<std::byte>(choice_)};
+    std::vector<std::byte> script{static_cast<std::byte>(choice_), std::byte{0}};
     switch (kind_) {
       case seed_kind::compacted:
         return after_lives(script, size);

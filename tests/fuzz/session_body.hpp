@@ -2,8 +2,9 @@
 //! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are
 //! delivered as they are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so
 //! that what stands behind it is reached); a peer lies consistently (fuzz/liar.hpp); deadlines pass; processes restart
-//! from their journals, or without. Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within
-//! their limit, the engine is fed and cut as its cache allows, inputs are answered by outputs that end, and no side
+//! from their journals, or without; the host ends the text. Its first two bytes choose a system and its variant.
+//! Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the engine is fed
+//! and cut as its cache allows, inputs are answered by outputs that end, an edge drafts in no stream, and no side
 //! refuses its own journal.
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
@@ -30,6 +31,11 @@ namespace specverify_fuzz {
 inline constexpr unsigned systems = 9;  // formats that a script chooses from
 inline constexpr std::size_t bytes_of_a_lie = 24;
 
+//! Bits of a variant.
+inline constexpr unsigned edge_lists_stops = 1, cloud_lists_stops = 2, drafts_from_row = 4, needs_verified_text = 8,
+                          has_no_timers = 16;
+inline constexpr unsigned host_stops = 0xD8;  //!< a step; one more: with the other cause
+
 template <class Skip>
 class session_script {
  public:
@@ -38,6 +44,7 @@ class session_script {
   explicit session_script(std::span<const std::byte> script)
       : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
+    variant_ = byte();
     static constexpr std::array<draft_format, 9> formats{
         {{law_format::sparse_drop_zero, 10, 4, 3, 1},
          {law_format::sparse_paper, 10, 4, 3, 1},
@@ -51,6 +58,8 @@ class session_script {
          {law_format::top_k_tail, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
     static_assert(formats.size() == systems);
     format_ = formats[choice % formats.size()];
+    if ((variant_ & drafts_from_row) != 0 && format_.format == law_format::top_k_tail)
+      format_.attachments.drafted_probability = true, format_.support_size = 5;  // the token itself is one more
     mode_ = choice & 0x80 ? session_mode::stream : session_mode::draft;
     rule_ = format_.attachments.hidden_size != 0 ? wire_rule::semantic
             : choice & 0x40                      ? wire_rule::greedy
@@ -69,6 +78,11 @@ class session_script {
   [[nodiscard]] status refused_by_edge() const { return refused_by_edge_; }
   [[nodiscard]] status refused_by_cloud() const { return refused_by_cloud_; }
   [[nodiscard]] std::uint64_t lives() const { return lives_; }
+  //! How the text ended for the edge's host; none: it has not.
+  [[nodiscard]] stop_reason end() const { return end_; }
+  [[nodiscard]] bool streams() const { return mode_ == session_mode::stream; }
+  //! What this life of the cloud has counted.
+  [[nodiscard]] const session_statistics& at_cloud() const { return cloud_->statistics(); }
 
   //! A side restarts from these bytes, whatever they are, and goes on as a host would: without them, where they are
   //! refused. Whether they were taken.
@@ -128,6 +142,11 @@ class session_script {
           if (!queue.empty()) queue.pop_front();
           break;
         case 8:
+          if (what >= host_stops) {
+            (void)edge_->stop(what & 1 ? stop_cause::finished : stop_cause::cancelled, now_);
+            drain();
+            break;
+          }
           now_ += 1000;
           (void)edge_->tick(now_);
           drain();
@@ -165,10 +184,12 @@ class session_script {
     o.mode = mode_;
     o.rule = rule_;
     o.max_text_length = max_length;
-    o.retry_timeout = 1000;
+    o.retry_timeout = (variant_ & has_no_timers) != 0 ? 0 : 1000;
     o.retry_limit = 20;
     o.text_chunk = 5;
     o.token_budget = 30;
+    o.draw_from_row = format_.attachments.drafted_probability;
+    if ((variant_ & edge_lists_stops) != 0) o.stop_tokens = stops_;
     o.bonus = !lazy_;
     if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
     const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
@@ -184,8 +205,15 @@ class session_script {
     o.max_text_length = max_length;
     o.text_chunk = 5;
     o.lazy = lazy_;
+    if ((variant_ & cloud_lists_stops) != 0) o.stop_tokens = stops_;
+    o.required = needs_verified() ? guarantee::unconditional : guarantee::lossy;
     cloud_.emplace(std::move(cloud_session::make(o)).value());
     cloud_engine_.clear();
+  }
+
+  //! Of a format and a rule that are strong enough.
+  [[nodiscard]] bool needs_verified() const {
+    return (variant_ & needs_verified_text) != 0 && detail::strength_of(format_, rule_) == guarantee::unconditional;
   }
 
   template <class Change>
@@ -299,11 +327,17 @@ class session_script {
       demand(token >= 0 && static_cast<std::uint32_t>(token) < vocab_size, "a token outside the vocabulary");
   }
   void drain() {
-    (void)drive(exec::seq, *edge_, drafter_, observer(to_cloud_, edge_journal_, false_edge_));
+    (void)drive(exec::seq, *edge_, drafter_,
+                [&, hear = observer(to_cloud_, edge_journal_, false_edge_)](const session_output& out) mutable {
+                  if (out.action == session_action::finished) end_ = out.stop;
+                  hear(out);
+                });
     (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_, false_cloud_));
     check_text(edge_->text());
     check_text(cloud_->text());
     demand(edge_->state() <= edge_state::stopping, "an edge in no state");
+    const bool drafts = edge_->state() == edge_state::drafting || edge_->state() == edge_state::waiting;
+    demand(!streams() || !drafts, "an edge that drafts in a stream");
     demand(cloud_->state() <= cloud_state::failed, "a cloud in no state");
     while (to_edge_.size() > 64) to_edge_.pop_front();
     while (to_cloud_.size() > 64) to_cloud_.pop_front();
@@ -344,7 +378,10 @@ class session_script {
     }
   };
 
+  static constexpr std::array<token_id, 2> stops_{5, 9};
+
   std::span<const std::byte> script_;
+  unsigned variant_ = 0;
   draft_format format_{};
   session_mode mode_ = session_mode::draft;
   wire_rule rule_ = wire_rule::token;
@@ -357,6 +394,7 @@ class session_script {
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
   liar false_edge_, false_cloud_;
   status refused_by_edge_{}, refused_by_cloud_{};
+  stop_reason end_ = stop_reason::none;
   std::uint64_t lives_ = 0;
   session_time now_ = 1;
 };

@@ -8,16 +8,37 @@
 #include <fstream>
 #include <iterator>
 
+namespace {
+
+const std::filesystem::path folder = "tests/fuzz/corpus/session";
+
+std::vector<char> content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+//! What a committed script comes to.
+struct outcome {
+  specverify::stop_reason end{};
+  bool streams = false;
+  specverify::session_statistics at_cloud{};
+};
+outcome of(const char* seed) {
+  outcome made;
+  const std::vector<char> content = content_of(folder / seed);
+  specverify_fuzz::session_run(std::as_bytes(std::span<const char>(content)), [&made](const auto& script) {
+    made = {script.end(), script.streams(), script.at_cloud()};
+  });
+  return made;
+}
+
+}  // namespace
+
 TEST_CASE("T29 NET-7 fuzz replay: scripts of the session") {
   std::size_t scripts = 0;
-  const std::filesystem::path folder = "tests/fuzz/corpus/session";
-  if (std::filesystem::exists(folder)) {
-    for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      std::ifstream in(file.path(), std::ios::binary);
-      const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-      specverify_fuzz::session_input(std::as_bytes(std::span<const char>(content)));
-      ++scripts;
-    }
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    specverify_fuzz::session_input(std::as_bytes(std::span<const char>(content_of(file.path()))));
+    ++scripts;
   }
   CHECK(scripts > 0);
   specverify_test::dice dice(11);
@@ -26,4 +47,18 @@ TEST_CASE("T29 NET-7 fuzz replay: scripts of the session") {
     for (std::byte& b : script) b = static_cast<std::byte>(dice.next());
     specverify_fuzz::session_input(script);
   }
+}
+
+TEST_CASE("fuzz replay: seeds lead to each end of a text, and to each variant") {
+  using enum specverify::stop_reason;
+  CHECK(of("host_stops_a_round").end == cancelled);
+  CHECK(of("host_stops_a_stream").end == cancelled);
+  CHECK(of("host_stops_a_stream").streams);
+  CHECK(of("stopped_edge_restarts").end == cancelled);
+  CHECK(of("cloud_ends_a_stream").end == stop_token);
+  CHECK(of("cloud_ends_a_stream").streams);
+  CHECK(of("both_list_stops").end == stop_token);
+  CHECK(of("without_timers").end == budget);
+  CHECK(of("drafts_from_row").at_cloud.accepted > 0);
+  CHECK(of("needs_verified_text").at_cloud.accepted > 0);
 }
