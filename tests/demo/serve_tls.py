@@ -2,6 +2,7 @@
 """serve_tls.py EDGE_CLOUD EDGE_CLOUD_LIFTED: TLS 1.3 with certificates that openssl makes, and what is refused without them."""
 import os
 import shutil
+import signal
 import socket
 import ssl
 import sys
@@ -56,6 +57,7 @@ def with_certificates(world):
     plain.send(b"rubbish")
     assert plain.closed_within(2), "bytes without TLS were waited for"
     server.stop()
+    read_again_in_mid_handshake(world, [*own, "--tls-client-ca", folder / "ca.pem"])
     listed_alone(world, [*own, "--tls-client-ca", folder / "ca.pem"], known)
 
     keyed = world.serve("keyed", *own)
@@ -90,6 +92,42 @@ def memory_of_connections(world, certified):
 
 def still_open(connections):
     return sum(not c.closed_within(0.001) for c in connections)
+
+
+def handshake_on(inside, line, goes):
+    """As far as it goes with what came. True: it is over at this side."""
+    try:
+        inside.do_handshake()
+        over = True
+    except ssl.SSLWantReadError:
+        over = False
+    line.sendall(goes.read())
+    return over
+
+
+def read_again_in_mid_handshake(world, certified):
+    """A device whose handshake is under way while the certificates are read again is let in."""
+    server = world.serve("reloaded", *certified, keys=False)
+    came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+    inside = trusting(world.folder, "device").wrap_bio(came, goes, server_hostname="127.0.0.1")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as line:
+        handshake_on(inside, line, goes)
+        came.write(line.recv(65536))
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 20
+        while "are read again" not in world.log("reloaded"):
+            assert time.monotonic() < end, world.log("reloaded")
+            time.sleep(0.02)
+        while not handshake_on(inside, line, goes):
+            came.write(line.recv(65536))
+        line.settimeout(1)
+        try:
+            came.write(line.recv(65536))
+            heard = inside.read(1)
+        except (TimeoutError, ssl.SSLError) as error:
+            heard = error
+    assert isinstance(heard, TimeoutError), f"a reload ends a handshake: {heard!r}\n" + world.log("reloaded")
+    assert server.stop()["refused"]["handshake"] == 0, world.log("reloaded")
 
 
 def listed_alone(world, certified, known):

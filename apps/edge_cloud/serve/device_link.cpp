@@ -98,7 +98,8 @@ bool may_pass(refusal why) {
          why == refusal::useless_frames || why == refusal::idle_connection || why == refusal::descriptors ||
          why == refusal::handshakes_of_device || why == refusal::written_of_device;
 }
-//! It lost the session, and takes the text as it is now. Where it always fails at this text, that helps nobody.
+//! It lost the session, and takes the text as it is now (under --required unconditional a prompt
+//! alone). Where it always fails at this text, that helps nobody.
 bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }
 
 }  // namespace
@@ -142,7 +143,7 @@ void device_link::dial() {
     if (error == asio::error::operation_aborted) return;
     if (error) return dial_later(error.message());
     auto line =
-        std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), *tls_) : peer_stream(std::move(dialing_)));
+        std::make_shared<connection>(tls_ ? peer_stream(std::move(dialing_), tls_) : peer_stream(std::move(dialing_)));
     dialing_ = asio::ip::tcp::socket(io_);
     secure(std::move(line));
   });

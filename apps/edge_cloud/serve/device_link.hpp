@@ -45,7 +45,7 @@ class device_link final : public edge_link {
   asio::io_context& io_;
   link_events events_;
   std::uint64_t session_id_;
-  std::unique_ptr<asio::ssl::context> tls_;
+  std::shared_ptr<asio::ssl::context> tls_;
   std::string server_;  // as it was given
   std::string server_name_;
   std::optional<device_key> key_;  // none where the certificate says who it is

@@ -36,7 +36,8 @@ class peer_stream {
   using lowest_layer_type = socket::lowest_layer_type;
 
   explicit peer_stream(socket plain) : stream_(std::move(plain)) {}
-  peer_stream(socket inner, asio::ssl::context& context) : stream_(std::make_unique<tls>(std::move(inner), context)) {}
+  peer_stream(socket inner, std::shared_ptr<asio::ssl::context> context)
+      : context_(std::move(context)), stream_(std::make_unique<tls>(std::move(inner), *context_)) {}
 
   [[nodiscard]] executor_type get_executor() { return lowest_layer().get_executor(); }
   [[nodiscard]] lowest_layer_type& lowest_layer() {
@@ -74,6 +75,7 @@ class peer_stream {
   void close(asio::error_code& error) { lowest_layer().close(error); }
 
  private:
+  std::shared_ptr<asio::ssl::context> context_{};  // its verify callback is asked until the handshake is over
   std::variant<socket, std::unique_ptr<tls>> stream_;
 };
 

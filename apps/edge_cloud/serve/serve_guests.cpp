@@ -43,9 +43,10 @@ std::vector<std::byte> refusal_of_connection(refusal why) {
 
 }  // namespace
 
-serve_guests::serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls,
-                           device_rates& rates, serve_log& log, frame_taker on_frame)
-    : limits_(limits), known_(known), tls_(tls), rates_(rates), log_(log), on_frame_(std::move(on_frame)) {}
+serve_guests::serve_guests(const serve_limits& limits, const known_devices& known,
+                           std::shared_ptr<asio::ssl::context> tls, device_rates& rates, serve_log& log,
+                           frame_taker on_frame)
+    : limits_(limits), known_(known), tls_(std::move(tls)), rates_(rates), log_(log), on_frame_(std::move(on_frame)) {}
 
 //! How many guests are as wanted, and the one of them that came first.
 template <class Wanted>
@@ -108,8 +109,8 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
     return tell_and_close(socket, refusal::descriptors);
   }
   made.heard = now;
-  made.line = std::make_shared<connection>(tls_ != nullptr ? peer_stream(std::move(socket), *tls_)
-                                                           : peer_stream(std::move(socket)));
+  made.line =
+      std::make_shared<connection>(tls_ ? peer_stream(std::move(socket), tls_) : peer_stream(std::move(socket)));
   const std::uint64_t number = ++numbers_;
   const std::shared_ptr<connection> line = made.line;
   guests_.emplace(number, std::move(made));
@@ -298,8 +299,8 @@ void serve_guests::drop(std::uint64_t number, refusal why) {
   asio::post(line->stream().get_executor(), [line] { line->close(); });
 }
 
-void serve_guests::change(const known_devices& before, asio::ssl::context* tls) {
-  tls_ = tls;
+void serve_guests::change(const known_devices& before, std::shared_ptr<asio::ssl::context> tls) {
+  tls_ = std::move(tls);
   for (const auto& [number, g] : guests_) {
     if ((!g.known && !g.awaited) || g.leaving) continue;  // one that was challenged may still answer under its old key
     const std::uint64_t device = g.known ? g.known->device : g.claimed;

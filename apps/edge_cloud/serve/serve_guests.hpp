@@ -33,8 +33,8 @@ class serve_guests {
   using frame_taker = std::function<refusal(const std::shared_ptr<visitor>&, const frame&)>;
 
   //! `tls` may be null.
-  serve_guests(const serve_limits& limits, const known_devices& known, asio::ssl::context* tls, device_rates& rates,
-               serve_log& log, frame_taker on_frame);
+  serve_guests(const serve_limits& limits, const known_devices& known, std::shared_ptr<asio::ssl::context> tls,
+               device_rates& rates, serve_log& log, frame_taker on_frame);
   ~serve_guests() { close_all(); }
   serve_guests(const serve_guests&) = delete;
   serve_guests& operator=(const serve_guests&) = delete;
@@ -42,7 +42,7 @@ class serve_guests {
   void adopt(asio::ip::tcp::socket socket, std::uint64_t now);
   //! The known devices have changed, and so may have `tls`, for connections that are still to come. Devices that are no
   //! longer known are turned away.
-  void change(const known_devices& before, asio::ssl::context* tls);
+  void change(const known_devices& before, std::shared_ptr<asio::ssl::context> tls);
   //! Closes who was silent for too long.
   void sweep(std::uint64_t now);
   void close_all();
@@ -90,7 +90,7 @@ class serve_guests {
 
   const serve_limits& limits_;
   const known_devices& known_;
-  asio::ssl::context* tls_;
+  std::shared_ptr<asio::ssl::context> tls_;
   device_rates& rates_;
   serve_log& log_;
   frame_taker on_frame_;

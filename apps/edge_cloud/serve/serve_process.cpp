@@ -48,13 +48,12 @@ class serve_process {
       : run_(run),
         settings_(settings),
         known_(devices_of(settings)),
-        tls_(server_tls(settings.tls)),
         engines_(model, settings.limits.engines),
         rates_(settings.limits),
         parts_{run_,         model, settings.limits, engines_, rates_, settings.strict_restore, settings.required,
                settings.sync},
         sessions_(parts_, log_, microseconds_now()),
-        guests_(settings.limits, known_, tls_.get(), rates_, log_,
+        guests_(settings.limits, known_, server_tls(settings.tls), rates_, log_,
                 [this](const std::shared_ptr<visitor>& from, const frame& message) { return take(from, message); }),
         end_(io_, SIGTERM, SIGINT),
         reload_(io_, SIGHUP),
@@ -66,7 +65,7 @@ class serve_process {
   void run() {
     const std::uint16_t port = acceptor_.local_endpoint().port();
     log_.event("listens on " + acceptor_.local_endpoint().address().to_string() + " port " + std::to_string(port) +
-                   (tls_ ? ", TLS 1.3" : ", without TLS"),
+                   (settings_.tls.wanted() ? ", TLS 1.3" : ", without TLS"),
                microseconds_now());
     warn_of_open_files();
     write(run_.state / "port.new", std::to_string(port));
@@ -116,10 +115,9 @@ class serve_process {
     const std::uint64_t now = microseconds_now();
     try {
       known_devices known = devices_of(settings_);
-      std::unique_ptr<asio::ssl::context> tls = server_tls(settings_.tls);
+      std::shared_ptr<asio::ssl::context> tls = server_tls(settings_.tls);
       std::swap(known_, known);
-      guests_.change(known, tls.get());
-      tls_ = std::move(tls);
+      guests_.change(known, std::move(tls));
       log_.event("SIGHUP: devices and certificates are read again", now);
     } catch (const std::exception& error) {
       log_.failure(std::string("SIGHUP: ") + error.what() + "; the devices and certificates of before hold", now);
@@ -184,7 +182,6 @@ class serve_process {
   run_settings run_;
   serve_settings settings_;
   known_devices known_;
-  std::unique_ptr<asio::ssl::context> tls_;
   asio::io_context io_{1};
   serve_log log_;
   engine_pool engines_;

@@ -25,9 +25,9 @@ void load(const char* option, const std::filesystem::path& file, Load&& load_fil
   }
 }
 
-std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::ssl::context::method method,
+std::shared_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::ssl::context::method method,
                                                const char* authority_option) {
-  auto made = std::make_unique<asio::ssl::context>(method);
+  auto made = std::make_shared<asio::ssl::context>(method);
   SSL_CTX* const native = made->native_handle();
   if (SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) != 1) throw std::runtime_error("OpenSSL has no TLS 1.3");
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
@@ -50,7 +50,7 @@ std::unique_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
 
 }  // namespace
 
-std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
+std::shared_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.certificate.empty()) throw std::runtime_error("TLS needs --tls-certificate and --tls-key of the server");
   auto made = context_of(files, asio::ssl::context::tls_server, "--tls-client-ca");
@@ -63,7 +63,7 @@ std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
   return made;
 }
 
-std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
+std::shared_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.peer_authority.empty())
     throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");

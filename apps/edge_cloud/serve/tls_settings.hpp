@@ -24,10 +24,10 @@ struct tls_settings {
 };
 
 //! Nothing where TLS is not wanted. TLS 1.3 alone, without resumption. A server refuses certificates of devices without
-//! clientAuth. Throws std::runtime_error: a file is missing,
-//! is no PEM, does not fit the other one, or may be read by others.
-[[nodiscard]] std::unique_ptr<asio::ssl::context> server_tls(const tls_settings& files);
-[[nodiscard]] std::unique_ptr<asio::ssl::context> device_tls(const tls_settings& files);
+//! clientAuth. Throws std::runtime_error: a file is missing, is no PEM, does not fit the other one, or may be read by
+//! others.
+[[nodiscard]] std::shared_ptr<asio::ssl::context> server_tls(const tls_settings& files);
+[[nodiscard]] std::shared_ptr<asio::ssl::context> device_tls(const tls_settings& files);
 
 //! What a certificate may be used for (its extended key usage).
 enum class tls_usage { server_auth, client_auth };
