@@ -20,6 +20,15 @@ void engine_text::truncate(std::uint32_t position) {
   held_ = std::min(held_, tokens_.size());
 }
 
+void engine_text::set_waiting(bool waits, std::uint64_t now) noexcept {
+  waits_ = waits;
+  for (engine_pool::place& p : pool_.places_) {
+    if (!waits || p.holder != this) continue;
+    p.idle += p.idle_since_wanted(now);
+    p.wanted = 0;
+  }
+}
+
 bool engine_text::may_feed(std::uint64_t now) const {
   const auto free = [&](const engine_pool::place& p) { return pool_.rank(p, *this, now) < engine_pool::in_turn; };
   return pool_.may_grow() || std::any_of(pool_.places_.begin(), pool_.places_.end(), free);
@@ -53,7 +62,9 @@ std::uint64_t engine_pool::rank(const place& p, const engine_text& text, std::ui
   if (p.holder == &text) return 0;
   if (p.holder == nullptr) return 1;
   if (p.wanted == 0 && !p.holder->waits_) p.wanted = now;
-  const bool idle = !p.holder->waits_ && now >= p.wanted + idle_time;
+  const std::uint64_t lasts = p.idle_since_wanted(now);
+  const std::uint64_t most = std::max(idle_time, idle_time_of_token * p.holder->tokens_.size());
+  const bool idle = !p.holder->waits_ && (lasts >= idle_time || p.idle + lasts >= most);
   const bool kept = !idle && exceeds("cache_turn", p.holder->tokens_.size(), p.spent);
   return 2 + p.order + (kept ? in_turn : 0);
 }
@@ -71,10 +82,9 @@ engine_pool::place& engine_pool::place_for(engine_text& text, std::uint64_t now)
     if (best->holder != nullptr) best->holder->held_ = 0;
     best->machine->truncate(0);
     best->holder = &text;
-    best->spent = 0;
+    best->spent = best->idle = best->wanted = 0;
     text.held_ = 0;
   }
-  best->wanted = 0;
   best->order = ++passes_;
   return *best;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A few caches of one model for many sessions. A cache is far larger than a session. If there are more sessions than
 //! caches, a session without one is fed its whole text again when it gets one, so a session that has a cache keeps it
-//! for a turn: until it was fed as many tokens as its text has, or asks for no pass for a second in which another one
-//! wants the cache. The tokens that are fed again are then at most as many as those that are fed anyway.
+//! for a turn: until it was fed as many tokens as its text has, or was idle for too long. It is idle while it asks for
+//! no pass and another one wants the cache; too long is a second on end, or in all 20 ms for each token of its text.
+//! Unless devices are slow, the tokens that are fed again are then at most as many as those that are fed anyway.
 #ifndef EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 #define EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 
@@ -30,7 +31,7 @@ class engine_text {
   //! As session_action::rollback asks.
   void truncate(std::uint32_t position);
   //! Whether `feed` comes next: a text that waits for it is not idle.
-  void set_waiting(bool waits) noexcept { waits_ = waits; }
+  void set_waiting(bool waits, std::uint64_t now) noexcept;
   //! Whether `feed` takes no cache from a text whose turn lasts.
   [[nodiscard]] bool may_feed(std::uint64_t now) const;
   //! An engine that holds the whole text, with the rows of its last `rows` tokens. Valid until another text asks.
@@ -49,7 +50,8 @@ class engine_text {
 
 class engine_pool {
  public:
-  static constexpr std::uint64_t idle_time = 1'000'000;  //!< a text that does not wait for so long has no turn
+  static constexpr std::uint64_t idle_time = 1'000'000;        //!< that ends a turn, on end
+  static constexpr std::uint64_t idle_time_of_token = 20'000;  //!< that ends it, in all, for each token of the text
 
   //! `count` at least 1; each is made when it is first needed.
   engine_pool(const side_model& model, std::uint32_t count) : model_(model), count_(count) {}
@@ -63,10 +65,14 @@ class engine_pool {
   struct place {
     std::unique_ptr<engine> machine;
     engine_text* holder = nullptr;
-    std::uint64_t spent = 0;  // tokens fed in this turn, after the first pass
-    std::uint64_t order = 0;  // of its last pass among all
-    mutable std::uint64_t wanted =
-        0;  // when another text wanted it while its holder was idle; 0: not since its last pass
+    std::uint64_t spent = 0;           // tokens fed in this turn, after the first pass
+    std::uint64_t order = 0;           // of its last pass among all
+    std::uint64_t idle = 0;            // in this turn, before `wanted`
+    mutable std::uint64_t wanted = 0;  // since when its holder is idle and another text wants it; 0: it is not so
+
+    [[nodiscard]] std::uint64_t idle_since_wanted(std::uint64_t now) const noexcept {
+      return wanted != 0 && now > wanted ? now - wanted : 0;
+    }
   };
 
   static constexpr std::uint64_t in_turn = std::uint64_t{1} << 63;  // rank of a place that a text keeps, and above

@@ -43,14 +43,14 @@ served_session::served_session(const serve_parts& parts, session_folder& folder)
       session_(make_cloud(parts.run, parts.model, limits_of(parts), parts.required)),
       text_(parts.engines) {}
 
-specverify::result<std::uint64_t> served_session::restore(const message_sender& send) {
+specverify::result<std::uint64_t> served_session::restore(std::uint64_t now, const message_sender& send) {
   const std::vector<std::byte> kept = folder_.load();
   if (kept.empty()) return std::uint64_t{0};
   const auto found = session_.restore(kept);
   if (!found && found.error().code == specverify::errc::truncated) return folder_.cut(0);
   if (!found) return found.error();
   const std::uint64_t dropped = folder_.cut(found->valid_bytes);
-  (void)take(send);  // it writes nothing
+  (void)take(now, send);  // it writes nothing
   return dropped;
 }
 
@@ -60,7 +60,7 @@ void served_session::hear(std::span<const std::byte> message, std::uint64_t now)
 
 refusal served_session::work(std::uint64_t now, const message_sender& send) {
   if (const specverify::status why = compute(now); !why.ok()) (void)session_.engine_failed(why);
-  return take(send);
+  return take(now, send);
 }
 
 bool served_session::is_over() const noexcept {
@@ -70,7 +70,7 @@ bool served_session::is_over() const noexcept {
 //! One pass of the engine. The session may want its rows no longer: then they are not fed, and the text knows them.
 specverify::status served_session::compute(std::uint64_t now) {
   const std::uint32_t rows = std::exchange(wanted_rows_, 0u);
-  text_.set_waiting(false);
+  text_.set_waiting(false, now);
   if (!session_.wants_rows()) return {};
   if (!misplaced_.ok()) return misplaced_;
   specverify::row_transform served;
@@ -82,7 +82,7 @@ specverify::status served_session::compute(std::uint64_t now) {
   return {};
 }
 
-refusal served_session::take(const message_sender& send) {
+refusal served_session::take(std::uint64_t now, const message_sender& send) {
   refusal ended = refusal::none;
   const specverify::session_work work =
       specverify::take_outputs(session_, [&](const specverify::session_output& out) -> specverify::status {
@@ -101,10 +101,12 @@ refusal served_session::take(const message_sender& send) {
     wanted_rows_ = work.asked.rows;
   } else if (work.wait == specverify::session_wait::scores) {  // there is no decision head
     (void)session_.engine_failed({specverify::errc::unsupported, specverify::part::host, 0});
-    return take(send);
+    return take(now, send);
   }
-  text_.set_waiting(wants_work());
-  if (ended != refusal::none || is_over()) text_.release();
+  const bool over = ended != refusal::none || is_over();
+  if (over) wanted_rows_ = 0;  // a pass that waits would serve nothing
+  text_.set_waiting(wants_work(), now);
+  if (over) text_.release();
   return ended;
 }
 

@@ -42,15 +42,15 @@ class served_session {
   //! Goes on from the folder's journal; the session stays blank if there is none, or no whole record. Returns the bytes
   //! of an unfinished record, which are dropped. Errors: those of cloud_session::restore for a journal that is damaged,
   //! or that these options do not serve; the journal is left as it is, and the session stays blank.
-  [[nodiscard]] specverify::result<std::uint64_t> restore(const message_sender& send);
+  [[nodiscard]] specverify::result<std::uint64_t> restore(std::uint64_t now, const message_sender& send);
   //! A message of the session's owner: nothing is written or sent before `answer`, which follows each.
   void hear(std::span<const std::byte> message, std::uint64_t now);
   //! none, or the limit that ended the session: it takes nothing more.
-  [[nodiscard]] refusal answer(const message_sender& send) { return take(send); }
+  [[nodiscard]] refusal answer(std::uint64_t now, const message_sender& send) { return take(now, send); }
   //! Both.
   [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
     hear(message, now);
-    return answer(send);
+    return answer(now, send);
   }
 
   //! The engine is wanted. `work` is one pass. none, or the limit that ended the session.
@@ -71,7 +71,7 @@ class served_session {
   }
 
  private:
-  [[nodiscard]] refusal take(const message_sender& send);
+  [[nodiscard]] refusal take(std::uint64_t now, const message_sender& send);
   [[nodiscard]] specverify::status compute(std::uint64_t now);
 
   const serve_parts& parts_;

@@ -113,7 +113,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   e.session = std::make_unique<served_session>(parts_, e.folder);  // throws if the server's own options are wrong
   std::string why, dropped;
   try {
-    const auto found = e.session->restore([](std::span<const std::byte>) {});
+    const auto found = e.session->restore(now, [](std::span<const std::byte>) {});
     if (!found) why = told_in_log(found.error());
     if (found && *found > 0) dropped = "; " + unfinished_text(*found);
   } catch (const std::exception& error) {
@@ -210,7 +210,7 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
     e.session = std::make_unique<served_session>(parts_, e.folder);
     e.session->hear(hello, now);
     if (!e.session->is_blank()) beyond = hold_limits(from->device, session_folder::least_bytes);
-    return beyond == refusal::none ? e.session->answer(send) : refusal::none;
+    return beyond == refusal::none ? e.session->answer(now, send) : refusal::none;
   });
   const std::string who = name_of(*from), what = name_of(id);
   if (beyond != refusal::none) {

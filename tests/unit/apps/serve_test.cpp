@@ -76,7 +76,7 @@ run_settings settings_of(std::uint64_t session_id) {
 //! The text of a session that nobody disturbs.
 std::string text_alone(const run_settings& run) { return run_hosts(run, small_model(), large_model()).edge.text; }
 
-//! The server without its sockets. `now` is its clock, in seconds.
+//! The server without its sockets. `now` is its clock, in seconds; `micros` are added to it.
 struct server {
   scratch_folder folder;
   serve_limits limits;
@@ -87,7 +87,7 @@ struct server {
   device_rates rates{limits};
   std::optional<serve_parts> parts;
   std::optional<served_sessions> sessions;
-  std::uint64_t now = 1;
+  std::uint64_t now = 1, micros = 0;
   bool strict_restore = false, sync = false;
   specverify::guarantee required = specverify::guarantee::lossy;
 
@@ -103,17 +103,18 @@ struct server {
   void start() {
     engines.emplace(large_model(), limits.engines);
     parts.emplace(serve_parts{run, large_model(), limits, *engines, rates, strict_restore, required, sync});
-    sessions.emplace(*parts, log, now * 1'000'000);
+    sessions.emplace(*parts, log, clock());
   }
   void restart() {
     sessions.reset();
     start();
   }
+  [[nodiscard]] std::uint64_t clock() const { return now * 1'000'000 + micros; }
   refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message) {
-    return sessions->receive(from, message, now * 1'000'000);
+    return sessions->receive(from, message, clock());
   }
-  [[nodiscard]] bool has_work() const { return sessions->has_work(now * 1'000'000); }
-  void work() { sessions->work(now * 1'000'000); }
+  [[nodiscard]] bool has_work() const { return sessions->has_work(clock()); }
+  void work() { sessions->work(clock()); }
   //! Names of the journals that no session took.
   [[nodiscard]] std::vector<std::string> damaged() const {
     std::vector<std::string> found;
@@ -551,7 +552,7 @@ TEST_CASE("serve: a session that nobody uses is forgotten") {
   used.host.begin();
   used.steps(with, 4);
   with.now = 12;
-  with.sessions->sweep(with.now * 1'000'000);
+  with.sessions->sweep(with.clock());
   CHECK(with.sessions->size() == 1);
   CHECK(!fs::exists(with.folder_of(100)));
   CHECK(with.log.count(refusal::idle_session) == 1);
@@ -698,7 +699,7 @@ TEST_CASE("serve: damaged journals outlive their sessions, and the oldest of the
   const std::vector<std::string> kept{"00000002-0000000000000065", "00000003-0000000000000066"};
   CHECK(with.damaged() == kept);
   with.now = 20;
-  with.sessions->sweep(with.now * 1'000'000);
+  with.sessions->sweep(with.clock());
   CHECK(with.sessions->size() == 0);
   CHECK(with.damaged() == kept);
   with.limits.damaged_bytes = 0;
@@ -1202,6 +1203,54 @@ TEST_CASE("serve: a session whose device is silent keeps its cache for a second"
   CHECK(other.text() == text_alone(other.run));
   silent.finish(with);
   CHECK(silent.text() == text_alone(silent.run));
+}
+
+TEST_CASE("serve: a session that is cancelled while it waits for a cache is fed nothing") {
+  serve_limits limits;
+  limits.engines = 1;
+  server with(limits);
+  device holder(1, settings_of(100)), brief(2, settings_of(101));
+  for (device* each : {&holder, &brief}) each->host.begin();
+  while (with.engines->fed() == 0) REQUIRE(holder.step(with));
+  while (!brief.outgoing.empty() || !brief.over.heard.empty()) REQUIRE(brief.step(with));
+  CHECK(!with.has_work());
+  with.now += 2;
+  REQUIRE(with.has_work());  // it would have the cache now
+  REQUIRE(brief.host.stop());
+  while (!brief.outgoing.empty() || !brief.over.heard.empty()) REQUIRE(brief.step(with));
+  const std::uint64_t fed = with.engines->fed();
+  while (with.has_work()) with.work();
+  CHECK(with.engines->fed() == fed);
+  holder.finish(with);
+  CHECK(holder.text() == text_alone(holder.run));
+}
+
+TEST_CASE("serve: a session that asks for a pass every 0.9 seconds keeps its cache for no more than a few") {
+  serve_limits limits;
+  limits.engines = 1;
+  server with(limits);
+  run_settings run = settings_of(100);
+  for (int i = 0; i < 4; ++i) run.prompt += ". And the LORD spake again unto Moses, and said unto him";
+  run.tokens = 60;
+  device slow(1, run), other(2, settings_of(101));
+  for (device* each : {&slow, &other}) each->host.begin();
+  while (with.engines->fed() == 0) REQUIRE(slow.step(with));
+  while (!other.outgoing.empty() || !other.over.heard.empty()) REQUIRE(other.step(with));
+  int passes = 0;
+  while (other.over.heard.empty() && passes < 10) {
+    if (!with.has_work()) {  // for the other one
+      with.micros += 900'000;
+      while (!slow.outgoing.empty() || !slow.over.heard.empty()) REQUIRE(slow.step(with));
+      REQUIRE(!slow.host.finished());
+    }
+    REQUIRE(with.has_work());
+    with.work();
+    ++passes;
+  }
+  CHECK(passes <= 4);
+  other.finish(with);
+  slow.finish(with);
+  CHECK(slow.text() == text_alone(run));
 }
 
 TEST_CASE("serve: the log names who and why, and holds no secret, prompt or text") {
