@@ -106,11 +106,14 @@ bool served_sessions::restore_owner(entry_map::iterator of, std::uint64_t now) {
   return false;
 }
 
-//! A session that cannot be restored keeps its owner, who begins it again.
+//! A session that cannot be restored keeps its owner, who begins it again if the guarantee allows.
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
   e.session = std::make_unique<served_session>(parts_, e.folder);  // throws if the server's own options are wrong
+  const std::string again = parts_.required == specverify::guarantee::unconditional
+                                ? "; the device can begin it again if it has its prompt alone"
+                                : "; the device begins it again";
   std::string why, dropped;
   try {
     const auto found = e.session->restore(now, [](std::span<const std::byte>) {});
@@ -119,8 +122,8 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  if (!why.empty()) return set_aside(of, why + "; the device begins it again", now);
-  const char* const found = e.session->is_blank() ? ": has no journal; the device begins it again" : ": restored";
+  if (!why.empty()) return set_aside(of, why + again, now);
+  const std::string found = e.session->is_blank() ? ": has no journal" + again : ": restored";
   log_.event(name_of(of->first) + found + dropped, now);
   step(of, now, [](entry&, const message_sender&) { return refusal::none; });
 }
@@ -162,7 +165,7 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
 }
 
 //! The session of this id. One that the server failed at, or had no disk for, is forgotten when its owner comes back,
-//! who begins it again.
+//! who may begin it again.
 served_sessions::entry_map::iterator served_sessions::found_for(const visitor& from, std::uint64_t id) {
   const auto at = entries_.find(id);
   if (at == entries_.end() || at->second.session || at->second.owner != from.device) return at;

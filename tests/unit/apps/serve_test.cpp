@@ -931,8 +931,11 @@ TEST_CASE("serve: under required = unconditional a text that the server lost is 
     REQUIRE(writer.host.report().tokens.size() > 1);
     REQUIRE(!writer.host.finished());
     with.sessions.reset();
-    fs::remove_all(with.folder_of(100));  // a disk that lost what it was told to keep
+    fs::remove(with.folder_of(100) / "journal");  // a disk that lost what it was told to keep
     with.start();
+    const char* const said =
+        required ? "; the device can begin it again if it has its prompt alone" : "; the device begins it again";
+    CHECK(with.log_text.str().find(std::string("session 100: has no journal") + said) != std::string::npos);
     writer.over.heard.clear();
     writer.outgoing.clear();
     writer.host.reconnect();
