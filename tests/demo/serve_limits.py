@@ -120,7 +120,7 @@ def deaf(server, hello):
     flood = b"".join(framed(hello_for(hello, 50, epoch=2, number=n)) for n in range(16)) * 64
     for _ in range(8):
         asks.raw(flood)
-    time.sleep(0.5)
+    time.sleep(1.5)
     return server.stop()
 
 
@@ -152,7 +152,7 @@ def descriptors(server, hello):
     """More devices than the system has open files for. The first one still gets a session."""
     first = Connection(server.port, 1)
     time.sleep(0.1)
-    crowd = [Connection(server.port, device) for device in range(2, 100)]
+    crowd = [Connection(server.port, device, patience=0.2) for device in range(2, 100)]
     time.sleep(0.3)
     first.send(hello_for(hello, 50))
     heard = first.frames(2, 1)

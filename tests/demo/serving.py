@@ -137,8 +137,10 @@ def trusting(folder, name=None):
 class Connection:
     key_first = False  # scripts/red has programs of earlier commits, whose devices send their key first
 
-    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1", context=None):
-        """`source`: any address of the loopback, as one of another machine. `context`: inside TLS."""
+    def __init__(self, port, device=None, key=None, receive_buffer=None, source="127.0.0.1", context=None,
+                 patience=10):
+        """`source`: any address of the loopback, as one of another machine. `context`: inside TLS. `patience`: seconds
+        for the server's challenge."""
         self.socket = socket.socket()
         self.socket.bind((source, 0))
         if receive_buffer:
@@ -149,14 +151,15 @@ class Connection:
             self.socket = context.wrap_socket(self.socket, server_hostname="127.0.0.1")
         self.early = b""
         if device is not None:
-            self.introduce(device, key)
+            self.introduce(device, key, patience)
 
-    def introduce(self, device, key=None):
+    def introduce(self, device, key=None, patience=10):
         """Answers the server's challenge, if there is one. What came in its place is heard later."""
         if Connection.key_first:
             return self.send(old_first_frame(device, key))
         said = opening(device)
         self.send(said)
+        self.socket.settimeout(patience)
         try:
             while not parted(self.early)[0] and (data := self.socket.recv(65536)):
                 self.early += data
