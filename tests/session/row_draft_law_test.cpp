@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions in CU-HLM's order: the drafted token is tested against its probability in the drafter's row. The share of
-// numbers that accept a draft is measured to 2^-18 by sessions whose salts are sorted by that number; the law of the
-// committed token follows from these shares and from the laws that travel, and is held against T7's bound.
+// numbers that accept a draft is measured to 2^-18 by sessions whose salts are sorted by that number; what is committed
+// under the others is counted. Together they are the law of the committed token, which is held against T7's bound.
 #include <specverify/policy/window.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -25,6 +25,7 @@ namespace {
 constexpr std::uint32_t vocab_size = 6, resolution = 15;
 constexpr std::uint32_t salts = std::uint32_t{1} << 18;
 constexpr double widest_gap = 5e-5;  // between the numbers of two salts
+constexpr double noise = 0.01;        // of a law that 6 000 sessions counted; 0.005 was measured
 using probabilities = std::array<double, vocab_size>;
 using logits = std::array<float, vocab_size>;
 
@@ -121,10 +122,10 @@ std::array<std::uint64_t, vocab_size> devices_for(const pair_of_rows& rows) {
   return made;
 }
 
-//! The share of numbers that accept the draft of this device.
-double accepted_share(const pair_of_rows& rows, std::uint64_t secret) {
+//! The first of the sorted numbers that rejects the draft of this device.
+std::size_t first_rejecting(const pair_of_rows& rows, std::uint64_t secret) {
   const auto& all = sorted_salts();
-  std::size_t low = 0, high = all.size();  // the first that rejects
+  std::size_t low = 0, high = all.size();
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     if (session_of_one(rows, secret, all[middle].second).accepted) {
@@ -133,7 +134,20 @@ double accepted_share(const pair_of_rows& rows, std::uint64_t secret) {
       high = middle;
     }
   }
-  return low == all.size() ? 1.0 : all[low].first;
+  return low;
+}
+
+//! The law of the token that is committed in place of this device's draft, as `sessions` of the rejecting numbers
+//! from `first` on have it.
+probabilities replacement(const pair_of_rows& rows, std::uint64_t secret, std::size_t first, std::size_t sessions) {
+  const auto& all = sorted_salts();
+  probabilities made{};
+  for (std::size_t i = 0; i < sessions; ++i) {
+    const outcome one = session_of_one(rows, secret, all[first + i * (all.size() - first) / sessions].second);
+    REQUIRE(!one.accepted);
+    made[static_cast<std::size_t>(one.token)] += 1.0 / static_cast<double>(sessions);
+  }
+  return made;
 }
 
 probabilities residual_of(const probabilities& p, const probabilities& subtracted) {
@@ -178,15 +192,21 @@ TEST_CASE("T7 sessions in the paper's order: a draft is tested against its proba
     const probabilities replacing = residual_of(rows.y, rows.x);
     probabilities out{};
     double bound = 0;
+    const bool counts = run % 6 == 0;  // the sessions that replace a draft are many
     for (std::uint32_t d = 0; d < vocab_size; ++d) {
-      const double share = accepted_share(rows, devices[d]), right = std::min(1.0, rows.y[d] / rows.x[d]);
+      const std::size_t rejecting = first_rejecting(rows, devices[d]);
+      const double share = rejecting == salts ? 1.0 : sorted_salts()[rejecting].first;
+      const double right = std::min(1.0, rows.y[d] / rows.x[d]), replaced = rows.x[d] * (1 - share);
       CHECK(std::fabs(share - right) <= widest_gap);
+      if (!counts) continue;
       const probabilities q = residual_of(rows.y, travelling(rows, static_cast<token_id>(d)));
       out[d] += rows.x[d] * share;
-      for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += rows.x[d] * (1 - share) * q[v];
+      const auto sessions = static_cast<std::size_t>(std::ceil(6000 * replaced));
+      const probabilities committed = replacement(rows, devices[d], rejecting, sessions);
+      for (std::uint32_t v = 0; v < vocab_size; ++v) out[v] += replaced * committed[v];
       bound += rows.x[d] * (1 - right) * distance(replacing, q);
     }
-    CHECK(distance(out, rows.y) <= bound + 1e-5);
+    if (counts) CHECK(distance(out, rows.y) <= bound + noise);
   }
 }
 
