@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t vocab_size = 6, resolution = 15;
 constexpr std::uint32_t salts = std::uint32_t{1} << 18;
 constexpr double widest_gap = 5e-5;  // between the numbers of two salts
-constexpr double noise = 0.01;        // of a law that 6 000 sessions counted; 0.005 was measured
+constexpr double noise = 0.01;       // of a law that 6 000 sessions counted; 0.005 was measured
 using probabilities = std::array<double, vocab_size>;
 using logits = std::array<float, vocab_size>;
 
