@@ -230,12 +230,14 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
 
 //! What the session says is missing: a model without attention rows or hidden states cannot run every system. Or why
 //! the cloud refused.
-void edge_host::require(specverify::status why, const char* what) const {
+//! A session that the cloud refused before its first token binds the state folder to none of its options.
+void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);
   std::array<char, specverify::status_text_size> text{};
   const specverify::status cause = session_->refusal();
   if (!cause.ok()) said.append(": ").append(specverify::to_string(cause, text).value());
+  if (!cause.ok() && session_->text().size() == session_->prompt_length() && journal_) journal_->remove();
   throw session_failure(said, cause);
 }
 

@@ -54,7 +54,7 @@ class edge_host {
   void record(const specverify::session_output& out);
   void note_round();
   [[nodiscard]] token_kind kind_of(const specverify::session_output& out, std::uint32_t i) const;
-  void require(specverify::status why, const char* what) const;
+  void require(specverify::status why, const char* what);
 
   run_settings run_;
   const tinylm::tokenizer& vocabulary_;

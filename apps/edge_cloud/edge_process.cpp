@@ -8,6 +8,8 @@
 #include "trained_files.hpp"
 
 #include <csignal>
+#include <cstdio>
+#include <exception>
 #include <string>
 
 namespace edge_cloud {
@@ -37,12 +39,16 @@ class edge_process {
         link_(link(io_, {[this](const frame& message) { host_.receive(message), after_input(); },
                          [this] { connected(); }, [this] { host_.disconnect(), after_input(); }})) {}
 
-  run_report run() {
+  void run() {
     interrupt_.async_wait([this](asio::error_code error, int) {
       if (!error) stop();
     });
     io_.run();
-    return host_.report();
+  }
+  //! The text so far, whether or not it is complete. A process that showed no text leaves an earlier report alone.
+  void save_report(const std::filesystem::path& file) const {
+    const run_report made = host_.report();
+    if (host_.finished() || !made.text.empty()) save(made, file);
   }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 
@@ -57,7 +63,9 @@ class edge_process {
   void stop() {
     interrupt_.clear();
     interrupted_ = true;
-    host_.stop() ? after_input() : io_.stop();
+    if (!host_.stop()) return io_.stop();
+    std::fputs("\nCtrl-C: telling the server that the text ends; Ctrl-C again ends this process at once\n", stderr);
+    after_input();
   }
 
   void after_input() {
@@ -101,7 +109,15 @@ int run_edge_process(const run_settings& run, const make_link& link) {
   side_model model = load_side(run.models, "drafter.safetensors");
   model.pass_seconds = paced(run.pace, paper_edge_pass);
   edge_process process(run, model, link);
-  save(process.run(), run.state / "report.json");
+  try {
+    process.run();
+  } catch (const std::exception& error) {
+    process.save_report(run.state / "report.json");
+    if (!process.interrupted()) throw;
+    std::fprintf(stderr, "the server was not told that the text ends: %s\n", error.what());
+    return 128 + SIGINT;
+  }
+  process.save_report(run.state / "report.json");
   return process.interrupted() ? 128 + SIGINT : 0;
 }
 

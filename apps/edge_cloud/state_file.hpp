@@ -45,6 +45,11 @@ class state_file {
     const std::uint64_t dropped = cut(bytes);
     if (dropped > 0) std::fprintf(stderr, "%s: %s\n", path_.c_str(), unfinished_text(dropped).c_str());
   }
+  //! The next `load` finds nothing.
+  void remove() {
+    out_.close();
+    std::filesystem::remove(path_);
+  }
   //! A journal that the session does not take: it is kept under another name, for whoever wants to know why, and a new
   //! one begins.
   void set_aside(specverify::status why) const {

@@ -151,6 +151,17 @@ def another_text(world, server):
     assert world.text("text", begun()) == text
 
 
+def refused_hellos(world, server):
+    """What a refusal says to do works with the same folder: no text was begun in it."""
+    strict = world.serve("strict", "--required", "unconditional")
+    def begun(*arguments):
+        return world.device("refused", strict.port, 1, None, *arguments)
+    ends_with(world, "refused", begun(), "refuses (guarantee_too_weak)", "--system greedy")
+    ends_with(world, "refused", begun("--system", "greedy", "--temperature", 0.5), "refuses (invalid_temperature)")
+    assert len(world.text("refused", begun("--system", "greedy"))) == 16
+    strict.stop()
+
+
 def options_of_serve(world, server):
     """Whatever is wrong with an option, the message names it."""
     def says(code, *words, arguments):
@@ -232,7 +243,7 @@ def limits_of_the_page(world, server):
 
 CHECKS = [options_of_serve, limits_of_the_page, options_of_device, session_ids, one_process_a_folder, frames_too_long,
           connections_without_use, silent_peers, back_at_a_full_server, clock_of_another_boot, another_temperature,
-          limits_of_the_library, another_text, full_disk, private_state]
+          limits_of_the_library, another_text, refused_hellos, full_disk, private_state]
 
 
 def main():

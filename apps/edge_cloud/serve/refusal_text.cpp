@@ -65,7 +65,7 @@ std::string told_to_device(status why) {
   if (const limit_words* const limit = limit_of(why))
     return named(name, std::string(limit->field) + ": " + std::string(limit->advice));
   if (why.code == errc::guarantee_too_weak)
-    return named(name, "the server's --required asks for more; take another --system, such as target");
+    return named(name, "the server's --required asks for more; give --system greedy or --system target");
   if (why.code == errc::unverified_text)
     return named(name,
                  "the server has not verified this text; give the text so far as --prompt, and another --state-dir");

@@ -79,7 +79,7 @@ struct refusal_words {
 
 inline constexpr std::array<refusal_words, 29> refusal_table{{
     {"none", "nothing was refused", "log"},
-    {"not_the_owner", "another device opened this session id; give another --session-id, best a random one", "session"},
+    {"not_the_owner", "another device opened this session id; give another --session-id and --state-dir", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
     {"sessions_of_device", "this device has as many open sessions as it may; finish one first", "session"},
     {"journal_full", "the session's journal is as long as it may be; begin a new session with the text so far",

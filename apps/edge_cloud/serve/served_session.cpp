@@ -90,6 +90,7 @@ refusal served_session::take(std::uint64_t now, const message_sender& send) {
           if (!is_refusal(out.bytes)) folder_.create();
           send(out.bytes);
         }
+        if (out.action == session_action::finished) cancelled_ = out.stop == specverify::stop_reason::cancelled;
         if (out.action == session_action::rollback) text_.truncate(out.position);
         if (out.action != session_action::journal) return {};
         ended = folder_.write(out);

@@ -63,6 +63,8 @@ class served_session {
   [[nodiscard]] bool is_blank() const noexcept { return session_.state() == specverify::cloud_state::blank; }
   //! Nothing is left to do but to repeat answers: the text is complete, or one side gave up.
   [[nodiscard]] bool is_over() const noexcept;
+  //! The device ended the text before it was complete.
+  [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_; }
   //! Why it was refused, or failed; ok while it goes on.
   [[nodiscard]] specverify::status why_refused() const noexcept { return session_.refusal(); }
   //! Messages that no device writes: damage does not come over a stream of frames.
@@ -79,6 +81,7 @@ class served_session {
   specverify::cloud_session session_;
   engine_text text_;
   std::uint32_t wanted_rows_ = 0;
+  bool cancelled_ = false;
   specverify::status misplaced_{};  // not ok: the session and its engine disagree about the position
 };
 

@@ -123,7 +123,10 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
     why = error.what();
   }
   if (!why.empty()) return set_aside(of, why + again, now);
-  const std::string found = e.session->is_blank() ? ": has no journal" + again : ": restored";
+  e.told = e.session->is_over();
+  const std::string found = e.session->is_blank() ? ": has no journal" + again
+                            : e.told              ? ": restored; it is over"
+                                                  : ": restored";
   log_.event(name_of(of->first) + found + dropped, now);
   step(of, now, [](entry&, const message_sender&) { return refusal::none; });
 }
@@ -325,7 +328,8 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   }
   if (e.session->is_over() && !e.told) {
     const specverify::status reason = e.session->why_refused();
-    log_.device_event(name_of(of->first) + (reason.ok() ? ": complete" : ": over: " + told_in_log(reason)), now);
+    const std::string ended = e.session->is_cancelled() ? ": ended by its device" : ": complete";
+    log_.device_event(name_of(of->first) + (reason.ok() ? ended : ": over: " + told_in_log(reason)), now);
   }
   e.told = e.session->is_over();
 }

@@ -66,13 +66,14 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
   const fs::path file = path_ / "session";
   std::string kept;
   std::ifstream(file) >> kept;
+  const bool begun = fs::exists(path_ / "journal");
   if (!given && !kept.empty()) {
     const auto id = whole_number_from(kept);
     if (!id) throw std::runtime_error(file.string() + ": this is no session id; remove the file, or give --session-id");
-    return *id;
+    if (begun) return *id;
   }
   const std::uint64_t id = given ? *given : specverify::salt_from(std::random_device{});
-  if (fs::exists(path_ / "journal")) return id;  // of a text that was begun: it says itself whose it is
+  if (begun) return id;  // of a text that was begun: it says itself whose it is
   write_private(file, std::to_string(id));
   return id;
 }

@@ -22,7 +22,7 @@ class state_folder {
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
-  //! The id of the folder's session: the given one, that of an earlier life, or a random one. Throws
+  //! The id of the folder's session: the given one, that of a text that was begun, or a random one. Throws
   //! std::runtime_error: the file `session` holds none.
   [[nodiscard]] std::uint64_t session_id(std::optional<std::uint64_t> given) const;
   //! The secret in the given file or, where that is empty, in the folder's file `secret`; drawn where there is none.
