@@ -52,9 +52,9 @@ int main() {
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;
   if (!edge || !cloud) return 1;
-  auto device = pipe.edge(), server = pipe.cloud();
   tutorial_model small{1.0}, large{0.0};
-  std::jthread serving([&] { (void)serve(*cloud, large, server); });
+  const std::jthread serving([&, server = pipe.cloud()]() mutable { (void)serve(*cloud, large, server); });
+  auto device = pipe.edge();  // declared last, so it closes before `serving` is joined
   const auto text = generate(*edge, std::array<token_id, 1>{1}, small, device);
   return text && text->size() == 60 && edge->statistics().skipped > 0 && edge->statistics().accepted > 0 ? 0 : 2;
 }

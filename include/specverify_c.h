@@ -44,7 +44,7 @@ typedef struct specverify_output {
   size_t struct_size;
   uint8_t action;
   uint8_t source;     // committed: 0 none, 1 residual, 2 bonus, 3 residual fallback, 4 forced
-  uint8_t stop;       // 0 none, 1 stop token, 2 budget, 3 ended by the edge's host
+  uint8_t stop;       // specverify_stop
   uint8_t authority;  // 0: the cloud has verified or written the tokens; 1: the edge alone
   uint8_t replaces;
   uint32_t position;
@@ -200,8 +200,8 @@ SPECVERIFY_API specverify_status specverify_edge_supply_row(specverify_edge* edg
 SPECVERIFY_API specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now);
 // The host wants no more text: gives up what is open and tells the cloud. The session ends with SPECVERIFY_FINISHED,
-// stop 3, once the cloud has answered. `cause`: 3 cancelled, 0 the host has all that it needs; others are
-// invalid_argument. session_closed: it is over already.
+// `stop` SPECVERIFY_STOP_CANCELLED, once the cloud has answered. `cause`: SPECVERIFY_STOP_CANCELLED or _FINISHED, else
+// invalid_argument. unexpected_message: before the start. session_closed: it is over already.
 SPECVERIFY_API specverify_status specverify_edge_stop(specverify_edge* edge, uint32_t cause, uint64_t now);
 // Ends the session and gives `why` back. A number of the host's own reaches the peer as engine_failed.
 SPECVERIFY_API specverify_status specverify_edge_engine_failed(specverify_edge* edge, specverify_status why);

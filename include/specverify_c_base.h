@@ -50,6 +50,15 @@ static inline specverify_status specverify_failure(uint16_t code, uint32_t where
   return made;
 }
 
+// Why a text ends: `stop` of an output, and the cause that specverify_edge_stop takes.
+enum specverify_stop {
+  SPECVERIFY_STOP_NONE = 0,      // of an output: no reason
+  SPECVERIFY_STOP_FINISHED = 0,  // a cause: the host has all that it needs
+  SPECVERIFY_STOP_TOKEN = 1,
+  SPECVERIFY_STOP_BUDGET = 2,
+  SPECVERIFY_STOP_CANCELLED = 3  // the edge's host ended the text
+};
+
 // ---- Rows and what makes them final
 
 enum specverify_scalar { SPECVERIFY_FLOAT = 0, SPECVERIFY_FLOAT16 = 1, SPECVERIFY_BFLOAT16 = 2 };

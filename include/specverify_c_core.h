@@ -117,7 +117,7 @@ typedef struct specverify_verdict {
   int32_t next_token;
   uint32_t commit_length;
   uint32_t source;  // of the next token: 0 none, 1 residual, 2 bonus, 3 residual fallback
-  uint32_t stop;    // 0 none, 1 stop token, 2 budget
+  uint32_t stop;    // specverify_stop: none, token or budget
   uint32_t near_ties;
 } specverify_verdict;
 

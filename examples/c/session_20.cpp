@@ -32,11 +32,10 @@ int main() {
                                     .limits = cloud_session::limits_for(k_sqs().format_for(toy_vocab_size))});
   if (!edge || !cloud) return 1;
   message_pipe pipe;
-  auto device = pipe.edge(), service = pipe.cloud();
   model small{2}, large{0};
-  std::thread server([&] { (void)serve(*cloud, large, service); });
+  const std::jthread server([&, service = pipe.cloud()]() mutable { (void)serve(*cloud, large, service); });
+  auto device = pipe.edge();  // declared last, so it closes before `server` is joined
   const status why = generate(*edge, std::array<token_id, 1>{1}, small, device).error();
-  server.join();
   const std::span<const token_id> text = edge->text();
   for (std::size_t i = 0; i < text.size(); ++i) std::printf("%d%c", text[i], i + 1 < text.size() ? ' ' : '\n');
   return why.ok() ? 0 : 1;

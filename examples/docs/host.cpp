@@ -25,8 +25,8 @@ int main() {
   recurrent_model one, other;
   auto drafter = rewinding<recurrent_model>::make(one, 32), target = rewinding<recurrent_model>::make(other, 32);
   message_pipe pipe;
-  auto up = pipe.edge(), down = pipe.cloud();
-  const std::jthread server([&] { (void)serve(*cloud, *target, down); });
+  const std::jthread server([&, down = pipe.cloud()]() mutable { (void)serve(*cloud, *target, down); });
+  auto up = pipe.edge();  // declared last, so it closes before `server` is joined
   const auto text = generate(*edge, std::array<token_id, 1>{0}, *drafter, up);
   return text && text->size() == 20 ? 0 : 2;
 }

@@ -22,8 +22,8 @@ int main() {
   auto edge = edge_session::make({.secret = secret_from(any), .vocab_size = 10, .token_budget = 500}, top_k{3});
   auto cloud = cloud_session::make({.secret = secret_from(any), .salt = salt_from(any), .vocab_size = 10});
   message_pipe pipe;
-  auto up = pipe.edge(), down = pipe.cloud();
-  const std::jthread server([&] { (void)serve(*cloud, target, down); });
+  const std::jthread server([&, down = pipe.cloud()]() mutable { (void)serve(*cloud, target, down); });
+  auto up = pipe.edge();  // declared last, so it closes before `server` is joined
   auto ends = stop_strings::make(std::array<std::string_view, 1>{"78"});
   const auto observer = on_committed([&](const session_output& out) -> status {
     for (const token_id token : out.tokens) (void)ends->take(std::to_string(token));

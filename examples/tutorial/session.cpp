@@ -15,8 +15,8 @@ int main() {
   const auto figures = run_device(ends[0], [](const specverify::session_output& out) {
     for (const specverify::token_id token : out.tokens) std::printf(" %d", token);
   });
+  ::close(ends[0]);  // before the join: a cloud that refused the device waits for the link's end
   server.join();
-  ::close(ends[0]);
   ::close(ends[1]);
   if (!figures || !served.ok()) return 2;
   std::printf("\n%.2f tokens per round, %.0f bits per token\n", tokens_per_round(*figures),

@@ -15,6 +15,12 @@ static_assert(SPECVERIFY_JOURNAL == static_cast<int>(sv::session_action::journal
               SPECVERIFY_RETRACTED == static_cast<int>(sv::session_action::retracted) &&
               SPECVERIFY_SCORE == static_cast<int>(sv::session_action::score) &&
               SPECVERIFY_FAILED == static_cast<int>(sv::session_action::failed));
+static_assert(SPECVERIFY_STOP_NONE == static_cast<int>(sv::stop_reason::none) &&
+              SPECVERIFY_STOP_TOKEN == static_cast<int>(sv::stop_reason::stop_token) &&
+              SPECVERIFY_STOP_BUDGET == static_cast<int>(sv::stop_reason::budget) &&
+              SPECVERIFY_STOP_CANCELLED == static_cast<int>(sv::stop_reason::cancelled) &&
+              SPECVERIFY_STOP_FINISHED == static_cast<int>(sv::stop_cause::finished) &&
+              SPECVERIFY_STOP_CANCELLED == static_cast<int>(sv::stop_cause::cancelled));
 static_assert(SPECVERIFY_EDGE_IDLE == static_cast<int>(sv::edge_state::idle) &&
               SPECVERIFY_EDGE_FINISHED == static_cast<int>(sv::edge_state::finished) &&
               SPECVERIFY_EDGE_FAILED == static_cast<int>(sv::edge_state::failed) &&

@@ -18,10 +18,11 @@ int main() {
     heard.insert(heard.begin() + out.position, out.tokens.begin(), out.tokens.end());
   });
   sv::message_pipe pipe;
-  auto device = pipe.edge(), server = pipe.cloud();
   toy_model small{0.7f}, large{1.0f};
-  std::thread serving([&] { (void)sv::serve(*cloud, large, server, keep); });
-  const auto text = sv::generate(*edge, std::array<sv::token_id, 1>{1}, small, device);
+  std::thread serving([&, server = pipe.cloud()]() mutable { (void)sv::serve(*cloud, large, server, keep); });
+  const auto text = [&, device = pipe.edge()]() mutable {
+    return sv::generate(*edge, std::array<sv::token_id, 1>{1}, small, device);
+  }();
   serving.join();
   if (!text || text->size() != 80 || edge->statistics().accepted == 0) return 2;
   return std::equal(text->begin(), text->end(), heard.begin() + 1, heard.end()) ? 0 : 3;
