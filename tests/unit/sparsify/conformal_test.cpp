@@ -397,6 +397,7 @@ TEST_CASE("conformal: a threshold that leaves the doubles comes back") {
   CHECK(state.beta >= 1);
 }
 
+#if !defined(__FAST_MATH__)  // which leaves quotients to the compiler
 TEST_CASE("conformal: the update rounds its product before it subtracts it") {
   conformal sparsifier;
   sparsifier.max_support_size = all;
@@ -414,6 +415,7 @@ TEST_CASE("conformal: the update rounds its product before it subtracts it") {
   }
   CHECK(rounded);
 }
+#endif
 
 TEST_CASE("conformal: which state goes on after a window (E13)") {
   CHECK(specverify::resumed_state(0, 4) == 1);  // rejected at the first draft: its own update counts

@@ -143,7 +143,8 @@ template <bool Alone = true>
   const double shifted = times(bounded, log2_e) + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
-  const double r = (bounded - times(whole, 0x1.62e42fee00000p-1)) - times(whole, 0x1.a39ef35793c76p-33);
+  // times 1: under -ffast-math the two parts of log 2 would be added first, and the second one lost
+  const double r = times(bounded - times(whole, 0x1.62e42fee00000p-1), 1.0) - times(whole, 0x1.a39ef35793c76p-33);
   double sum = 1.0 / 6227020800.0;
   sum = times(sum, r) + 1.0 / 479001600.0;
   sum = times(sum, r) + 1.0 / 39916800.0;

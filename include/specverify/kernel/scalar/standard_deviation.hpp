@@ -16,12 +16,14 @@ struct deviation_sums {
   double count = 0;
 };
 
-template <class Scalar>
+template <bool Scaled, class Scalar>
 [[nodiscard, gnu::noinline]] inline deviation_sums sum_deviations(const row_source<Scalar>& source, double maximum,
-                                                                  double scale) noexcept {
+                                                                  [[maybe_unused]] double scale) noexcept {
   working<Scalar> buffer[block_size];
   deviation_sums all;
-  const double top = maximum * scale;
+  // scaled before they are subtracted, under -ffast-math, too: differences of the largest doubles are infinite
+  const auto of_scale = [scale](double value) { return Scaled ? numeric::product(value, scale) : value; };
+  const double top = of_scale(maximum);
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
     const working<Scalar>* values = load(source, first, block_size, buffer);
     double sums[lane_count] = {}, squares[lane_count] = {}, counts[lane_count] = {};
@@ -29,7 +31,7 @@ template <class Scalar>
       for (std::uint32_t j = 0; j < lane_count; ++j) {
         const double value = static_cast<double>(values[i + j]);
         const bool there = !is_negative_infinity(value);
-        const double below = there ? value * scale - top : 0.0;
+        const double below = there ? of_scale(value) - top : 0.0;
         counts[j] += there ? 1.0 : 0.0;
         sums[j] += below;
         squares[j] += below * below;
@@ -47,14 +49,14 @@ template <class Scalar>
 template <class Policy, class Scalar>
 [[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   double scale = 1;
-  deviation_sums all = sum_deviations(source, maximum, scale);
+  deviation_sums all = sum_deviations<false>(source, maximum, scale);
   if constexpr (std::is_same_v<Scalar, double>) {
     if (!is_finite(all.squares)) {
       scale = 0x1.0p-600;
     } else if (all.sum < 0 && all.squares < 0x1.0p-900) {
       scale = 0x1.0p600;
     }
-    if (scale < 1 || scale > 1) all = sum_deviations(source, maximum, scale);
+    if (scale < 1 || scale > 1) all = sum_deviations<true>(source, maximum, scale);
   }
   if (!(all.count > 1)) return 0;
   const double mean = all.sum / all.count, variance = all.squares / all.count - mean * mean;
