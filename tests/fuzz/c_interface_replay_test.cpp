@@ -48,7 +48,7 @@ void write_seeds() {
 //! A struct of `size` bytes with that struct_size, in a block that ends there.
 template <class Struct>
 heap_bytes sized(Struct value, std::size_t size) {
-  std::vector<unsigned char> all(sizeof(Struct) + 64);
+  std::vector<unsigned char> all(std::max(sizeof(Struct), size) + 64);
   value.struct_size = size;
   std::memcpy(all.data(), &value, sizeof value);
   return heap_bytes(all.data(), std::max(size, sizeof size));
