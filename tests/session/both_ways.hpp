@@ -11,22 +11,23 @@
 
 namespace specverify_test {
 
-//! Messages of both directions, in order. `copies` of each message arrive: 0 if it is lost.
+//! Messages of both directions, in order. `copies` of each message arrive: 0 if it is lost. It may change the message.
 struct wire {
   pair& p;
-  std::function<int(const bytes&, bool upward)> copies = [](const bytes&, bool) { return 1; };
+  std::function<int(bytes&, bool upward)> copies = [](bytes&, bool) { return 1; };
   std::function<void(int step)> before = [](int) {};  // each message that is handed over
   std::deque<bytes> up{}, down{};
+  int ticks = 0;  // deadlines that have passed
 
-  void take(const std::vector<bytes>& sent, std::deque<bytes>& way) {
-    for (const bytes& message : sent) {
+  void take(std::vector<bytes> sent, std::deque<bytes>& way) {
+    for (bytes& message : sent) {
       for (int i = copies(message, &way == &up); i > 0; --i) way.push_back(message);
     }
   }
   [[nodiscard]] bool over() const {
     return p.edge->state() == sv::edge_state::finished || p.edge->state() == sv::edge_state::failed;
   }
-  //! Until nothing is under way and no deadline is left, or `deadlines` have passed.
+  //! Until nothing is under way and no deadline is left, or one more than `deadlines` would pass.
   void run(int deadlines = 40) {
     take(p.run_edge(), up);
     for (int steps = 0; steps < 2000; ++steps) {
@@ -43,7 +44,8 @@ struct wire {
         (void)p.edge->receive(message, p.now);
         take(p.run_edge(), up);
       } else {
-        if (over() || !p.edge->deadline().has_value() || deadlines-- == 0) return;
+        if (over() || !p.edge->deadline().has_value() || ticks == deadlines) return;
+        ++ticks;
         p.now = std::max(p.now, *p.edge->deadline());
         (void)p.edge->tick(p.now);
         take(p.run_edge(), up);

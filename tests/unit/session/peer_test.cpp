@@ -5,12 +5,11 @@
 
 #include <specverify/session/drive.hpp>
 
+#include <session/both_ways.hpp>
 #include <support/forge.hpp>
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
-#include <functional>
 
 using namespace specverify;
 using namespace specverify_test;
@@ -44,55 +43,13 @@ status refusal_in(const bytes& message, std::uint32_t epoch = 1) {
   return {};
 }
 
-//! Hands messages over until the edge is finished or has failed, one question at a time; deadlines pass where nothing
-//! is under way. `change` sees each message, and drops it where it says so.
-struct exchange_of {
-  pair& p;
-  std::function<bool(bytes&, bool upward)> loses = [](bytes&, bool) { return false; };
-  std::deque<bytes> up{}, down{};
-  int ticks = 0;
-
-  [[nodiscard]] bool over() const {
-    return p.edge->state() == edge_state::finished || p.edge->state() == edge_state::failed;
-  }
-  void take(std::vector<bytes> sent, std::deque<bytes>& way) {
-    for (bytes& message : sent) {
-      if (!loses(message, &way == &up)) way.push_back(std::move(message));
-    }
-  }
-  void run(int patience = 200) {
-    take(p.run_edge(), up);
-    for (int steps = 0; steps < 2000 && (!over() || !up.empty()); ++steps) {
-      if (!up.empty()) {
-        const bytes message = up.front();
-        up.pop_front();
-        (void)p.cloud->receive(message, p.now);
-        take(p.run_cloud(), down);
-      } else if (!down.empty()) {
-        const bytes message = down.front();
-        down.pop_front();
-        (void)p.edge->receive(message, p.now);
-        take(p.run_edge(), up);
-      } else {
-        if (!p.edge->deadline().has_value() || ++ticks > patience) return;
-        p.now = std::max(p.now, *p.edge->deadline());
-        (void)p.edge->tick(p.now);
-        take(p.run_edge(), up);
-      }
-    }
-  }
-};
-
 std::vector<token_id> whole_text(const pair_options& o = {}) {
   pair p(o);
-  exchange_of all{p};
   (void)p.edge->start(std::vector<token_id>{4, 5, 6}, p.now);
-  all.run();
+  wire{p}.run();
   REQUIRE(p.edge->state() == edge_state::finished);
   return p.text();
 }
-
-std::vector<token_id> cloud_text(const pair& p) { return {p.cloud->text().begin(), p.cloud->text().end()}; }
 
 }  // namespace
 
@@ -304,12 +261,12 @@ TEST_CASE("NET-5 stream: an edge without a journal reconnects while it fetches, 
       p.now = 1000;
       std::size_t announced = 3;
       REQUIRE(p.edge->recover(3, p.now).ok());
-      exchange_of all{p};
+      wire all{p};
       int answers = 0;
-      all.loses = [&](bytes&, bool upward) {
-        if (upward) return false;
+      all.copies = [&](bytes&, bool upward) {
+        if (upward) return 1;
         ++answers;
-        return answers > fetched && answers <= fetched + lost;
+        return answers > fetched && answers <= fetched + lost ? 0 : 1;
       };
       all.take(p.run_edge(), all.up);
       for (int i = 0; i < fetched; ++i) {  // some of the text
@@ -343,12 +300,12 @@ TEST_CASE("NET-5 stream: a gap of any length in the stream is filled after one d
       CAPTURE(first);
       CAPTURE(lost);
       pair p(o);
-      exchange_of all{p};
+      wire all{p};
       int answers = 0;
-      all.loses = [&](bytes&, bool upward) {
-        if (upward) return false;
+      all.copies = [&](bytes&, bool upward) {
+        if (upward) return 1;
         ++answers;  // hello, resume and 20 tokens
-        return answers > first && answers <= std::min(first + lost, 21);
+        return answers > first && answers <= std::min(first + lost, 21) ? 0 : 1;
       };
       (void)p.edge->start(std::vector<token_id>{4, 5, 6}, p.now);
       all.run();
@@ -442,7 +399,7 @@ TEST_CASE("SEC-1 cloud: text that it has not verified is refused under `uncondit
     question = p.exchange(question);
     p.new_cloud();
     REQUIRE(p.cloud->restore(before).ok());
-    exchange_of all{p};
+    wire all{p};
     all.up.push_back(question);
     all.run();
     CHECK(p.edge_failure == status{errc::unverified_text, part::session, 3});
@@ -608,7 +565,7 @@ TEST_CASE("NET-5 session: an answer to a piece of text that crosses a recovery l
     p.new_edge();  // forgets too
     p.now = 1000;
     REQUIRE(p.edge->recover(3, p.now).ok());
-    exchange_of all{p};
+    wire all{p};
     all.down.push_back(answer);
     all.run();
     const bool other_text_is_told = p.edge->state() == edge_state::finished && p.text() != told;
@@ -691,7 +648,7 @@ TEST_CASE("SEC-1 session: neither the last epoch nor the largest clock locks the
       } else {
         REQUIRE(p.edge->recover(3, p.now).ok());
       }
-      exchange_of all{p};
+      wire all{p};
       all.run(20);
       CHECK(p.edge->state() == edge_state::finished);
       CHECK(p.text() == whole_text());
@@ -705,7 +662,7 @@ TEST_CASE("SEC-1 cloud: a resume in the last epoch to a cloud without a session 
   const bytes hello = p.start();
   CHECK(p.cloud->receive(resume_of((1u << 24) - 1, 1, 3, 5), 1).code == errc::unknown_session);
   (void)p.run_cloud();
-  exchange_of all{p};
+  wire all{p};
   all.up.push_back(hello);
   all.run(20);
   CHECK(p.edge->state() == edge_state::finished);
@@ -924,10 +881,10 @@ TEST_CASE("SEC-1 session: one changed message under a good checksum never ends i
           if ((8 * byte + bit + message) % apart != 0) continue;
           pair p(o);
           forger f{p, message, byte, bit};
-          exchange_of all{p};
-          all.loses = [&](bytes& sent, bool) {
+          wire all{p};
+          all.copies = [&](bytes& sent, bool) {
             f.change(sent);
-            return false;
+            return 1;
           };
           (void)p.edge->start(std::vector<token_id>{4, 5, 6}, p.now);
           all.run(60);
