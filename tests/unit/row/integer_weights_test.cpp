@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cfenv>
+
 #include "row_cases.hpp"
 
 using namespace row_cases;
@@ -120,4 +122,20 @@ TEST_CASE("row.integer_weights: temperature zero, masks, and errors that write n
   CHECK(weights[2] == 2147483648u);
   static_assert(noexcept(
       take(total, integer_weights(exec::seq, row_view<float>{}, row_transform{}, std::span<std::uint32_t>{}))));
+}
+
+TEST_CASE("row.integer_weights: in every rounding mode each policy gives the same, and equal logits weigh the same") {
+  std::vector<float> row(27);
+  for (std::size_t i = 0; i < row.size(); ++i) row[i] = -0.37f * static_cast<float>(i % 9);
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_TONEAREST}) {
+    std::vector<std::uint32_t> scalar(row.size()), vectors(row.size());
+    if (std::fesetround(mode) != 0) continue;
+    const auto total = integer_weights(exec::seq, logits(row), {}, std::span<std::uint32_t>(scalar));
+    const auto total_of_vectors = integer_weights(exec::simd, logits(row), {}, std::span<std::uint32_t>(vectors));
+    std::fesetround(FE_TONEAREST);
+    REQUIRE(total.ok());
+    REQUIRE(total_of_vectors.ok());
+    CHECK(vectors == scalar);
+    for (std::size_t i = 9; i < row.size(); ++i) CHECK(vectors[i] == vectors[i - 9]);
+  }
 }

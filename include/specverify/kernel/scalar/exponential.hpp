@@ -105,20 +105,21 @@ inline constexpr int weight_fraction_bits = 26;
   return 67108864.0 * log2_e / temperature;
 }
 
-inline constexpr double weight_floor = -33.0 * 67108864.0;
+inline constexpr double weight_ceiling = 33.0 * 67108864.0;
 // 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
 inline constexpr double round_to_integer = 6755399441055744.0;
 
-//! The exponent of (z - maximum) * scale: one subtraction, one product, one rounding to an integer.
-[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double difference, double scale) noexcept {
-  const double scaled = difference * scale;
-  const double kept = scaled > weight_floor ? scaled : weight_floor;
-  return std::uint64_t{0x4338000000000000u} - bits_as<std::uint64_t>(kept + round_to_integer);
+//! The exponent of (maximum - z) * scale: one subtraction, one product, one rounding to an integer. Every backend takes
+//! these signs: where a thread rounds up, equal logits of a row would else weigh differently.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double below, double scale) noexcept {
+  const double scaled = below * scale;
+  const double kept = scaled < weight_ceiling ? scaled : weight_ceiling;
+  return bits_as<std::uint64_t>(kept + round_to_integer) - std::uint64_t{0x4338000000000000u};
 }
 
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t logit_weight(double value, double maximum,
                                                                          double scale) noexcept {
-  return integer_exponential(weight_exponent(value - maximum, scale));
+  return integer_exponential(weight_exponent(maximum - value, scale));
 }
 
 //! 2^32 / maximum, the factor of `probability_weight`.

@@ -39,9 +39,9 @@ class wide_weights {
 #else
   template <class Work>
   [[nodiscard]] SPECVERIFY_INLINE wide_register doubled(const Work* values) const noexcept {
-    const pack<double> scaled = larger((widened(values) - maximum_) * scale_, pack<double>(weight_floor));
+    const pack<double> scaled = smaller((maximum_ - widened(values)) * scale_, pack<double>(weight_ceiling));
     const wide_register exponent =
-        wide_subtract(wide_set(0x4338000000000000u), wide_bits(scaled + pack<double>(round_to_integer)));
+        wide_subtract(wide_bits(scaled + pack<double>(round_to_integer)), wide_set(0x4338000000000000u));
     const wide_register g = wide_left<32 - weight_fraction_bits>(
         wide_and(exponent, wide_set((std::uint64_t{1} << weight_fraction_bits) - 1)));
     const wide_register shift = wide_right<weight_fraction_bits>(exponent);
