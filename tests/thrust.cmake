@@ -1,5 +1,5 @@
 # device/ with Thrust on two systems of the host: serial (CPP) and OpenMP (OMP). Ordinary programs, no simulator; Thrust
-# on a GPU is what nvcc makes of the same headers (device/thrust_cuda_test.sh).
+# on a GPU is what nvcc makes of the same headers (device/thrust_cuda_test.sh). On CPP it is wrapped, as in PyTorch.
 if(NOT TARGET specverify::device OR CMAKE_CROSSCOMPILING)
   message(STATUS "tests/device: Thrust left out, its headers are not here (Debian: libthrust-dev)")
   return()
@@ -17,6 +17,9 @@ foreach(system IN ITEMS CPP OMP)
   target_link_libraries(${program} PRIVATE specverify_test_main specverify::device)
   target_compile_definitions(${program} PRIVATE THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_${system})
   specverify_level(${program} 1)
+  if(system STREQUAL "CPP")
+    target_compile_definitions(${program} PRIVATE THRUST_CUB_WRAPPED_NAMESPACE=wrapped)
+  endif()
   if(system STREQUAL "OMP")
     target_link_libraries(${program} PRIVATE OpenMP::OpenMP_CXX)
   endif()

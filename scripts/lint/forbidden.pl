@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # include/ does not throw, allocate, print, read clocks or open namespaces. Containers live in owners alone: classes made once by
-# `static result<T> make(...)`, the session and the test kit. Thrust throws, and device/thrust.hpp turns that into a status.
+# `static result<T> make(...)`, the session and the test kit. Thrust throws, and device/thrust.hpp turns that into a status; device/ names it through thrust_ns, because a build may wrap it in a namespace.
 # adapters/ keeps to it, but owns; so do the C headers and src/c, but for the few places where memory becomes a session.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @never = (
@@ -32,6 +32,7 @@ for my $file (@files) {
     my @wrong = map { $line =~ $_->[0] ? $_->[1] : () } @never;
     push @wrong, "std::$1 outside an owner" if !$owner && $line =~ $containers;
     for my $wrong (@wrong) { complain("$file:$number", $wrong) unless $its_own{$file} && $wrong =~ $its_own{$file} }
+    complain("$file:$number", 'names Thrust by hand; use thrust_ns of device/thrust.hpp') if $line =~ /\bthrust\s*::/;
     complain("$file:$number", 'opens the namespace by hand; use SPECVERIFY_NAMESPACE_BEGIN or SPECVERIFY_TYPES_BEGIN')
       if $line =~ /^\s*(inline\s+)?namespace\s+specverify\b/ && $file !~ m{specverify/config\.hpp$};
   }

@@ -59,6 +59,9 @@ status list_all(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& 
   return why.ok() ? temperature_perturbation(how, batch, out.drafts, {}, random, out.disagreements) : why;
 }
 
+#if defined(THRUST_CUB_WRAPPED_NAMESPACE)
+namespace thrust = THRUST_CUB_WRAPPED_NAMESPACE::thrust;
+#endif
 #if !defined(SPECVERIFY_SCALAR)
 #define SPECVERIFY_SCALAR float
 #endif

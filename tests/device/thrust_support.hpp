@@ -14,6 +14,10 @@
 
 namespace device_tests {
 
+#if defined(THRUST_CUB_WRAPPED_NAMESPACE)
+namespace thrust = THRUST_CUB_WRAPPED_NAMESPACE::thrust;
+#endif
+
 inline const exec::thrust_on on{thrust::device};  // CPP or OMP: THRUST_DEVICE_SYSTEM says which
 
 inline bool is_long() {

@@ -88,6 +88,7 @@ header testing/a.hpp '#include <thread>'; lint forbidden && { echo "forbidden le
 header row/digest.hpp 'inline std::vector<int> f();'; red forbidden 'std::vector outside an owner'
 header row/digest.hpp 'inline bool f(float x) { return std::isnan(x); }'; red forbidden 'NaN tests'
 header row/digest.hpp 'namespace specverify { inline int f(); }'; red forbidden 'opens the namespace by hand'
+header row/digest.hpp 'inline void f() { ::thrust::sort(1); }'; red forbidden 'names Thrust by hand'
 header row/digest.hpp '// throw new iostream: a comment may say so'; lint forbidden || { echo "forbidden reads comments"; code=1; }; reset
 sed -i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include/specverify/row/digest.hpp; red guards 'the guard is not SPECVERIFY_ROW_DIGEST_HPP'
 sed -i 1d include/specverify/row/digest.hpp; red guards 'does not start with // SPDX'

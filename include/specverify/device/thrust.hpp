@@ -62,12 +62,15 @@ SPECVERIFY_NAMESPACE_END
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
+// Thrust as device/ names it: a build may wrap it in a namespace (THRUST_CUB_WRAPPED_NAMESPACE), as PyTorch does.
+namespace thrust_ns = THRUST_NS_QUALIFIER;
+
 using device_detail::refusal;
 
 //! Calls `work(i)` for 0 <= i < count, in any order.
 template <class Policy, class Work>
 SPECVERIFY_INLINE void for_each_index(const Policy& policy, std::size_t count, const Work& work) {
-  ::thrust::for_each_n(policy, ::thrust::counting_iterator<std::size_t>(0), count, work);
+  thrust_ns::for_each_n(policy, thrust_ns::counting_iterator<std::size_t>(0), count, work);
 }
 
 //! Memory of the policy's allocator, for as long as this lives.
@@ -76,7 +79,7 @@ class temporary {
  public:
   SPECVERIFY_INLINE temporary(const Policy& policy, std::size_t count) : policy_(policy) {
     if (count == 0) return;
-    made_ = ::thrust::get_temporary_buffer<T>(policy, static_cast<std::ptrdiff_t>(count));
+    made_ = thrust_ns::get_temporary_buffer<T>(policy, static_cast<std::ptrdiff_t>(count));
     if (static_cast<std::size_t>(made_.second) < count) {
       give_back();
       throw std::bad_alloc();
@@ -86,14 +89,14 @@ class temporary {
   temporary(const temporary&) = delete;
   temporary& operator=(const temporary&) = delete;
 
-  [[nodiscard]] SPECVERIFY_INLINE T* data() const { return ::thrust::raw_pointer_cast(made_.first); }
+  [[nodiscard]] SPECVERIFY_INLINE T* data() const { return thrust_ns::raw_pointer_cast(made_.first); }
 
  private:
   SPECVERIFY_INLINE void give_back() {
-    if (data() != nullptr) ::thrust::return_temporary_buffer(policy_, made_.first, made_.second);
+    if (data() != nullptr) thrust_ns::return_temporary_buffer(policy_, made_.first, made_.second);
   }
   const Policy& policy_;
-  decltype(::thrust::get_temporary_buffer<T>(std::declval<const Policy&>(), std::ptrdiff_t{})) made_{};
+  decltype(thrust_ns::get_temporary_buffer<T>(std::declval<const Policy&>(), std::ptrdiff_t{})) made_{};
 };
 
 //! Which group of `size` neighbours an index is in.
@@ -109,11 +112,11 @@ struct group_of {
 template <class Policy, class ValueOf, class Out, class Join>
 SPECVERIFY_INLINE void reduce_groups(const Policy& policy, std::size_t groups, std::size_t size,
                                      const ValueOf& value_of, Out* out, const Join& join) {
-  const ::thrust::counting_iterator<std::size_t> first(0);
-  const auto keys = ::thrust::make_transform_iterator(first, group_of{size});
-  const auto values = ::thrust::make_transform_iterator(first, value_of);
-  ::thrust::reduce_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(groups * size), values,
-                          ::thrust::make_discard_iterator(), out, ::thrust::equal_to<std::size_t>(), join);
+  const thrust_ns::counting_iterator<std::size_t> first(0);
+  const auto keys = thrust_ns::make_transform_iterator(first, group_of{size});
+  const auto values = thrust_ns::make_transform_iterator(first, value_of);
+  thrust_ns::reduce_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(groups * size), values,
+                           thrust_ns::make_discard_iterator(), out, thrust_ns::equal_to<std::size_t>(), join);
 }
 
 //! The status of a call: what `work()` says, or what it throws.
@@ -121,7 +124,7 @@ template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE status guarded(const Work& work) noexcept {
   try {
     return work();
-  } catch (const ::thrust::system_error& thrown) {
+  } catch (const thrust_ns::system_error& thrown) {
     return {errc::engine_failed, part::host, static_cast<std::uint32_t>(thrown.code().value())};
   } catch (...) {
     return {errc::engine_failed, part::host, 0};

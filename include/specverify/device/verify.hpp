@@ -135,7 +135,7 @@ template <class Policy, class Scalar, class Key>
   for (;;) {
     for_each_index(policy, rounds.count,
                    decide_round<Scalar, Key>{rounds, *batch, random, trial_cap, sums.data(), asked, out});
-    if (::thrust::reduce(policy, asked, asked + rounds.count, std::uint32_t{0}, larger_word{}) == 0) return {};
+    if (thrust_ns::reduce(policy, asked, asked + rounds.count, std::uint32_t{0}, larger_word{}) == 0) return {};
     for_each_index(policy, std::size_t{rounds.count} * count,
                    term_if_needed<Scalar>{*batch, asked, room.terms.data(), count});
     for_each_index(policy, rounds.count, keep_sum{asked, room.terms.data(), count, sums.data()});

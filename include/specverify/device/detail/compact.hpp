@@ -96,11 +96,11 @@ void place_entries(const Policy& policy, std::size_t rows, std::uint32_t size, c
                    const Writer& write) {
   const std::uint32_t pieces = pieces_of(size);
   const temporary<std::uint32_t, Policy> places(policy, rows * pieces);
-  const ::thrust::counting_iterator<std::size_t> first(0);
-  const auto keys = ::thrust::make_transform_iterator(first, group_of{pieces});
-  const auto listed = ::thrust::make_transform_iterator(first, listed_in_piece<Entries>{{entries, pieces}});
-  ::thrust::exclusive_scan_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(rows * pieces), listed,
-                                  places.data());
+  const thrust_ns::counting_iterator<std::size_t> first(0);
+  const auto keys = thrust_ns::make_transform_iterator(first, group_of{pieces});
+  const auto listed = thrust_ns::make_transform_iterator(first, listed_in_piece<Entries>{{entries, pieces}});
+  thrust_ns::exclusive_scan_by_key(policy, keys, keys + static_cast<std::ptrdiff_t>(rows * pieces), listed,
+                                   places.data());
   for_each_index(policy, rows * pieces, write_piece<Entries, Writer>{entries, pieces, places.data(), write});
 }
 

@@ -183,9 +183,9 @@ void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::
                   const selection& shape, const entry_room<Policy>& room) {
   std::uint64_t *const lanes = room.lanes.data(), *const entries = room.entries.data();
   for_each_index(policy, count * shape.lanes, key_of_lane<Scalar>{batch, first_row, lanes});
-  if (shape.looked < shape.lanes) ::thrust::sort(policy, lanes, lanes + count * shape.lanes);
+  if (shape.looked < shape.lanes) thrust_ns::sort(policy, lanes, lanes + count * shape.lanes);
   for_each_index(policy, count * shape.entries, key_of_id<Scalar>{batch, first_row, shape, lanes, entries});
-  ::thrust::sort(policy, entries, entries + count * shape.entries);
+  thrust_ns::sort(policy, entries, entries + count * shape.entries);
 }
 
 //! Selects from `count` rows, at most shape.rows, from `first_row` on. Ids and weights of the first go to the places of
@@ -198,7 +198,7 @@ void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::s
   std::uint64_t* const kept = room.kept.data();
   sort_entries(policy, batch, first_row, count, shape, room.largest);
   for_each_index(policy, count * shape.k, key_by_id{batch.digests.rows + first_row, shape, entries, kept});
-  ::thrust::sort(policy, kept, kept + count * shape.k);
+  thrust_ns::sort(policy, kept, kept + count * shape.k);
   for_each_index(policy, count * shape.k, write_entry{shape, first_place, kept, out});
   for_each_index(policy, count, write_support<Scalar>{batch, shape, first_row, first_place, entries, kept, out});
 }

@@ -165,12 +165,12 @@ void cut_rows(const Policy& policy, const device_batch<Scalar>& batch, const std
   const temporary<std::uint64_t, Policy> masses(policy, shape.rows * shape.entries);
   const ordered_entries entries{room.entries.data(), masses.data(), shape.entries};
   const auto weights =
-      ::thrust::make_transform_iterator(::thrust::counting_iterator<std::size_t>(0), weight_of_entry{entries.keys});
+      thrust_ns::make_transform_iterator(thrust_ns::counting_iterator<std::size_t>(0), weight_of_entry{entries.keys});
   for (std::size_t first = 0; first < rows; first += shape.rows) {
     const std::size_t left = rows - first, count = left < shape.rows ? left : shape.rows;
     sort_entries(policy, batch, first, count, shape, room);
-    ::thrust::inclusive_scan(policy, weights, weights + static_cast<std::ptrdiff_t>(count * shape.entries),
-                             masses.data(), plus{});
+    thrust_ns::inclusive_scan(policy, weights, weights + static_cast<std::ptrdiff_t>(count * shape.entries),
+                              masses.data(), plus{});
     for_each_index(policy, count, cut_row<Scalar>{batch, first, entries, totals, last});
   }
 }
