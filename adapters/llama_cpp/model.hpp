@@ -60,7 +60,7 @@ class model {
     if (rows > positions_.size()) return {errc::beyond_limit, part::host, llama_n_batch(context_)};
     if (const status why = truncate(position); !why.ok()) return why;
     while (tokens.size() > positions_.size()) {
-      const std::size_t piece = std::min(positions_.size(), tokens.size() - rows);
+      const std::size_t piece = (std::min)(positions_.size(), tokens.size() - rows);
       if (const status why = decode(tokens.first(piece), 0); !why.ok()) return why;
       tokens = tokens.subspan(piece);
     }
@@ -80,7 +80,7 @@ class model {
     llama_memory_t const memory = llama_get_memory(context_);
     const auto from = static_cast<llama_pos>(position);
     // A window of attention may have dropped what the next query sees.
-    const llama_pos seen = std::max(0, from - llama_model_n_swa(llama_get_model(context_)));
+    const llama_pos seen = (std::max)(0, from - llama_model_n_swa(llama_get_model(context_)));
     const bool dropped = position > 0 && llama_memory_seq_pos_min(memory, id_[0]) > seen && seen < from;
     if (dropped || !llama_memory_seq_rm(memory, id_[0], position == 0 ? -1 : from, -1))
       return {errc::unsupported, part::host, position};

@@ -34,7 +34,7 @@ static_assert(std::is_same_v<llama_token, token_id>);
     piece.resize(static_cast<std::size_t>(-length));
     length = read();
   }
-  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  piece.resize(static_cast<std::size_t>((std::max)(length, 0)));
   return piece;
 }
 
@@ -48,11 +48,11 @@ static_assert(std::is_same_v<llama_token, token_id>);
                           static_cast<std::int32_t>(ids.size()), add_special, true);
   };
   std::int32_t length = read();
-  if (length < 0 && length != std::numeric_limits<std::int32_t>::min()) {  // as many as that are needed
+  if (length < 0 && length != (std::numeric_limits<std::int32_t>::min)()) {  // as many as that are needed
     ids.resize(static_cast<std::size_t>(-length));
     length = read();
   }
-  ids.resize(static_cast<std::size_t>(std::max(length, 0)));
+  ids.resize(static_cast<std::size_t>((std::max)(length, 0)));
   return ids;
 }
 

@@ -9,6 +9,8 @@ mkdir -p "$work/house/scripts" "$work/house"/{docs/algorithms,tests/unit/row,exa
 cp -r scripts/lint "$work/house/scripts/"
 mkdir -p "$work/house/include/specverify"/{core,kernel,row,session,policy,testing}
 cp include/specverify/version.hpp "$work/house/include/specverify/"
+cp include/specverify/core/foreign_macros_{off,on}.def "$work/house/include/specverify/core/"
+mkdir "$work/house/tests/support" && cp tests/support/foreign_macros.hpp "$work/house/tests/support/"
 cd "$work/house" || exit 1
 header() { # path, lines of the body
   local guard
@@ -46,7 +48,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables foreign_macros; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -89,6 +91,14 @@ header row/digest.hpp 'inline std::vector<int> f();'; red forbidden 'std::vector
 header row/digest.hpp 'inline bool f(float x) { return std::isnan(x); }'; red forbidden 'NaN tests'
 header row/digest.hpp 'namespace specverify { inline int f(); }'; red forbidden 'opens the namespace by hand'
 header row/digest.hpp 'inline void f() { ::thrust::sort(1); }'; red forbidden 'names Thrust by hand'
+off='#include <specverify/core/foreign_macros_off.def>' on='#include <specverify/core/foreign_macros_on.def>'
+header row/digest.hpp 'inline void f() { int near = 0; }'; red foreign_macros 'digest.hpp:6: near is a macro elsewhere; use another name'
+header row/digest.hpp 'inline bool f() { return check(1); }'; red foreign_macros 'digest.hpp:6: check is a macro elsewhere: include'
+header row/digest.hpp "$off" 'inline bool f() { return check(1); }'; red foreign_macros 'once each, in this order'
+header row/digest.hpp "$on" 'inline bool f() { return check(1); }' "$off"; red foreign_macros 'once each, in this order'
+header row/digest.hpp "$off" 'inline bool f();' "$on"; red foreign_macros 'needs none of those words'
+header row/digest.hpp "$off" 'inline bool f(int check) { return check(check); }' "$on"; green foreign_macros; reset
+header row/digest.hpp 'inline bool f(int check, int round) { return check == round; }  // min(1, 2)'; green foreign_macros; reset
 header row/digest.hpp '// throw new iostream: a comment may say so'; lint forbidden || { echo "forbidden reads comments"; code=1; }; reset
 sed -i 's/SPECVERIFY_ROW_DIGEST_HPP/DIGEST_HPP/' include/specverify/row/digest.hpp; red guards 'the guard is not SPECVERIFY_ROW_DIGEST_HPP'
 sed -i 1d include/specverify/row/digest.hpp; red guards 'does not start with // SPDX'

@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cmath>
 #include <complex>
+#include <condition_variable>
 #include <deque>
 #include <fstream>
 #include <functional>

@@ -23,6 +23,7 @@
 
 #include <cmath>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint32_t max_wire_hidden_size = std::uint32_t{1} << 16;
@@ -165,5 +166,6 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint16_t wire_version = 2;
@@ -250,5 +251,6 @@ concept lawful_draft = requires(const Draft& drafted) {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! A code whose string is shorter than its steps by more than these bytes, and that does not rest on zeros there, is no
@@ -93,7 +94,7 @@ class range_encoder {
       if (low_ > last) {
         carry();
       } else {
-        emit(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
+        put_byte(static_cast<std::uint8_t>((low_ + (unit - 1)) >> 56));
       }
     }
     if (!counting_) {
@@ -123,13 +124,13 @@ class range_encoder {
       length_ += bits / 8;
       low_ <<= bits;
     } else {
-      for (unsigned left = bits; left > 0; left -= 8, low_ <<= 8) emit(static_cast<std::uint8_t>(low_ >> 56));
+      for (unsigned left = bits; left > 0; left -= 8, low_ <<= 8) put_byte(static_cast<std::uint8_t>(low_ >> 56));
     }
     range_ = width << bits;
   }
   // One byte, where there may be no room. From here on the bytes at the end are counted, since they can no longer be
   // looked at.
-  void emit(std::uint8_t byte) noexcept {
+  void put_byte(std::uint8_t byte) noexcept {
     if (!counting_) {
       counting_ = true;
       while (zeros_ < length_ && out_[length_ - 1 - zeros_] == std::byte{0}) ++zeros_;
@@ -294,5 +295,6 @@ class range_decoder {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

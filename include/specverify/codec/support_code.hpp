@@ -21,14 +21,15 @@
 
 #include <optional>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Takes the members of a subset in ascending order.
 class subset_encoder {
  public:
-  subset_encoder(range_encoder& coder, std::uint32_t slots, std::uint32_t members) noexcept
-      : coder_(coder), slots_(slots), members_(members) {
-    SPECVERIFY_ASSERT(members <= slots && slots < detail::max_slots, "a subset larger than its set");
+  subset_encoder(range_encoder& coder, std::uint32_t slot_count, std::uint32_t members) noexcept
+      : coder_(coder), slots_(slot_count), members_(members) {
+    SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
   //! The next member, counted from the first slot. It must leave room for those that follow.
@@ -70,9 +71,9 @@ class subset_encoder {
 //! Gives the members of a subset in ascending order; positions stay below the number of slots whatever the bytes.
 class subset_decoder {
  public:
-  subset_decoder(range_decoder& coder, std::uint32_t slots, std::uint32_t members) noexcept
-      : coder_(coder), slots_(slots), members_(members) {
-    SPECVERIFY_ASSERT(members <= slots && slots < detail::max_slots, "a subset larger than its set");
+  subset_decoder(range_decoder& coder, std::uint32_t slot_count, std::uint32_t members) noexcept
+      : coder_(coder), slots_(slot_count), members_(members) {
+    SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
   //! Whether the members that are left follow one another without a gap.
@@ -124,5 +125,6 @@ class subset_decoder {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! 128 secret bits of one side. A default one, and one of zeros, is missing: no session is made with it. It does not
@@ -155,5 +156,6 @@ template <class Generator>
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

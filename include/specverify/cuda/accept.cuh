@@ -12,6 +12,7 @@
 
 #include <specverify/cuda/detail/block_draw.cuh>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -60,5 +61,6 @@ template <class Scalar, class Key>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,6 +13,7 @@
 #include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/argmax.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -83,5 +84,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -17,6 +17,7 @@
 #include <specverify/cuda/sample.cuh>
 #include <specverify/row/detail/claims.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! What an engine claims about the rows of a batch, in device memory: row r from r * pitch on.
@@ -338,5 +339,6 @@ template <class Scalar, class Key>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

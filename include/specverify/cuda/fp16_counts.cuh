@@ -16,6 +16,7 @@
 #include <specverify/cuda/policy.cuh>
 #include <specverify/kernel/scalar/half_count.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -128,5 +129,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -49,7 +49,7 @@ struct shared_answer {
 
 //! Numbers that no compiler knows beforehand, and the host's answers.
 struct known_questions {
-  float small, half, factor, minus;
+  float tiny, half, factor, minus;
   double wide_factor, wide_minus;
   float logits[lanes_per_warp];
   shared_answer expected[lanes_per_warp];
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(Threads) answers_kernel(known_questions q, dev
   const std::uint32_t agreed = __ballot_sync(all_lanes, same);
   if (lane != 0) return;
   device_answers found;
-  const float quarter = 0.25f * q.small;  // by an operator: flags reach it
-  found.denormals = __fmul_rn(q.small, q.half) == 0.5f * q.small && quarter > 0.0f && q.small > quarter &&
-                    __fadd_rn(q.small, q.small) > q.small;
+  const float quarter = 0.25f * q.tiny;  // by an operator: flags reach it
+  found.denormals = __fmul_rn(q.tiny, q.half) == 0.5f * q.tiny && quarter > 0.0f && q.tiny > quarter &&
+                    __fadd_rn(q.tiny, q.tiny) > q.tiny;
   found.roundings = __fadd_rn(__fmul_rn(q.factor, q.factor), q.minus) == 0.0f &&
                     __dadd_rn(__dmul_rn(q.wide_factor, q.wide_factor), q.wide_minus) == 0.0;
   found.fuses = q.factor * q.factor + q.minus != 0.0f;

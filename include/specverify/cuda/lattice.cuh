@@ -20,6 +20,7 @@
 #include <specverify/cuda/select.cuh>
 #include <specverify/kernel/scalar/lattice.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -225,5 +226,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -19,6 +19,7 @@
 #include <specverify/kernel/scalar/locate.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -257,5 +258,6 @@ template <class Scalar, class Key>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -18,6 +18,7 @@
 #include <specverify/cuda/detail/bar.cuh>
 #include <specverify/cuda/policy.cuh>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t max_device_selected = 2048;
 
@@ -78,8 +79,8 @@ template <class Scalar>
   stage_lanes(row.lane_maxima, row.blocks, room.list, room.tops);
   const double maximum = row.weight.maximum, last = maximum - 32.0 * row.temperature / kernel::log2_e;
   if (warp_of_thread() == 0) {
-    const float near = last > -3.0e38 ? static_cast<float>(last) : kernel::negative_infinity<float>();
-    const std::uint32_t least = least_key(row.weight, 1, key_of_value(near));
+    const float guess = last > -3.0e38 ? static_cast<float>(last) : kernel::negative_infinity<float>();
+    const std::uint32_t least = least_key(row.weight, 1, key_of_value(guess));
     if (lane_of_thread() == 0) room.cut.low = least;
   }
   __syncthreads();
@@ -335,5 +336,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

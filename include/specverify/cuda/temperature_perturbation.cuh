@@ -19,6 +19,7 @@
 #include <specverify/cuda/policy.cuh>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -210,5 +211,6 @@ template <class Scalar, class Key>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

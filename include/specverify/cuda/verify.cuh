@@ -22,6 +22,7 @@
 #include <specverify/device/rounds.hpp>
 #include <specverify/verify/detail/progress.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -440,5 +441,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::size_t channel_feature_count = 5;
@@ -160,5 +161,6 @@ template <channel_description Channel>
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! A view of a head. What it was trained on, how c is standardised and where its owner set the threshold belong to it.
@@ -267,5 +268,6 @@ struct head_scorer {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 enum class smoothing : std::uint8_t { sum, maximum };
@@ -234,5 +235,6 @@ template <uniform_source Source>
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

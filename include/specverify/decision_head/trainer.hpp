@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct epoch_report {
@@ -261,5 +262,6 @@ class head_trainer {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

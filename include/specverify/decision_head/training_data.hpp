@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct training_options {
@@ -88,5 +89,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

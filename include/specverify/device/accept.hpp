@@ -12,6 +12,7 @@
 
 #include <specverify/device/detail/tests.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -60,5 +61,6 @@ template <class Policy, class Scalar, class Key>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -11,6 +11,7 @@
 #include <specverify/device/detail/whole_row.hpp>
 #include <specverify/kernel/scalar/argmax.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -93,5 +94,6 @@ template <class Policy, class Scalar>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

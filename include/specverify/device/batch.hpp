@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! Rows of logits: float, float16_bits or bfloat16_bits.
@@ -247,12 +248,13 @@ template <class Scalar>
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {
-  const auto lines = [](saturating bytes) { return bytes.rounded_up(64); };
+  const auto whole_lines = [](saturating bytes) { return bytes.rounded_up(64); };
   const saturating count = rows.count, blocks = count * device_detail::blocks_of(rows);
   const saturating kept = count * device_detail::kept_of(rows, transform);
-  const saturating all = lines(count * sizeof(device_digest)) + lines(blocks * sizeof(double)) +
-                         lines(blocks * (kernel::lane_count * sizeof(float))) * 2 + lines(kept * sizeof(token_id)) +
-                         lines(kept * sizeof(double)) + lines(count * sizeof(std::uint32_t));
+  const saturating all = whole_lines(count * sizeof(device_digest)) + whole_lines(blocks * sizeof(double)) +
+                         whole_lines(blocks * (kernel::lane_count * sizeof(float))) * 2 +
+                         whole_lines(kept * sizeof(token_id)) + whole_lines(kept * sizeof(double)) +
+                         whole_lines(count * sizeof(std::uint32_t));
   return static_cast<std::size_t>(all.value);
 }
 
@@ -288,5 +290,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -15,6 +15,7 @@
 #include <specverify/device/digest.hpp>
 #include <specverify/kernel/scalar/half_count.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -125,5 +126,6 @@ template <class Policy, class Scalar>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -16,6 +16,7 @@
 #include <specverify/device/digest.hpp>
 #include <specverify/kernel/scalar/lattice.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -182,5 +183,6 @@ template <class Policy>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

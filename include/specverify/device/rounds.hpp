@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! A token with what it was drawn from. With a law it is what `draft` and `received_draft` are on the host, and the law
@@ -115,5 +116,6 @@ template <class Scalar>
 }
 
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <specverify/device/detail/draw.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -45,5 +46,6 @@ template <class Policy, class Scalar, class Key>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -14,6 +14,7 @@
 
 #include <specverify/device/digest.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 
 //! The `k` largest entries of each row, at least 1; rows with fewer of positive weight give all of those. From the
@@ -40,5 +41,6 @@ template <class Policy, class Scalar>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

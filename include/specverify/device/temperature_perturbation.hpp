@@ -16,6 +16,7 @@
 #include <specverify/device/detail/rows.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -169,5 +170,6 @@ template <class Policy, class Scalar, class Key>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

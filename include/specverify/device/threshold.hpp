@@ -15,6 +15,7 @@
 #include <specverify/device/digest.hpp>
 #include <specverify/row/detail/share.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -120,5 +121,6 @@ template <class Policy, class Scalar>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

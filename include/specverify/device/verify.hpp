@@ -19,6 +19,7 @@
 #include <specverify/device/detail/round.hpp>
 #include <specverify/device/digest.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -215,5 +216,6 @@ template <class Policy, class Scalar>
 }
 
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,6 +13,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/core/views.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct law {
@@ -64,5 +65,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,6 +13,7 @@
 
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are
@@ -69,5 +70,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

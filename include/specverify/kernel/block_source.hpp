@@ -59,10 +59,10 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
   // no branches, so that a loop becomes vectors; exact: mantissa < 2^10
-  const float small = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
+  const float subnormal = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
   const std::uint32_t bias = exponent == 31 ? 224u : 112u;
   const std::uint32_t large = ((exponent + bias) << 23) | (mantissa << 13);
-  return bits_as<float>((exponent == 0 ? bits_as<std::uint32_t>(small) : large) | sign);
+  return bits_as<float>((exponent == 0 ? bits_as<std::uint32_t>(subnormal) : large) | sign);
 #endif
 }
 

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 enum class markov_start : std::uint8_t { low = 0, high = 1, stationary = 2 };
@@ -188,5 +189,6 @@ static_assert(channel_model<fixed_channel> && channel_model<markov_channel> && c
 static_assert(channel_model<rayleigh_channel> && channel_model<rician_channel>);
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

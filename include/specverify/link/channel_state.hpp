@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! A rate that makes every transfer free (the paper's infinite capacity). Infinity itself is refused: fast-math does
@@ -111,5 +112,6 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -24,6 +24,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The first line of a trace: bit/s, bit/s, packet error rates in [0, 1), s, the state's number.
@@ -183,5 +184,6 @@ class trace_reader {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! Powers in W, each >= 0. A battery device that does not pay for the server sets verify = 0.
@@ -82,5 +83,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -14,6 +14,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/link/channel_state.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! What happens when the gain falls below the floor. Without a rule the mean transfer time of a Rayleigh link is
@@ -157,5 +158,6 @@ class rician_channel {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

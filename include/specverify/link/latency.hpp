@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! Computing times of a round.
@@ -208,5 +209,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! What is counted: the paper's formula as printed, or every field that a receiver needs.
@@ -192,5 +193,6 @@ namespace detail {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

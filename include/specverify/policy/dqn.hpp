@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint32_t dqn_actions = 22;
@@ -253,5 +254,6 @@ class dqn_window {
 static_assert(ranged_window<dqn_window>);
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct dqn_trainer_options {
@@ -283,5 +284,6 @@ void train(dqn_trainer& trainer, Environment& environment, const dqn_training& p
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

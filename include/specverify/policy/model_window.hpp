@@ -18,6 +18,7 @@
 #include <specverify/policy/window.hpp>
 #include <specverify/verify/expected_length.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! What a round costs. Where the observation knows a rate, a round trip or a draft time, it goes before the one here.
@@ -108,5 +109,6 @@ using model_based_window = model_window;
 static_assert(ranged_window<model_window>);
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -14,6 +14,7 @@
 #include <specverify/policy/concepts.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes of scratch that `observe_skip` takes and gives back.
@@ -53,5 +54,6 @@ template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_sourc
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! When the hidden vectors of a round travel.
@@ -118,5 +119,6 @@ struct protocol_model {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct window_action {
@@ -112,5 +113,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr std::uint32_t action_bits(const action_grid& grid) noexcept { return ceil_log2(grid.size); }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

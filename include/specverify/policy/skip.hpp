@@ -18,6 +18,7 @@
 #include <specverify/uncertainty/calibration.hpp>
 #include <specverify/uncertainty/importance.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Rand-HLM: a token is verified with a fixed probability.
@@ -92,5 +93,6 @@ static_assert(skip_policy<always_send> && skip_policy<random_skip> && skip_polic
               skip_policy<uncertainty_and_importance_gate>);
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -20,6 +20,7 @@
 
 #include <cmath>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! Whose bits a position is charged.
@@ -169,5 +170,6 @@ static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_w
               planned_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! All views lie in the workspace of the call.
@@ -89,5 +90,6 @@ template <sparsifier Sparsifier>
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -17,6 +17,7 @@
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/row/digest.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct lattice {
@@ -99,5 +100,6 @@ struct lattice {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

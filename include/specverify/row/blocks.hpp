@@ -21,6 +21,7 @@
 #include <specverify/row/detail/claimed_blocks.hpp>
 #include <specverify/row/reading.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -89,5 +90,6 @@ requires(!std::is_same_v<Scalar, double>) [[nodiscard]] status
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

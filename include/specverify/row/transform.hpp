@@ -17,6 +17,7 @@
 #include <span>
 #endif
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 //! In which order top-k and top-p cut. `joint`: both conditions on the untruncated law; the others renormalise in
@@ -72,5 +73,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 #endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -20,6 +20,7 @@
 #include <span>
 #include <string_view>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 class stop_strings {
@@ -116,5 +117,6 @@ class stop_strings {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -25,6 +25,7 @@
 
 #include <cmath>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 enum class conformal_update : std::uint8_t {
@@ -174,5 +175,6 @@ inline status check(const conformal& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

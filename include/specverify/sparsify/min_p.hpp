@@ -12,6 +12,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct min_p;
@@ -61,5 +62,6 @@ constexpr status check(const min_p& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

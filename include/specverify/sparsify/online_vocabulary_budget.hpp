@@ -22,6 +22,7 @@
 
 #include <cmath>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness >
@@ -113,5 +114,6 @@ constexpr status check(const online_vocabulary_budget& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -16,6 +16,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct threshold;
@@ -71,5 +72,6 @@ constexpr status check(const threshold& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -14,6 +14,7 @@
 
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_k;
@@ -84,5 +85,6 @@ constexpr status check(const top_k& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -14,6 +14,7 @@
 #include <specverify/kernel/scalar/exponential.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_n_sigma;
@@ -68,5 +69,6 @@ inline status check(const top_n_sigma& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

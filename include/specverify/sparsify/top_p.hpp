@@ -14,6 +14,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_p;
@@ -81,5 +82,6 @@ constexpr status check(const top_p& sparsifier) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

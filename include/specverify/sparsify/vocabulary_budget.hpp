@@ -24,6 +24,7 @@
 #include <specverify/core/numeric.hpp>
 #include <specverify/sparsify/detail/survivors.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The weights of a law from the largest down, with their sums: N(k) and the smallest k for a budget. A view of arrays
@@ -224,5 +225,6 @@ inline void record(offline_calibration& into, const tail_profile& profile, doubl
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -175,37 +175,37 @@ template <class Value>
   return sum < 1 ? sum : 1.0;
 }
 
-//! Are two outcomes independent? `table` holds rows * columns joint counts, row by row. Empty rows and columns are left
+//! Are two outcomes independent? `table` holds rows * width joint counts, row by row. Empty rows and columns are left
 //! out.
 //! Errors: size_mismatch; invalid_argument when a cell's expectation is below min_expected (merge classes first) or
 //!         nothing was counted.
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
-                                                                       std::uint32_t rows, std::uint32_t columns,
+                                                                       std::uint32_t rows, std::uint32_t width,
                                                                        chi_square_options options = {}) noexcept {
-  if (rows == 0 || columns == 0 || table.size() != std::size_t{rows} * columns)
+  if (rows == 0 || width == 0 || table.size() != std::size_t{rows} * width)
     return status{errc::size_mismatch, part::host, 0};
   chi_square_result found;
   for (const std::uint64_t count : table) found.draws += count;
   if (found.draws == 0) return status{errc::invalid_argument, part::host, 1};
   std::uint32_t live_rows = 0, live_columns = 0;
-  for (std::uint32_t column = 0; column < columns; ++column) {
+  for (std::uint32_t column = 0; column < width; ++column) {
     std::uint64_t sum = 0;
-    for (std::uint32_t row = 0; row < rows; ++row) sum += table[std::size_t{row} * columns + column];
+    for (std::uint32_t row = 0; row < rows; ++row) sum += table[std::size_t{row} * width + column];
     live_columns += sum > 0 ? 1u : 0u;
   }
   for (std::uint32_t row = 0; row < rows; ++row) {
     std::uint64_t row_sum = 0;
-    for (std::uint32_t column = 0; column < columns; ++column) row_sum += table[std::size_t{row} * columns + column];
+    for (std::uint32_t column = 0; column < width; ++column) row_sum += table[std::size_t{row} * width + column];
     if (row_sum == 0) continue;
     ++live_rows;
-    for (std::uint32_t column = 0; column < columns; ++column) {
+    for (std::uint32_t column = 0; column < width; ++column) {
       std::uint64_t column_sum = 0;
-      for (std::uint32_t other = 0; other < rows; ++other) column_sum += table[std::size_t{other} * columns + column];
+      for (std::uint32_t other = 0; other < rows; ++other) column_sum += table[std::size_t{other} * width + column];
       if (column_sum == 0) continue;
       const double expected =
           static_cast<double>(row_sum) * static_cast<double>(column_sum) / static_cast<double>(found.draws);
-      if (expected < options.min_expected) return status{errc::invalid_argument, part::host, row * columns + column};
-      const double gap = static_cast<double>(table[std::size_t{row} * columns + column]) - expected;
+      if (expected < options.min_expected) return status{errc::invalid_argument, part::host, row * width + column};
+      const double gap = static_cast<double>(table[std::size_t{row} * width + column]) - expected;
       found.statistic += gap * gap / expected;
       ++found.cells;
     }

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 class message_pipe {
@@ -149,5 +150,6 @@ class message_pipe {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

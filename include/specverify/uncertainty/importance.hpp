@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 enum class importance_statistic : std::uint8_t { kth_largest, mean_of_top_k };
@@ -115,5 +116,6 @@ inline status check(const importance_rule& rule) noexcept {
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

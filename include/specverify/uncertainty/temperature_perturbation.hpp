@@ -26,6 +26,7 @@
 #include <span>
 #endif
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 struct perturbation_options {
@@ -192,11 +193,11 @@ template <execution_policy Policy, class Scalar>
   for (std::uint32_t first = 0; first < options.samples; first += detail::temper_group) {
     const std::uint32_t size = detail::samples_from(options, first);
     for (std::uint32_t m = 0; m < size; ++m) temperatures[m] = detail::grid_temperature(options, first + m);
-    const auto near = tempered_bounds(row, token, std::span<const double>(temperatures, size), width,
-                                      std::span<probability_bounds>(probabilities, size));
-    if (!near) return near.error();
-    found.reads += near->reads;
-    for (const probability_bounds& probability : near->bounds) {
+    const auto tempered = tempered_bounds(row, token, std::span<const double>(temperatures, size), width,
+                                          std::span<probability_bounds>(probabilities, size));
+    if (!tempered) return tempered.error();
+    found.reads += tempered->reads;
+    for (const probability_bounds& probability : tempered->bounds) {
       found.lower += (1.0 - probability.upper) / static_cast<double>(options.samples);
       found.upper += (1.0 - probability.lower) / static_cast<double>(options.samples);
     }
@@ -206,5 +207,6 @@ template <execution_policy Policy, class Scalar>
 #endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -21,6 +21,7 @@
 #include <span>
 #include <type_traits>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! A token as a rule sees it: with a strength that says how far its origin can be trusted.
@@ -86,5 +87,6 @@ template <class Rule, token_draft Draft>
 inline constexpr guarantee combined_guarantee = Rule::strength < Draft::strength ? Rule::strength : Draft::strength;
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct greedy_rule {
@@ -69,5 +70,6 @@ struct greedy_rule {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

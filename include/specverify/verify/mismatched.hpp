@@ -17,6 +17,7 @@
 
 #include <specverify/verify/token.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct lossy_token_rule {
@@ -36,5 +37,6 @@ struct lossy_token_rule {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

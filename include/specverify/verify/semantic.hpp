@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Says how likely it is that draft `draft_index` changes the meaning: rho in [0, 1]. Asked for mismatches only, in
@@ -238,5 +239,6 @@ struct semantic_rule {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Bytes of scratch for a rule over rows of `vocab_size` entries under `transform` (the largest over the round's rows)
@@ -211,5 +212,6 @@ struct token_rule {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

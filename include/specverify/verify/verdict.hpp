@@ -21,6 +21,7 @@
 #include <span>
 #endif
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
@@ -118,5 +119,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_NAMESPACE_END
 #endif  // C++20
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,8 +13,8 @@ inline constexpr std::uint64_t certain = std::uint64_t{1} << 40;          // S(0
 inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-8
 
 //! Whether the gap is coded by its survival function: two members or more, and sparse.
-[[nodiscard]] constexpr bool gap_regime(std::uint32_t slots, std::uint32_t members) noexcept {
-  return members >= 2 && slots >> 3 >= members;
+[[nodiscard]] constexpr bool gap_regime(std::uint32_t slot_count, std::uint32_t members) noexcept {
+  return members >= 2 && slot_count >> 3 >= members;
 }
 
 struct member_reciprocals {
@@ -35,8 +35,8 @@ static_assert(reciprocal(2) == ~std::uint64_t{0} / 2 && reciprocal(127) == ~std:
 //! S(g) = ((N - g) / N)^k with 2N = 2n - k + 1, strictly decreasing while it is above 2^-8 / 2.
 class gap_model {
  public:
-  constexpr gap_model(std::uint32_t slots, std::uint32_t members) noexcept
-      : doubled_(2 * slots - members + 1), members_(members), whole_(log2_fixed(doubled_)) {}
+  constexpr gap_model(std::uint32_t slot_count, std::uint32_t members) noexcept
+      : doubled_(2 * slot_count - members + 1), members_(members), whole_(log2_fixed(doubled_)) {}
 
   //! S(gap) * 2^40.
   [[nodiscard]] constexpr std::uint64_t survival(std::uint32_t gap) const noexcept {

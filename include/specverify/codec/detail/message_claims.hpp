@@ -5,6 +5,7 @@
 
 #include <specverify/codec/detail/message_draft.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -173,5 +174,6 @@ inline result<claims_message> decode_claims(const wire_context& context, const w
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

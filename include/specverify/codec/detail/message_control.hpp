@@ -5,7 +5,9 @@
 
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/detail/message_hello.hpp>
+#include <specverify/core/numeric.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -18,7 +20,6 @@ inline constexpr std::size_t text_prefix_bytes = message_header_bytes + 8;
   switch (code) {
 #define SPECVERIFY_ERRC(identifier, number, text) case errc::identifier:
 #include <specverify/core/errc.def>
-#include <specverify/core/numeric.hpp>
 #undef SPECVERIFY_ERRC
     return true;
   }
@@ -160,5 +161,6 @@ inline result<stop_message> decode_stop(const wire_context& context, std::span<c
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

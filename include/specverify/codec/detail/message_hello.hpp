@@ -8,6 +8,7 @@
 #include <bit>
 #include <optional>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -173,5 +174,6 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -7,6 +7,7 @@
 #include <specverify/codec/detail/half_float.hpp>
 #include <specverify/codec/detail/message_control.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -210,5 +211,6 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

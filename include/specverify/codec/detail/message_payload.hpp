@@ -10,6 +10,7 @@
 
 #include <bit>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -188,5 +189,6 @@ inline result<supply_message> decode_supply(const wire_context& context, const w
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -8,6 +8,7 @@
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
@@ -121,5 +122,6 @@ template <class Scalar>
 
 }  // namespace cuda_detail
 SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

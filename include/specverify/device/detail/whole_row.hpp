@@ -5,6 +5,7 @@
 
 #include <specverify/device/detail/rows.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
@@ -108,5 +109,6 @@ template <class Scalar>
 
 }  // namespace thrust_detail
 SPECVERIFY_DEVICE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -161,7 +161,7 @@ class quick_sums {
 template <bool Probabilities, class Scalar>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
                                                      const coarse_output& out, quick_sums* powers) noexcept {
-  constexpr std::uint32_t blocks = coarse_width, far = blocks * block_size;
+  constexpr std::uint32_t blocks = coarse_width, distance = blocks * block_size;
   constexpr std::uint32_t tops_a_block = block_size / top_size * lane_count;
   row_extremes<float> found;
   found.maximum = found.second = source.forbidden();
@@ -171,10 +171,10 @@ template <bool Probabilities, class Scalar>
   const bool plain = source.unchanged() != nullptr;
   const auto read = [&](std::uint32_t first, auto count, auto size, const auto& values_of) {
     const std::uint32_t block = first / block_size;
-    const bool inside = plain && source.size - first > far && source.size - first - far >= count * size;
+    const bool inside = plain && source.size - first > distance && source.size - first - distance >= count * size;
     coarse_blocks<std::remove_cv_t<std::remove_pointer_t<decltype(values_of(0u))>>> group{
         {},
-        inside ? far : 0,
+        inside ? distance : 0,
         out.lane_sums + std::size_t{block} * lane_count,
         out.block_sums + block,
         out.tops == nullptr ? nullptr : out.tops + std::size_t{block} * tops_a_block};

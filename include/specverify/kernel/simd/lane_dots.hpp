@@ -18,7 +18,7 @@ template <std::uint32_t Inputs>
 struct dot_shape {
   static constexpr std::uint32_t width = pack_size<float>;
   static constexpr std::uint32_t rows = Inputs == 1 ? 4 : 3;
-  static constexpr std::uint32_t columns = Inputs == 1 ? 8192 : 768;
+  static constexpr std::uint32_t at_once = Inputs == 1 ? 8192 : 768;
   static constexpr std::uint32_t registers = width == 16 ? 24 : Inputs == 1 ? 16 : 12;
   static constexpr std::uint32_t fitting = registers / (rows * Inputs);
   static constexpr std::uint32_t packs = fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
@@ -80,11 +80,11 @@ inline void lane_dots(exec::simd_on<Level>, const dot_panel& panel, std::uint32_
   for (std::uint32_t i = 0; i < row_count * Inputs * dot_lanes; ++i) sums[i] = 0;
   const std::size_t whole = panel.size / dot_lanes * dot_lanes, rest = panel.size - whole;
   dot_panel part = panel;
-  for (std::size_t first = 0; first < whole; first += dot_shape<Inputs>::columns) {
+  for (std::size_t first = 0; first < whole; first += dot_shape<Inputs>::at_once) {
     const std::size_t left = whole - first;
     part.rows = panel.rows + first;
     part.inputs = panel.inputs + first;
-    add_rows<Inputs>(part, left < dot_shape<Inputs>::columns ? left : dot_shape<Inputs>::columns, row_count, sums);
+    add_rows<Inputs>(part, left < dot_shape<Inputs>::at_once ? left : dot_shape<Inputs>::at_once, row_count, sums);
   }
   for (std::uint32_t r = 0; r < row_count; ++r) {
     const float* const row = panel.rows + r * panel.row_stride + whole;

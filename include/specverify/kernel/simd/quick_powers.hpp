@@ -9,6 +9,7 @@
 #include <limits>
 
 #if SPECVERIFY_WITH_SIMD
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
@@ -102,6 +103,7 @@ template <class Stored, class Count>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 #endif  // SPECVERIFY_WITH_SIMD
 
 #endif

@@ -24,6 +24,7 @@
 #pragma clang diagnostic ignored "-Wshadow"
 #endif
 
+#include <specverify/core/foreign_macros_off.def>
 #include <xsimd/xsimd.hpp>
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -127,6 +128,7 @@ template <class Element, class Arch>
 
 }  // namespace kernel
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif  // SPECVERIFY_WITH_XSIMD
 #endif

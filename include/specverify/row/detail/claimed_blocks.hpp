@@ -12,6 +12,7 @@
 #include <specverify/kernel/simd/blocks.hpp>
 #endif
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -178,5 +179,6 @@ class claimed_row {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

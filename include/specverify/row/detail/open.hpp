@@ -7,6 +7,7 @@
 #include <specverify/kernel/kernels.hpp>
 #include <specverify/row/transform.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -166,5 +167,6 @@ template <class Scalar>
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

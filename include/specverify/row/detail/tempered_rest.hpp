@@ -122,8 +122,8 @@ struct tempered_rest {
   };
 
   // A chord of a convex function, extended past its near end, lies below the function.
-  [[nodiscard]] SPECVERIFY_HD static double extended(const node& far, const node& near, double beta) noexcept {
-    return near.lower + (near.lower - far.upper) / (near.beta - far.beta) * (beta - near.beta);
+  [[nodiscard]] SPECVERIFY_HD static double extended(const node& distant, const node& close, double beta) noexcept {
+    return close.lower + (close.lower - distant.upper) / (close.beta - distant.beta) * (beta - close.beta);
   }
 };
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -259,5 +260,6 @@ SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind, const wire_conte
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

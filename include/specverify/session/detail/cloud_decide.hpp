@@ -7,6 +7,7 @@
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/mismatched.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -80,5 +81,6 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

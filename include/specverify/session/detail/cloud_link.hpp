@@ -6,6 +6,7 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/cloud_protocol.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -261,5 +262,6 @@ SPECVERIFY_BODY status cloud_protocol::on_other_round(std::span<const std::byte>
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

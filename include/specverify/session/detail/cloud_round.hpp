@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -207,5 +208,6 @@ SPECVERIFY_BODY void cloud_protocol::abandon() noexcept {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

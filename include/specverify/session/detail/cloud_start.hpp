@@ -12,6 +12,7 @@
 #include <array>
 #include <utility>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -246,5 +247,6 @@ SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& asked)
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

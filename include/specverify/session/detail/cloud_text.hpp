@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -106,5 +107,6 @@ SPECVERIFY_BODY status cloud_protocol::take_text(std::span<const token_id> token
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -60,7 +60,7 @@ SPECVERIFY_BODY status edge_protocol::show_ahead(token_id token, session_time no
 SPECVERIFY_BODY void edge_protocol::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end() && text_[position] != token) {
     ahead_.forget_shown();
-    emit(session_action::retracted, position);
+    emit_action(session_action::retracted, position);
   }
   text_[position] = token;
 }

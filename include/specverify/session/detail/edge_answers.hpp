@@ -7,6 +7,7 @@
 #include <specverify/session/detail/edge_protocol.hpp>
 #include <specverify/session/detail/record_checks.hpp>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -272,5 +273,6 @@ SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> mes
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -278,5 +279,6 @@ status basic_edge_session<Sparsifier, Window, Skip>::write_ahead(Policy policy, 
 }
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -234,5 +235,6 @@ SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -170,5 +171,6 @@ class edge_protocol : public endpoint {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -158,7 +159,7 @@ SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
 //! Forgets the drafts of the open round.
 [[gnu::cold]] SPECVERIFY_BODY void edge_protocol::discard_draft() noexcept {
   const std::uint32_t length = place_.length();
-  if (drafts_.size() > 0 || ahead_.shown_end() > length) emit(session_action::retracted, length);
+  if (drafts_.size() > 0 || ahead_.shown_end() > length) emit_action(session_action::retracted, length);
   roll_back(length);
   ahead_.carry_on(false);
   drafts_.clear();
@@ -185,7 +186,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   question_.close();
 
   write_journal(base);  // before the host hears of the commit and before the next message is sent
-  if (verdict_.accepted < drafted || (shown && !stands)) emit(session_action::retracted, void_from);
+  if (verdict_.accepted < drafted || (shown && !stands)) emit_action(session_action::retracted, void_from);
   session_output out = of_text(session_action::committed, base, place_.length());
   out.accepted = verdict_.accepted;
   out.source = static_cast<token_source>(verdict_.source);
@@ -222,5 +223,6 @@ SPECVERIFY_BODY void edge_protocol::count_round(std::uint32_t emitted, session_t
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -275,5 +276,6 @@ SPECVERIFY_BODY recorded_terms edge_protocol::terms(std::uint32_t prompt_length)
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -20,6 +20,7 @@
 #include <optional>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -177,7 +178,7 @@ class endpoint {
     return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : why_stale(context(), then));
   }
 
-  [[gnu::noinline]] void emit(session_action action, std::uint32_t position) noexcept {
+  [[gnu::noinline]] void emit_action(session_action action, std::uint32_t position) noexcept {
     session_output out;
     out.action = action;
     out.position = position;
@@ -240,7 +241,7 @@ class endpoint {
   [[gnu::noinline]] void cut_back(std::uint32_t length) noexcept {
     cached_ = length;
     statistics_.rollbacks += 1;
-    emit(session_action::rollback, length);
+    emit_action(session_action::rollback, length);
   }
   //! Feeds what the engine has not seen of the first `end` tokens, from position `keep` on at the latest; wants the
   //! rows of the last `rows` of them.
@@ -274,5 +275,6 @@ class endpoint {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

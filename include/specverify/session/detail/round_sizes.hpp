@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -166,5 +167,6 @@ struct round_sizes {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

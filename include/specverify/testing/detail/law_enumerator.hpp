@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The state of one enumeration; use `enumerate_law`. A template only because enumerate_law.hpp defines
@@ -274,5 +275,6 @@ class law_enumerator {
 };
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif
