@@ -17,8 +17,9 @@ namespace kernel {
   using integer = pack<std::int64_t>;
   const wide bounded = smaller(larger(x, wide(-701.0)), wide(700.0));
   const integer bits = integer_bits<double>(bounded * wide(log2_e) + wide(round_to_integer));
-  // the integer part as a double; 4096 is added in between so that no compiler cancels the two large constants
-  const wide whole = double_bits(bits + integer(std::int64_t{4096})) - wide(round_to_integer + 4096.0);
+  // the integer part as a double; under -ffast-math a compiler would else cancel the two large constants (hence
+  // 4096), or multiply each of them alone (hence in_register)
+  const wide whole = in_register(double_bits(bits + integer(std::int64_t{4096})) - wide(round_to_integer + 4096.0));
   const wide r = (bounded - whole * wide(0x1.62e42fee00000p-1)) - whole * wide(0x1.a39ef35793c76p-33);
   wide sum(1.0 / 6227020800.0);
   sum = sum * r + wide(1.0 / 479001600.0);
