@@ -10,7 +10,9 @@
 //           misaligned.
 // Errors    Every function returns a status with the numbers of specverify/core/errc.def. No exception leaves the
 //           library.
-// Callbacks A callback must return: it must not throw and must not leave by longjmp. It must not call a function that
+// Callbacks return 0 where all went well. Any other number ends the session, and the call with it: a specverify_errc_*
+//           or one of the host's own up to 65535; beyond, it is engine_failed with the number as `where`.
+//           A callback must return: it must not throw and must not leave by longjmp. It must not call a function that
 //           takes an input of the same session or destroys it.
 // Memory    A session takes all of its memory from its allocator when it is made, and gives it back when destroyed.
 // Threads   A session is used by one thread at a time. Sessions share nothing that changes; any number runs at once.
@@ -103,38 +105,36 @@ typedef struct specverify_extras {
 } specverify_extras;
 
 // ---- What a host brings. Callbacks from `keep_from` on, and `reconnect`, may be null; another that is missing is
-// null_span. A status that is not ok ends the session.
+// null_span.
+
+typedef int32_t specverify_feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows);
+typedef int32_t specverify_give_row(void* self, uint32_t index, specverify_row* given);
+typedef int32_t specverify_move(void* self, uint32_t position);
+typedef int32_t specverify_hear(void* self, const specverify_output* output);
 
 typedef struct specverify_model {
   size_t struct_size;
   void* self;
   // The tokens are at `position` and on, 0 begins a new text; the rows of the last `rows` of them are wanted.
-  specverify_status (*feed)(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows);
+  specverify_feed* feed;
   // The wanted row `index`, from 0; it lives until the next feed. All rows of a feed have one kind of scalar.
-  specverify_row (*row)(void* self, uint32_t index);
+  specverify_give_row* row;
   // Keeps that many positions.
-  specverify_status (*truncate)(void* self, uint32_t position);
+  specverify_move* truncate;
   // From now on nothing is truncated below this position.
-  specverify_status (*keep_from)(void* self, uint32_t position);
+  specverify_move* keep_from;
   // Adds bias and mask of the host to the session's transform.
-  void (*transform)(void* self, uint32_t index, specverify_transform* changed);
+  int32_t (*transform)(void* self, uint32_t index, specverify_transform* changed);
   // Asked once a row; what it gives lives until the next feed.
-  void (*extras)(void* self, uint32_t index, specverify_extras* given);
+  int32_t (*extras)(void* self, uint32_t index, specverify_extras* given);
   // wisv, cloud: a score in [0, 1] for each of the asked->rows drafts.
-  specverify_status (*scores)(void* self, const specverify_output* asked, double* scores);
+  int32_t (*scores)(void* self, const specverify_output* asked, double* scores);
 } specverify_model;
 
 // One without what is optional.
-static inline specverify_model specverify_model_of(
-    void* self, specverify_status (*feed)(void*, uint32_t, const int32_t*, size_t, uint32_t),
-    specverify_row (*row)(void*, uint32_t), specverify_status (*truncate)(void*, uint32_t)) {
-  specverify_model made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.self = self;
-  made.feed = feed;
-  made.row = row;
-  made.truncate = truncate;
+static inline specverify_model specverify_model_of(void* self, specverify_feed* feed, specverify_give_row* row,
+                                                   specverify_move* truncate) {
+  const specverify_model made = {sizeof made, self, feed, row, truncate, 0, 0, 0, 0};
   return made;
 }
 
@@ -142,12 +142,10 @@ static inline specverify_model specverify_model_of(
 typedef struct specverify_observer {
   size_t struct_size;
   void* self;
-  specverify_status (*on_output)(void* self, const specverify_output* output);
+  specverify_hear* on_output;
 } specverify_observer;
 
-static inline specverify_observer specverify_observer_of(void* self,
-                                                         specverify_status (*on_output)(void*,
-                                                                                        const specverify_output*)) {
+static inline specverify_observer specverify_observer_of(void* self, specverify_hear* on_output) {
   const specverify_observer made = {sizeof made, self, on_output};
   return made;
 }
@@ -158,12 +156,12 @@ static inline specverify_observer specverify_observer_of(void* self,
 typedef struct specverify_link {
   size_t struct_size;
   void* self;
-  specverify_status (*send)(void* self, const void* message, size_t size);
-  // The next message, which lives until the next call; none (null) when `until` has passed. An error: the link is lost.
-  specverify_status (*receive)(void* self, uint64_t until, const void** message, size_t* size);
+  int32_t (*send)(void* self, const void* message, size_t size);
+  // The next message, which lives until the next call; none (null) when `until` has passed. Not 0: the link is lost.
+  int32_t (*receive)(void* self, uint64_t until, const void** message, size_t* size);
   uint64_t (*now)(void* self);
-  // ok: the link is back; peer_timeout: `until` has passed; else it never will.
-  specverify_status (*reconnect)(void* self, uint64_t until);
+  // 0: the link is back; peer_timeout: `until` has passed; else it never will.
+  int32_t (*reconnect)(void* self, uint64_t until);
 } specverify_link;
 
 // ---- The device

@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #if defined(SPECVERIFY_C_EXPORTS)
 #define SPECVERIFY_API __attribute__((visibility("default")))
@@ -17,6 +16,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// ---- The two halves
+
+// The number of this interface. Options, systems and rounds carry it from the program to the library, which refuses
+// another one than its own by abi_mismatch (`where` = its own). `..._defaults()` and specverify_system_named set it.
+#define SPECVERIFY_ABI 2u
+SPECVERIFY_API uint32_t specverify_abi(void);
+// major * 10000 + minor * 100 + patch of the library that runs.
+SPECVERIFY_API uint32_t specverify_version(void);
+// The vectors that it runs on here: "baseline", "AVX2", "AVX-512", "AVX-512 IFMA".
+SPECVERIFY_API const char* specverify_vectors(void);
 
 // ---- Status
 
@@ -35,20 +45,8 @@ enum specverify_errc {
 
 // A status in words, ended by a zero. 192 bytes hold every one. Errors: output_too_small (`where` = bytes needed).
 SPECVERIFY_API specverify_status specverify_message(specverify_status why, char* out, size_t size);
-// major * 10000 + minor * 100 + patch of the library that runs.
-SPECVERIFY_API uint32_t specverify_version(void);
-// The vectors that it runs on here: "baseline", "AVX2", "AVX-512", "AVX-512 IFMA".
-SPECVERIFY_API const char* specverify_vectors(void);
-
-// What a callback returns.
-static inline specverify_status specverify_ok(void) {
-  const specverify_status made = {0, 0, 0};
-  return made;
-}
-static inline specverify_status specverify_failure(uint16_t code, uint32_t where) {
-  const specverify_status made = {code, 13, where};  // found by the host
-  return made;
-}
+// The name of a code, as in specverify_errc_*; null: there is none.
+SPECVERIFY_API const char* specverify_errc_name(uint32_t code);
 
 // Why a text ends: `stop` of an output, and the cause that specverify_edge_stop takes.
 enum specverify_stop {
@@ -93,13 +91,12 @@ typedef struct specverify_transform {
   size_t mask_word_count;
 } specverify_transform;
 
+// Every `..._init` writes the defaults into a struct of `size` bytes, for programs that cannot call inline functions:
+// they give the size and the ABI number that they were written for. Errors: abi_mismatch, struct_size_wrong.
+SPECVERIFY_API specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi);
 static inline specverify_transform specverify_transform_defaults(void) {
   specverify_transform made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.temperature = 1;
-  made.top_p = 1;
-  made.truncation_order = 1;
+  (void)specverify_transform_init(&made, sizeof made, SPECVERIFY_ABI);
   return made;
 }
 
@@ -110,8 +107,9 @@ static inline specverify_transform specverify_transform_defaults(void) {
 // has no use for is invalid_argument with the field's offset as `where`; so is an unknown name.
 typedef struct specverify_system {
   size_t struct_size;
+  uint32_t abi;
+  uint32_t support_size;  // K of k-sqs, cu-hlm*; at most, of c-sqs (must be given there) and compressed-hlm
   const char* name;
-  uint32_t support_size;      // K of k-sqs, cu-hlm*; at most, of c-sqs (must be given there) and compressed-hlm
   uint32_t resolution;        // l of qs, k-sqs, c-sqs, cu-hlm*, compressed-hlm
   uint32_t max_draft_length;  // L of qs, k-sqs, c-sqs, hlm, greedy, wisv
   uint32_t hidden_size;       // wisv, must be given: numbers of the drafter's hidden state
@@ -127,13 +125,15 @@ typedef struct specverify_system {
   double first_threshold;     // c-sqs: beta_1
 } specverify_system;
 
+SPECVERIFY_API specverify_status specverify_system_init(specverify_system* made, size_t size, uint32_t abi,
+                                                        const char* name);
 static inline specverify_system specverify_system_named(const char* name) {
   specverify_system made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.name = name;
+  (void)specverify_system_init(&made, sizeof made, SPECVERIFY_ABI, name);
   return made;
 }
+// The names, from 0 on; null: there are no more.
+SPECVERIFY_API const char* specverify_system_name(uint32_t index);
 
 // Where a session's memory comes from. `allocate` returns null where there is none. No hook fails otherwise, and both
 // may be called by `..._create` and `..._destroy` alone.
@@ -146,13 +146,15 @@ typedef struct specverify_allocator {
 
 typedef struct specverify_edge_options {
   size_t struct_size;
+  uint32_t abi;
+  uint32_t vocab_size;        // must be set; the cloud's is the same
   uint64_t session_id;        // unique for the device's secret
   uint8_t secret[16];         // of this device; must be set; never travels
-  uint32_t vocab_size;        // must be set; the cloud's is the same
   uint32_t token_budget;      // tokens to generate; 0: until max_text_length
   uint32_t max_text_length;   // prompt and text
   uint32_t pad_to;            // messages are padded to a multiple of so many bytes
-  uint64_t fingerprint_high;  // of the vocabulary, as the cloud's
+  uint32_t mode;              // 0: draft and verify; 1: the cloud writes alone
+  uint64_t fingerprint_high;  // of the vocabulary, as the cloud's: specverify_fingerprint_finish
   uint64_t fingerprint_low;
   double threshold;                       // wisv: told to the cloud
   const specverify_transform* transform;  // none: the default one
@@ -165,35 +167,28 @@ typedef struct specverify_edge_options {
   uint32_t loss_after;
   uint32_t max_ahead;
   uint32_t journal_drafts;  // 0: automatic; 1: always; 2: never
-  uint32_t mode;            // 0: draft and verify; 1: the cloud writes alone
 } specverify_edge_options;
 
+SPECVERIFY_API specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi);
 static inline specverify_edge_options specverify_edge_defaults(void) {
   specverify_edge_options made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.session_id = 1;
-  made.max_text_length = 4096;
-  made.pad_to = 1;
-  made.threshold = 0.5;
-  made.retry_limit = 64;
-  made.text_chunk = 256;
-  made.max_ahead = 64;
+  (void)specverify_edge_options_init(&made, sizeof made, SPECVERIFY_ABI);
   return made;
 }
 
 typedef struct specverify_cloud_options {
   size_t struct_size;
+  uint32_t abi;
+  uint32_t vocab_size;       // must be set; each edge's is the same
   uint64_t salt;             // another one for each session, not 0, from the system's random source; never travels
   uint8_t secret[16];        // of this cloud; must be set; never travels
-  uint32_t vocab_size;       // must be set; each edge's is the same
   uint32_t max_text_length;  // prompt and text
+  uint32_t required;         // refuses weaker drafts; 0: lossy; 1: honest drafter; 2: unconditional
   uint64_t fingerprint_high;
   uint64_t fingerprint_low;
   const specverify_transform* transform;  // sizes the workspace; none: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint32_t required;  // refuses weaker drafts; 0: lossy; 1: honest drafter; 2: unconditional
   uint32_t trial_cap;
   uint32_t text_chunk;
   uint32_t lazy;  // wisv: 1: asks for one mismatch at a time
@@ -205,18 +200,33 @@ typedef struct specverify_cloud_options {
   uint32_t max_message_bytes;
 } specverify_cloud_options;
 
+SPECVERIFY_API specverify_status specverify_cloud_options_init(specverify_cloud_options* made, size_t size,
+                                                               uint32_t abi);
 static inline specverify_cloud_options specverify_cloud_defaults(void) {
   specverify_cloud_options made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.max_text_length = 4096;
-  made.trial_cap = 32;
-  made.text_chunk = 256;
+  (void)specverify_cloud_options_init(&made, sizeof made, SPECVERIFY_ABI);
   return made;
 }
 
 // 32 hex digits. Errors: secret_missing (another text; the secret is then zeros, which no session takes).
 SPECVERIFY_API specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16]);
+
+// ---- The fingerprint of a vocabulary: the one that C++ hosts and the adapter of llama.cpp compute
+
+enum specverify_token_class { SPECVERIFY_TOKEN_TEXT = 0, SPECVERIFY_TOKEN_SPECIAL = 1, SPECVERIFY_TOKEN_BYTE = 2 };
+
+// Begins as zeros.
+typedef struct specverify_fingerprint {
+  uint64_t state[4];
+} specverify_fingerprint;
+
+// The next token, ids ascending: the bytes of its piece, and a specverify_token_class. Errors: those of
+// fingerprint_builder::add; invalid_argument (`where` = the class).
+SPECVERIFY_API specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id,
+                                                            const void* piece, size_t size, uint32_t token_class);
+// Of the tokens so far.
+SPECVERIFY_API specverify_status specverify_fingerprint_finish(const specverify_fingerprint* tokens, uint64_t* high,
+                                                               uint64_t* low);
 
 #ifdef __cplusplus
 }

@@ -62,18 +62,19 @@ SPECVERIFY_API specverify_status specverify_law_bits(const specverify_system* sy
 // What both sides know of a round; it enters the checksum of its messages.
 typedef struct specverify_round {
   size_t struct_size;
+  uint32_t abi;
+  uint32_t vocab_size;
   uint64_t session_id;
   uint64_t prefix_hash;
-  uint32_t vocab_size;
   uint32_t epoch;
   uint32_t round;
   uint32_t base_length;  // committed tokens: position of the first draft
 } specverify_round;
 
+SPECVERIFY_API specverify_status specverify_round_init(specverify_round* made, size_t size, uint32_t abi);
 static inline specverify_round specverify_round_defaults(void) {
   specverify_round made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
+  (void)specverify_round_init(&made, sizeof made, SPECVERIFY_ABI);
   return made;
 }
 
@@ -101,12 +102,10 @@ typedef struct specverify_target {
   uint32_t no_bonus;  // 1: a draft that stands whole is not followed by another token
 } specverify_target;
 
+SPECVERIFY_API specverify_status specverify_target_init(specverify_target* made, size_t size, uint32_t abi);
 static inline specverify_target specverify_target_defaults(void) {
   specverify_target made;
-  memset(&made, 0, sizeof made);
-  made.struct_size = sizeof made;
-  made.remaining_budget = UINT32_MAX;
-  made.trial_cap = 32;
+  (void)specverify_target_init(&made, sizeof made, SPECVERIFY_ABI);
   return made;
 }
 

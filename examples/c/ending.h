@@ -2,10 +2,10 @@
 // A host that ends a text after ten tokens: its observer refuses the tenth, and the cloud is told.
 #include <specverify_c.h>
 
-static specverify_status ten_tokens(void* self, const specverify_output* out) {
+static int32_t ten_tokens(void* self, const specverify_output* out) {
   size_t* const heard = (size_t*)self;
   if (out->action == SPECVERIFY_COMMITTED) *heard += out->token_count;
-  return *heard < 10 ? specverify_ok() : specverify_failure(specverify_errc_session_closed, 0);
+  return *heard < 10 ? 0 : specverify_errc_session_closed;
 }
 static specverify_status write_ten(specverify_edge* edge, const specverify_model* drafter, specverify_cloud* cloud,
                                    const specverify_model* target) {

@@ -8,14 +8,17 @@
 typedef struct model {
   float noise, rows[5][toy_vocab_size];
 } model;
-static specverify_status feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows) {
+static int32_t feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows) {
   model* const me = (model*)self;
   for (uint32_t i = 0; i < rows; ++i)
     for (uint32_t v = 0; v < toy_vocab_size; ++v) me->rows[i][v] = toy_logit(tokens[count - rows + i], v, me->noise);
-  return (void)position, specverify_ok();
+  return (void)position, 0;
 }
-static specverify_row row(void* self, uint32_t i) { return specverify_logits(((model*)self)->rows[i], toy_vocab_size); }
-static specverify_status truncate_to(void* self, uint32_t n) { return (void)self, (void)n, specverify_ok(); }
+static int32_t row(void* self, uint32_t i, specverify_row* given) {
+  *given = specverify_logits(((model*)self)->rows[i], toy_vocab_size);
+  return 0;
+}
+static int32_t truncate_to(void* self, uint32_t n) { return (void)self, (void)n, 0; }
 
 int main(void) {
   static model small = {2, {{0}}}, large = {0, {{0}}};

@@ -9,17 +9,18 @@ struct model {
   float noise;
   std::vector<float> rows{};
 };
-static specverify_status feed(void* self, uint32_t, const int32_t* tokens, size_t count, uint32_t rows) {
+static int32_t feed(void* self, uint32_t, const int32_t* tokens, size_t count, uint32_t rows) {
   auto& [noise, values] = *static_cast<model*>(self);
   values.clear();
   for (size_t i = count - rows; i < count; ++i)
     for (uint32_t v = 0; v < toy_vocab_size; ++v) values.push_back(toy_logit(tokens[i], v, noise));
-  return specverify_ok();
+  return 0;
 }
-static specverify_row row(void* self, uint32_t i) {
-  return specverify_logits(static_cast<model*>(self)->rows.data() + i * toy_vocab_size, toy_vocab_size);
+static int32_t row(void* self, uint32_t i, specverify_row* given) {
+  *given = specverify_logits(static_cast<model*>(self)->rows.data() + i * toy_vocab_size, toy_vocab_size);
+  return 0;
 }
-static specverify_status truncate_to(void*, uint32_t) { return specverify_ok(); }
+static int32_t truncate_to(void*, uint32_t) { return 0; }
 
 int main() {
   model small{2}, large{0};
@@ -28,8 +29,7 @@ int main() {
   const auto system = specverify_system_named("k-sqs");
   auto device = specverify_edge_defaults();
   auto service = specverify_cloud_defaults();
-  device.vocab_size = service.vocab_size = toy_vocab_size, device.token_budget = 40;
-  service.salt = 0x5eed;
+  device.vocab_size = service.vocab_size = toy_vocab_size, device.token_budget = 40, service.salt = 0x5eed;
   specverify_secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3", device.secret);
   specverify_secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9", service.secret);
   specverify_edge* edge = nullptr;

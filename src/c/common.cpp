@@ -3,6 +3,7 @@
 #include "convert.hpp"
 
 #include <specverify/core/level.hpp>
+#include <specverify/vocabulary/fingerprint.hpp>
 
 namespace specverify_c {
 namespace {
@@ -28,6 +29,20 @@ static_assert(SPECVERIFY_EDGE_IDLE == static_cast<int>(sv::edge_state::idle) &&
               SPECVERIFY_CLOUD_FINISHED == static_cast<int>(sv::cloud_state::finished) &&
               SPECVERIFY_CLOUD_FAILED == static_cast<int>(sv::cloud_state::failed));
 
+static_assert(SPECVERIFY_TOKEN_TEXT == static_cast<int>(sv::token_class::text) &&
+              SPECVERIFY_TOKEN_SPECIAL == static_cast<int>(sv::token_class::special) &&
+              SPECVERIFY_TOKEN_BYTE == static_cast<int>(sv::token_class::byte));
+static_assert(sizeof(sv::fingerprint_builder) <= sizeof(specverify_fingerprint) &&
+              std::is_trivially_copyable_v<sv::fingerprint_builder>);
+
+// The builder that a caller keeps; zeros, which no builder is, are a new one.
+[[nodiscard]] sv::fingerprint_builder builder_of(const specverify_fingerprint& kept) noexcept {
+  sv::fingerprint_builder made;
+  constexpr specverify_fingerprint none{};
+  if (std::memcmp(&kept, &none, sizeof none) != 0) std::memcpy(static_cast<void*>(&made), &kept, sizeof made);
+  return made;
+}
+
 void* heap_allocate(void*, std::size_t size, std::size_t alignment) {
   return ::operator new (size, std::align_val_t{alignment}, std::nothrow);
 }
@@ -39,7 +54,7 @@ void heap_deallocate(void*, void* memory, std::size_t, std::size_t alignment) {
 
 sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept {
   if (given == nullptr) return memory_hooks{nullptr, heap_allocate, heap_deallocate};
-  const auto set = taken(given, specverify_allocator{});
+  const auto set = taken(given);
   if (!set) return set.error();
   if (set->allocate == nullptr || set->deallocate == nullptr) return refused(sv::errc::null_span);
   return memory_hooks{set->self, set->allocate, set->deallocate};
@@ -59,6 +74,20 @@ specverify_status specverify_message(specverify_status why, char* out, size_t si
   return to_c(sv::to_string(from_c(why), {out, out == nullptr ? 0 : size}).error());
 }
 
+const char* specverify_errc_name(uint32_t code) {
+  switch (code) {
+#define SPECVERIFY_ERRC(name, number, message) \
+  case number:                                 \
+    return #name;
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+    default:
+      return nullptr;
+  }
+}
+
+uint32_t specverify_abi(void) { return SPECVERIFY_ABI; }
+
 uint32_t specverify_version(void) {
   return SPECVERIFY_VERSION_MAJOR * 10000 + SPECVERIFY_VERSION_MINOR * 100 + SPECVERIFY_VERSION_PATCH;
 }
@@ -77,4 +106,22 @@ specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16
   for (std::size_t i = 0; i < 2; ++i)
     sv::numeric::store_le(reinterpret_cast<std::byte*>(secret) + 8 * i, made.key().word[i], 8);
   return to_c(made.is_missing() ? refused(sv::errc::secret_missing) : sv::status{});
+}
+
+specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id, const void* piece, size_t size,
+                                             uint32_t token_class) {
+  if (tokens == nullptr || (piece == nullptr && size > 0)) return to_c(refused(sv::errc::null_span));
+  if (token_class > SPECVERIFY_TOKEN_BYTE) return to_c(refused(sv::errc::invalid_argument, token_class));
+  sv::fingerprint_builder builder = builder_of(*tokens);
+  const sv::status why = builder.add(id, bytes_of(piece, size), static_cast<sv::token_class>(token_class));
+  std::memcpy(static_cast<void*>(tokens), &builder, sizeof builder);
+  return to_c(why);
+}
+
+specverify_status specverify_fingerprint_finish(const specverify_fingerprint* tokens, uint64_t* high, uint64_t* low) {
+  if (tokens == nullptr || high == nullptr || low == nullptr) return to_c(refused(sv::errc::null_span));
+  const sv::vocabulary_fingerprint made = builder_of(*tokens).finish();
+  *high = made.high;
+  *low = made.low;
+  return {};
 }

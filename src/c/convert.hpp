@@ -29,37 +29,59 @@ template <class Struct>
 inline constexpr byte_range long_member{0, 0};
 template <>
 inline constexpr byte_range long_member<specverify_edge_options>{offsetof(specverify_edge_options, secret),
-                                                                 offsetof(specverify_edge_options, vocab_size)};
+                                                                 offsetof(specverify_edge_options, token_budget)};
 template <>
 inline constexpr byte_range long_member<specverify_cloud_options>{offsetof(specverify_cloud_options, secret),
-                                                                  offsetof(specverify_cloud_options, vocab_size)};
+                                                                  offsetof(specverify_cloud_options, max_text_length)};
 
 // The size that a caller's struct begins with. A struct of any version has whole members, and its size is a multiple of
 // its alignment: no pointer is cut. Errors: struct_size_wrong (`where` = the size).
+template <class Struct>
+[[nodiscard]] sv::status check_size(std::size_t size) noexcept {
+  constexpr byte_range whole = long_member<Struct>;
+  const bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown &&
+                           size % alignof(Struct) == 0 && (size <= whole.begin || size >= whole.end);
+  return is_possible ? sv::status{} : refused(sv::errc::struct_size_wrong, size);
+}
 template <class Struct>
 [[nodiscard]] sv::result<std::size_t> size_of(const Struct* given) noexcept {
   if (given == nullptr) return refused(sv::errc::null_span);
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof size);
-  constexpr byte_range whole = long_member<Struct>;
-  if (size < sizeof size || size > sizeof(Struct) + most_unknown || size % alignof(Struct) != 0 ||
-      (size > whole.begin && size < whole.end))
-    return refused(sv::errc::struct_size_wrong, size);
+  if (const sv::status wrong = check_size<Struct>(size); !wrong.ok()) return wrong;
   return size;
 }
 
-// A struct of a caller that may be older or newer than this library: what it lacks stays as in `usual`.
+// A struct with its defaults.
 template <class Struct>
-[[nodiscard]] sv::result<Struct> taken(const Struct* given, const Struct& usual) noexcept {
+[[nodiscard]] Struct usual() noexcept {
+  Struct made{};
+  made.struct_size = sizeof made;
+  if constexpr (requires { made.abi; }) made.abi = SPECVERIFY_ABI;
+  return made;
+}
+
+// Errors: abi_mismatch (`where` = this library's number).
+[[nodiscard]] constexpr sv::status check_abi(std::uint32_t abi) noexcept {
+  return abi == SPECVERIFY_ABI ? sv::status{} : refused(sv::errc::abi_mismatch, SPECVERIFY_ABI);
+}
+
+// A struct of a caller that may be older or newer than this library: what it lacks has its default.
+template <class Struct>
+[[nodiscard]] sv::result<Struct> taken(const Struct* given) noexcept {
   const auto size = size_of(given);
   if (!size) return size.error();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
+  Struct made = usual<Struct>();
+  if constexpr (requires { made.abi; }) made.abi = 0;  // a caller that does not say its number has another
+  std::memcpy(&made, given, std::min(*size, sizeof(Struct)));
+  made.struct_size = sizeof(Struct);
+  if constexpr (requires { made.abi; }) {
+    if (const sv::status other = check_abi(made.abi); !other.ok()) return other;
+  }
   for (std::size_t i = sizeof(Struct); i < *size; ++i) {
     if (bytes[i] != 0) return refused(sv::errc::unknown_option, i);
   }
-  Struct made = usual;
-  std::memcpy(&made, given, std::min(*size, sizeof(Struct)));
-  made.struct_size = sizeof(Struct);
   return made;
 }
 // Writes as much as the caller's struct holds; its size stays.
@@ -70,6 +92,21 @@ template <class Struct>
   made.struct_size = *size;
   std::memcpy(out, &made, std::min(*size, sizeof(Struct)));
   return {};
+}
+
+// Writes a struct with its defaults for a caller whose struct has `size` bytes and whose headers have the ABI `abi`.
+// Where that is another one, the struct has this number and nothing else, so that no call takes it.
+template <class Struct>
+[[nodiscard]] sv::status begin(Struct* made, std::size_t size, std::uint32_t abi, Struct set) noexcept {
+  if (made == nullptr) return refused(sv::errc::null_span);
+  if (const sv::status wrong = check_size<Struct>(size); !wrong.ok()) return wrong;
+  const sv::status other = check_abi(abi);
+  if (!other.ok()) set = Struct{};
+  set.struct_size = size;
+  if constexpr (requires { set.abi; }) set.abi = abi;
+  std::memset(static_cast<void*>(made), 0, size);
+  std::memcpy(static_cast<void*>(made), &set, std::min(size, sizeof set));
+  return other;
 }
 
 // A copy of a caller's plain struct, wherever it begins.
@@ -102,7 +139,8 @@ template <class Element>
 }
 
 [[nodiscard]] inline specverify_transform to_c(const sv::row_transform& from) noexcept {
-  specverify_transform made = specverify_transform_defaults();
+  specverify_transform made{};
+  made.struct_size = sizeof made;
   made.temperature = from.temperature;
   made.top_p = from.truncation.top_p;
   made.min_p = from.truncation.min_p;
@@ -115,10 +153,14 @@ template <class Element>
   made.mask_word_count = from.mask_words.size();
   return made;
 }
+template <>
+[[nodiscard]] inline specverify_transform usual() noexcept {
+  return to_c(sv::row_transform{});
+}
 // Null is the default one. Errors: invalid_argument (the order), null_span.
 [[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
   if (given == nullptr) return sv::row_transform{};
-  const auto set = taken(given, specverify_transform_defaults());
+  const auto set = taken(given);
   if (!set) return set.error();
   if (set->truncation_order > 2)
     return refused(sv::errc::invalid_argument, offsetof(specverify_transform, truncation_order));
@@ -211,6 +253,11 @@ template <class Element>
 [[nodiscard]] inline specverify_cloud_round to_c(const sv::decided_round& r) noexcept {
   return {sizeof(specverify_cloud_round), r.round, r.drafted, r.accepted, r.mismatches, r.scored, r.accepted_score};
 }
+
+template <>
+[[nodiscard]] specverify_edge_options usual() noexcept;  // options.cpp
+template <>
+[[nodiscard]] specverify_cloud_options usual() noexcept;
 
 // Null is the C++ heap.
 [[nodiscard]] sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept;

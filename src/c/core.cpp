@@ -42,7 +42,7 @@ struct codec_terms {
 };
 [[nodiscard]] sv::result<codec_terms> terms_of(const specverify_round* round,
                                                const specverify_system* system) noexcept {
-  const auto set = taken(round, specverify_round_defaults());
+  const auto set = taken(round);
   if (!set) return set.error();
   const auto named = system_of(system);
   if (!named) return named.error();
@@ -99,6 +99,14 @@ constexpr specverify_status no_data{static_cast<std::uint16_t>(sv::errc::null_sp
 }
 
 }  // namespace
+
+specverify_status specverify_round_init(specverify_round* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_round>()));
+}
+
+specverify_status specverify_target_init(specverify_target* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_target>()));
+}
 
 specverify_status specverify_draft_key(const uint8_t secret[16], uint64_t session_id, specverify_key* key) {
   if (secret == nullptr || key == nullptr) return no_data;
@@ -208,9 +216,9 @@ specverify_status specverify_decode(const specverify_round* round, const specver
 specverify_status specverify_verify(const specverify_round* round, const specverify_draft* drafts, size_t count,
                                     const specverify_target* target, specverify_space space,
                                     specverify_verdict* verdict) {
-  const auto at = taken(round, specverify_round_defaults());
+  const auto at = taken(round);
   if (!at) return to_c(at.error());
-  const auto set = taken(target, specverify_target_defaults());
+  const auto set = taken(target);
   if (!set) return to_c(set.error());
   const auto transform = from_c(set->transform);
   if (!transform) return to_c(transform.error());

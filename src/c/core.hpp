@@ -12,6 +12,15 @@
 
 namespace specverify_c {
 
+template <>
+[[nodiscard]] inline specverify_target usual() noexcept {
+  specverify_target made{};
+  made.struct_size = sizeof made;
+  made.remaining_budget = UINT32_MAX;
+  made.trial_cap = sv::cloud_options{}.trial_cap;
+  return made;
+}
+
 struct law_order {
   system_kind kind;
   const specverify_system& system;

@@ -9,24 +9,39 @@
 
 namespace specverify_c {
 
+// What a callback says.
+[[nodiscard]] constexpr sv::status said(std::int32_t number) noexcept {
+  if (number == 0) return {};
+  const bool is_code = number > 0 && number <= 0xffff;
+  return is_code ? refused(static_cast<sv::errc>(number))
+                 : refused(sv::errc::engine_failed, static_cast<std::uint32_t>(number));
+}
+
 class c_model {
  public:
   explicit c_model(const specverify_model& from) noexcept : from_(from) {}
 
+  // Why a row is not there, or what belongs to it. What a session makes of that says less.
+  [[nodiscard]] sv::status failed() const noexcept { return failed_; }
+
   sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
     given_for_.reset();
-    return from_c(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
+    return said(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
   }
-  any_row row(std::uint32_t index) const { return {from_.row(from_.self, index)}; }
-  sv::status truncate(std::uint32_t position) const { return from_c(from_.truncate(from_.self, position)); }
+  any_row row(std::uint32_t index) {
+    any_row made{{}, &failed_};
+    if (!note(from_.row(from_.self, index, &made.row))) made.row = {};
+    return made;
+  }
+  sv::status truncate(std::uint32_t position) const { return said(from_.truncate(from_.self, position)); }
   sv::status keep_from(std::uint32_t position) const {
-    return from_.keep_from == nullptr ? sv::status{} : from_c(from_.keep_from(from_.self, position));
+    return from_.keep_from == nullptr ? sv::status{} : said(from_.keep_from(from_.self, position));
   }
-  sv::row_transform transform(std::uint32_t index, const sv::row_transform& base) const {
+  sv::row_transform transform(std::uint32_t index, const sv::row_transform& base) {
     if (from_.transform == nullptr) return base;
     specverify_transform changed = to_c(base);
-    from_.transform(from_.self, index, &changed);
-    const auto made = from_c(&changed);
+    const bool is_set = note(from_.transform(from_.self, index, &changed));
+    const sv::result<sv::row_transform> made = is_set ? from_c(&changed) : failed_;
     sv::row_transform wrong;
     wrong.temperature = -1;  // no row is read under it
     return made ? *made : wrong;
@@ -42,18 +57,24 @@ class c_model {
   sv::status scores(const sv::session_output& asked, std::span<double> out) const {
     const specverify_output shown = to_c(asked);
     return from_.scores == nullptr ? refused(sv::errc::unsupported, asked.position)
-                                   : from_c(from_.scores(from_.self, &shown, out.data()));
+                                   : said(from_.scores(from_.self, &shown, out.data()));
   }
 
  private:
+  [[nodiscard]] bool note(std::int32_t number) noexcept {
+    const sv::status why = said(number);
+    if (failed_.ok()) failed_ = why;
+    return why.ok();
+  }
   // Once a row, for both of them: a host may copy them from its device.
   void ask_for_extras(std::uint32_t index) {
     if (given_for_ == index) return;
     given_ = {};
-    if (from_.extras != nullptr) from_.extras(from_.self, index, &given_);
+    if (from_.extras != nullptr && !note(from_.extras(from_.self, index, &given_))) given_ = {};
     given_for_ = index;
   }
   specverify_model from_;
+  sv::status failed_{};
   specverify_extras given_{};
   std::optional<std::uint32_t> given_for_{};  // of the last feed
 };
@@ -62,7 +83,7 @@ struct c_observer {
   specverify_observer to;
   sv::status operator()(const sv::session_output& out) const {
     const specverify_output shown = to_c(out);
-    return to.on_output == nullptr ? sv::status{} : from_c(to.on_output(to.self, &shown));
+    return to.on_output == nullptr ? sv::status{} : said(to.on_output(to.self, &shown));
   }
 };
 
@@ -71,19 +92,19 @@ class c_link {
   explicit c_link(const specverify_link& from) noexcept : from_(from) {}
 
   sv::status send(std::span<const std::byte> message) {
-    return lost_ = from_c(from_.send(from_.self, message.data(), message.size()));
+    return lost_ = said(from_.send(from_.self, message.data(), message.size()));
   }
   sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
     const void* message = nullptr;
     std::size_t size = 0;
-    lost_ = from_c(from_.receive(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE), &message, &size));
+    lost_ = said(from_.receive(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE), &message, &size));
     if (!lost_.ok()) return lost_;
     return bytes_of(message, size);
   }
   sv::session_time now() { return from_.now(from_.self); }
   sv::status reconnect(std::optional<sv::session_time> until) {
     if (from_.reconnect == nullptr) return lost_.ok() ? refused(sv::errc::link_lost) : lost_;
-    return from_c(from_.reconnect(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE)));
+    return said(from_.reconnect(from_.self, until.value_or(SPECVERIFY_NO_DEADLINE)));
   }
 
  private:
@@ -98,7 +119,7 @@ struct c_clock {
 
 // Errors: those of `taken`; null_span (`where` = offset of a callback that must be there).
 [[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
-  const auto set = taken(given, specverify_model{});
+  const auto set = taken(given);
   if (!set) return set.error();
   if (set->feed == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, feed));
   if (set->row == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, row));
@@ -108,12 +129,12 @@ struct c_clock {
 // Null hears nothing. Errors: those of `taken`.
 [[nodiscard]] inline sv::result<c_observer> observer_of(const specverify_observer* given) noexcept {
   if (given == nullptr) return c_observer{};
-  const auto set = taken(given, specverify_observer{});
+  const auto set = taken(given);
   if (!set) return set.error();
   return c_observer{*set};
 }
 [[nodiscard]] inline sv::result<c_link> link_of(const specverify_link* given) noexcept {
-  const auto set = taken(given, specverify_link{});
+  const auto set = taken(given);
   if (!set) return set.error();
   if (set->send == nullptr || set->receive == nullptr || set->now == nullptr) return refused(sv::errc::null_span);
   return c_link(*set);
@@ -129,7 +150,8 @@ template <class Work>
   if (!its_link) return to_c(its_link.error());
   const auto its_observer = observer_of(observer);
   if (!its_observer) return to_c(its_observer.error());
-  return to_c(work(*its_model, *its_link, *its_observer));
+  const sv::status why = work(*its_model, *its_link, *its_observer);
+  return to_c(its_model->failed().ok() ? why : its_model->failed());
 }
 template <class Work>
 [[nodiscard]] specverify_status with_engine(const specverify_model* model, const specverify_observer* observer,
@@ -138,7 +160,8 @@ template <class Work>
   if (!its_model) return to_c(its_model.error());
   const auto its_observer = observer_of(observer);
   if (!its_observer) return to_c(its_observer.error());
-  return to_c(work(*its_model, *its_observer));
+  const sv::status why = work(*its_model, *its_observer);
+  return to_c(its_model->failed().ok() ? why : its_model->failed());
 }
 
 }  // namespace specverify_c

@@ -71,8 +71,36 @@ sv::result<sv::row_transform> transform_of(const specverify_transform* given, st
 
 }  // namespace
 
+template <>
+specverify_edge_options usual() noexcept {
+  const sv::edge_options from;
+  specverify_edge_options made{};
+  made.struct_size = sizeof made;
+  made.abi = SPECVERIFY_ABI;
+  made.session_id = from.session_id;
+  made.max_text_length = from.max_text_length;
+  made.pad_to = from.format.pad_to;
+  made.threshold = from.threshold;
+  made.retry_limit = from.retry_limit;
+  made.text_chunk = from.text_chunk;
+  made.max_ahead = from.max_ahead;
+  return made;
+}
+
+template <>
+specverify_cloud_options usual() noexcept {
+  const sv::cloud_options from;
+  specverify_cloud_options made{};
+  made.struct_size = sizeof made;
+  made.abi = SPECVERIFY_ABI;
+  made.max_text_length = from.max_text_length;
+  made.trial_cap = from.trial_cap;
+  made.text_chunk = from.text_chunk;
+  return made;
+}
+
 sv::result<named_system> system_of(const specverify_system* given) noexcept {
-  const auto set = taken(given, specverify_system_named(nullptr));
+  const auto set = taken(given);
   if (!set) return set.error();
   for (const auto& known : names) {
     if (set->name == nullptr || std::strcmp(set->name, known.name) != 0) continue;
@@ -83,7 +111,7 @@ sv::result<named_system> system_of(const specverify_system* given) noexcept {
 }
 
 sv::result<sv::edge_options> options_of(const specverify_edge_options* given) noexcept {
-  const auto set = taken(given, specverify_edge_defaults());
+  const auto set = taken(given);
   if (!set) return set.error();
   const auto transform = transform_of(set->transform, offsetof(specverify_edge_options, transform));
   if (!transform) return transform.error();
@@ -118,7 +146,7 @@ sv::result<sv::edge_options> options_of(const specverify_edge_options* given) no
 
 sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
                                          const specverify_system* serves) noexcept {
-  const auto set = taken(given, specverify_cloud_defaults());
+  const auto set = taken(given);
   if (!set) return set.error();
   const auto transform = transform_of(set->transform, offsetof(specverify_cloud_options, transform));
   if (!transform) return transform.error();
@@ -153,3 +181,25 @@ sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
 }
 
 }  // namespace specverify_c
+
+using namespace specverify_c;
+
+specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_transform>()));
+}
+
+specverify_status specverify_system_init(specverify_system* made, size_t size, uint32_t abi, const char* name) {
+  specverify_system set = usual<specverify_system>();
+  set.name = name;
+  return to_c(begin(made, size, abi, set));
+}
+
+const char* specverify_system_name(uint32_t index) { return index < std::size(names) ? names[index].name : nullptr; }
+
+specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_edge_options>()));
+}
+
+specverify_status specverify_cloud_options_init(specverify_cloud_options* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_cloud_options>()));
+}

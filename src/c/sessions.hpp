@@ -27,6 +27,7 @@ namespace sv = specverify;
 struct any_row {
   using scalar_type = float;  // what the concept asks for
   specverify_row row;
+  const sv::status* failed = nullptr;  // of the callbacks for the row, once they were all called
 };
 
 // Rows of a round, produced when asked for.
@@ -90,7 +91,8 @@ struct specverify_edge : specverify_session {
                                               const specverify::row_transform& transform,
                                               const specverify_c::row_gifts& gifts,
                                               specverify::session_time now) noexcept {
-    return take_row(given.row, transform, gifts, now);
+    const bool is_there = given.failed == nullptr || given.failed->ok();
+    return is_there ? take_row(given.row, transform, gifts, now) : engine_failed(*given.failed);
   }
 
  protected:

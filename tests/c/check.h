@@ -7,6 +7,7 @@
 #include <specverify_c.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../examples/c/toy.h"
 
@@ -25,7 +26,7 @@ enum { V = toy_vocab_size, floats_of_halves = 3, floats_of_bfloats = 4 };
 typedef struct engine {
   float noise;
   int scalar;
-  int fails;  // feed gives engine_failed
+  int32_t fails;  // what feed gives
   uint32_t rows_asked, extras_asked;
   uint32_t rows;
   float values[12][V];
@@ -35,10 +36,9 @@ typedef struct engine {
   uint32_t length;
 } engine;
 
-static inline specverify_status feed(void* self, uint32_t position, const int32_t* tokens, size_t count,
-                                     uint32_t rows) {
+static inline int32_t feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows) {
   engine* const me = (engine*)self;
-  if (me->fails || rows > 12) return specverify_failure(specverify_errc_engine_failed, 7);
+  if (me->fails != 0 || rows > 12) return me->fails != 0 ? me->fails : specverify_errc_engine_failed;
   me->length = position + (uint32_t)count;
   for (uint32_t i = 0; i < rows; ++i) {
     for (uint32_t v = 0; v < V; ++v) {
@@ -61,32 +61,36 @@ static inline specverify_status feed(void* self, uint32_t position, const int32_
     }
     for (int d = 0; d < 8; ++d) me->hidden[i][d] = (float)d;
   }
-  return specverify_ok();
+  return 0;
 }
-static inline specverify_row row(void* self, uint32_t index) {
+static inline int32_t row(void* self, uint32_t index, specverify_row* given) {
   engine* const me = (engine*)self;
   ++me->rows_asked;
-  specverify_row made = specverify_logits(me->values[index], V);
+  *given = specverify_logits(me->values[index], V);
   if (me->scalar == SPECVERIFY_FLOAT16 || me->scalar == SPECVERIFY_BFLOAT16) {
-    made.data = me->halves[index];
-    made.scalar = (uint8_t)me->scalar;
+    given->data = me->halves[index];
+    given->scalar = (uint8_t)me->scalar;
   }
+  return 0;
+}
+static inline specverify_row row_of(engine* self, uint32_t index) {
+  specverify_row made;
+  CHECK(row(self, index, &made) == 0);
   return made;
 }
-static inline specverify_status truncate_to(void* self, uint32_t position) {
-  return (void)self, (void)position, specverify_ok();
-}
-static inline void extras(void* self, uint32_t index, specverify_extras* given) {
+static inline int32_t truncate_to(void* self, uint32_t position) { return (void)self, (void)position, 0; }
+static inline int32_t extras(void* self, uint32_t index, specverify_extras* given) {
   engine* const me = (engine*)self;
   ++me->extras_asked;
   given->hidden = me->hidden[index], given->hidden_count = 8;
   for (uint32_t i = 0; i < me->length; ++i) me->attention[i] = i % 2 == 0 ? 2.0f / (float)(me->length + 1) : 0;
   given->attention = me->attention, given->attention_count = me->length;
+  return 0;
 }
-static inline specverify_status scores(void* self, const specverify_output* asked, double* out) {
+static inline int32_t scores(void* self, const specverify_output* asked, double* out) {
   (void)self;
   for (uint32_t i = 0; i < asked->rows; ++i) out[i] = 0.9;
-  return specverify_ok();
+  return 0;
 }
 static inline specverify_model model_of(engine* self) {
   specverify_model made = specverify_model_of(self, feed, row, truncate_to);

@@ -37,8 +37,8 @@ static uint32_t play(const char* name, uint32_t number) {
   specverify_space spaces[most];
   int32_t tokens[most + 1] = {(int32_t)number};
   for (uint32_t i = 0; i < length; ++i) {
-    IS(feed(&small, 9 + i, tokens + i, 1, 1), ok);
-    const specverify_row its = row(&small, 0);
+    CHECK(feed(&small, 9 + i, tokens + i, 1, 1) == 0);
+    const specverify_row its = row_of(&small, 0);
     WITH_SPACE(spaces[i], specverify_draft_law(&system, &its, NULL, spaces[i], &drafts[i].law));
     IS(specverify_draw(&drafts[i].law, draft_key, 10 + i, number, &drafts[i].token), ok);
     tokens[i + 1] = drafts[i].token;
@@ -71,9 +71,9 @@ static uint32_t play(const char* name, uint32_t number) {
     CHECK(read[i].token == drafts[i].token && a->size == b->size && a->resolution == b->resolution);
     CHECK(memcmp(a->ids, b->ids, 4 * a->size) == 0 && memcmp(a->counts, b->counts, 4 * a->size) == 0);
   }
-  IS(feed(&large, 9, tokens, length + 1, length + 1), ok);
+  CHECK(feed(&large, 9, tokens, length + 1, length + 1) == 0);
   specverify_row rows[most + 1];
-  for (uint32_t i = 0; i <= length; ++i) rows[i] = row(&large, i);
+  for (uint32_t i = 0; i <= length; ++i) rows[i] = row_of(&large, i);
   specverify_target target = specverify_target_defaults();
   target.key = verdict_key, target.rows = rows, target.row_count = length + 1;
   specverify_verdict verdict = {.struct_size = sizeof verdict};
@@ -104,7 +104,7 @@ static void check_errors(void) {
   law.ids = ids;
   IS(specverify_law_bits(&greedy, &law, &bits), unsupported);
   const specverify_space none = {NULL, 0};
-  specverify_row its = row(&small, 0);
+  specverify_row its = row_of(&small, 0);
   IS(specverify_draft_law(&gated, &its, NULL, none, &other), unsupported);
   its.data = NULL;
   IS(specverify_draft_law(&k_sqs, &its, NULL, none, &other), null_span);
@@ -131,8 +131,15 @@ static void check_errors(void) {
   why = specverify_decode(&round, &wide, message, none, drafts, &count);
   CHECK(why.code == specverify_errc_output_too_small && why.where == UINT32_MAX);
   round.vocab_size = V;
+  // Both a system and a round say the ABI.
+  specverify_system old = k_sqs;
+  old.abi = SPECVERIFY_ABI - 1;
+  IS(specverify_law_bits(&old, &law, &bits), abi_mismatch);
+  round.abi = 0;
+  IS(specverify_encode(&round, &k_sqs, drafts, 1, bytes, &size), abi_mismatch);
+  round.abi = SPECVERIFY_ABI;
   specverify_target target = specverify_target_defaults();
-  const specverify_row rows[] = {row(&large, 0), row(&large, 1)};
+  const specverify_row rows[] = {row_of(&large, 0), row_of(&large, 1)};
   target.rows = rows, target.row_count = 1;
   specverify_verdict verdict = {.struct_size = sizeof verdict};
   IS(specverify_verify(&round, drafts, 1, &target, room, &verdict), too_few_rows);

@@ -59,6 +59,10 @@ TEXT
     # One program has both, and no byte of a session comes from elsewhere than its hooks.
     cpp -std=c++20 -O0 -fsanitize=address -Iinclude -c tests/c/same.cpp -o "$work/same.o" && cpp "${checked[@]}" "$work/same.o" -o "$work/same" "$archive" && "$work/same" || exit 1
     cpp -std=c++17 "${checked[@]}" -Iinclude tests/c/heap.cpp -o "$work/heap" "$archive" && "$work/heap" || exit 1
+    # A session in Python and one in C++, each way; the library asks for the run-time library of its sanitizers.
+    [ "$cc" = gcc ] && preload=$(gcc -print-file-name=libasan.so) || preload=$("$cc" -print-file-name="libclang_rt.asan-$(uname -m).so")
+    python=$(LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 SPECVERIFY_C_LIBRARY=$so SPECVERIFY_C_PEER=$work/same python3 tests/c/bindings_test.py) ||
+      fail "from Python: $python"
     # It is found where the folders of an install are others, and not all below the prefix.
     quietly cmake -S . -B "$work/build" -DCMAKE_INSTALL_PREFIX="$work/moved" -DCMAKE_INSTALL_LIBDIR="$work/apart/lib" -DCMAKE_INSTALL_INCLUDEDIR=headers/c &&
       quietly cmake --build "$work/build" && quietly cmake --install "$work/build" || exit 1
@@ -67,19 +71,20 @@ TEXT
     quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S tests/c/package -B "$work/package_moved" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
       -DCMAKE_C_FLAGS="${checked[*]}" -DCMAKE_PREFIX_PATH="$work/moved" -DEXAMPLES="$PWD/examples/c" &&
       quietly cmake --build "$work/package_moved" --target session_c && "$work/package_moved/session_c" >"$work/log" || exit 1
-    # The same text in three languages.
+    # The same text in four languages.
     cpp -std=c++20 -O0 -Iinclude examples/c/session_20.cpp -o "$work/session_20" -pthread || exit 1
     text=$("$work/session_20") || fail "session_20: exit code $?"
     for name in session_c session_c_static session_17; do
       [ "$("$work/package/$name")" = "$text" ] || fail "$name writes another text"
     done
+    [ "$(tail -n 1 <<<"$python")" = "$text" ] || fail "Python writes another text"
     for file in examples/c/session*.c*; do
       [ "$(grep -cvE '^\s*$|^\s*//|^#include' "$file")" -le 40 ] || fail "$file has more than 40 lines"
     done
-    echo "$(wc -l <src/c/symbols.txt) functions; $(wc -w <<<"$text") tokens in three languages"
+    echo "$(wc -l <src/c/symbols.txt) functions; $(wc -w <<<"$text") tokens in four languages"
     ;;
   planted)
-    # Five bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
+    # Seven bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
     cp -r CMakeLists.txt LICENSE cmake include src adapters "$work" || exit 1
     plant() { # file, old, new: the old text stands in the file once
       [ "$(grep -cF -- "$2" "$work/$1")" -eq 1 ] || fail "$1 does not hold once: $2"
@@ -87,18 +92,20 @@ TEXT
     }
     plant include/specverify/session/detail/cloud_parts.hpp 'owned_memory<double> scores_' 'std::vector<double> scores_'
     plant src/c/convert.hpp 'if (bytes[i] != 0) return' 'if (bytes[i] > 1) return'
-    plant src/c/convert.hpp 'size % alignof(Struct) != 0' 'false'
+    plant src/c/convert.hpp 'size % alignof(Struct) == 0' 'true'
+    plant src/c/convert.hpp 'made.abi = 0;' ';'
     plant src/c/hosts.hpp 'if (given_for_ == index) return;' 'if (given_for_ == index + 1) return;'
+    plant src/c/hosts.hpp 'if (failed_.ok()) failed_ = why;' ''
     plant src/c/levels.hpp 'given.deallocate(given.self, memory,' '(void)(memory,'
     quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$work" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS=-O0 -DSPECVERIFY_BUILD_C=ON \
       -DSPECVERIFY_C_EVERY_LEVEL=OFF -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --build "$work/build" --target specverify_c_static || exit 1
     c11 -Iinclude tests/c/sessions.c -o "$work/sessions" "$work/build/libspecverify_c.a" -lstdc++ -lm || exit 1
     cpp -std=c++17 -Iinclude tests/c/heap.cpp -o "$work/heap" "$work/build/libspecverify_c.a" || exit 1
     { "$work/sessions" && fail "sessions sees nothing"; "$work/heap" && fail "heap sees nothing"; } >"$work/seen"
-    for check in 'heap_calls == made && (made == 0) == hooked' 'memory.live == 0' '(why).code == specverify_errc_unknown_option' '(cut).code == specverify_errc_struct_size_wrong' 'small.extras_asked == small.rows_asked'; do
+    for check in 'heap_calls == made && (made == 0) == hooked' 'memory.live == 0' '(why).code == specverify_errc_unknown_option' '(cut).code == specverify_errc_struct_size_wrong' 'small.extras_asked == small.rows_asked' '(specverify_edge_create(&device, &system, ((void *)0), &edge)).code == specverify_errc_abi_mismatch' 'why.part == 13 && why.code == (is_code ? said : specverify_errc_engine_failed)'; do
       grep -qF "not $check" "$work/seen" || fail "nothing but this was seen: $(head -n 20 "$work/seen")"
     done
-    echo "five bugs, five checks"
+    echo "seven bugs, seven checks"
     ;;
   levels)
     # One binary for every x86-64. Four levels take minutes: in the long run only.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sessions of the C library and those of the headers, in one program: the same messages, journals, tokens and
-// numbers.
+// numbers. usage: same            compares them
+//                 same cloud      serves a device of another process, at the other end of standard input and output
+//                 same device     writes a text with a cloud there
 #include <specverify/all.hpp>
+#include <string>
 #include <vector>
 #include "check.h"
 
@@ -29,18 +32,30 @@ void note(transcript& seen, session_action action, std::span<const std::byte> by
   seen.push_back(entry);
 }
 
+session_secret secret_of(const std::uint8_t (&bytes)[16]) {
+  std::array<std::byte, 16> key{};
+  std::memcpy(key.data(), bytes, 16);
+  return session_secret(key);
+}
+template <class Preset>
+auto make_edge(const Preset& system, vocabulary_fingerprint tokens = {}) {
+  const session_secret secret = secret_of(device_options().secret);
+  return make({.secret = secret, .vocab_size = V, .token_budget = 40, .fingerprint = tokens}, system);
+}
+template <class Preset>
+auto make_cloud(const Preset& system, vocabulary_fingerprint tokens = {}) {
+  const specverify_cloud_options usual = service_options();
+  return cloud_session::make({.secret = secret_of(usual.secret),
+                              .salt = usual.salt,
+                              .vocab_size = V,
+                              .limits = cloud_session::limits_for(system.format_for(V)),
+                              .fingerprint = tokens});
+}
+
 template <class Preset>
 transcript in_headers(const Preset& system) {
-  const specverify_edge_options usual = device_options();
-  std::array<std::byte, 16> key{};
-  std::memcpy(key.data(), usual.secret, 16);
-  auto edge = make({.secret = session_secret(key), .vocab_size = V, .token_budget = 40}, system);
-  const specverify_cloud_options service = service_options();
-  std::memcpy(key.data(), service.secret, 16);
-  auto cloud = cloud_session::make({.secret = session_secret(key),
-                                    .salt = service.salt,
-                                    .vocab_size = V,
-                                    .limits = cloud_session::limits_for(system.format_for(V))});
+  auto edge = make_edge(system);
+  auto cloud = make_cloud(system);
   transcript seen, up, down;
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{1}, 0).ok()) return seen;
   model small{2}, large{0};
@@ -67,12 +82,12 @@ transcript in_headers(const Preset& system) {
 struct ear {
   transcript& seen;
   transcript& way;
-  static specverify_status hear(void* self, const specverify_output* out) {
+  static int32_t hear(void* self, const specverify_output* out) {
     auto& me = *static_cast<ear*>(self);
     const auto* const first = static_cast<const std::byte*>(out->bytes);
     note(me.seen, static_cast<session_action>(out->action), {first, out->bytes_size}, {out->tokens, out->token_count});
     if (out->action == SPECVERIFY_SEND) me.way.emplace_back(first, first + out->bytes_size);
-    return specverify_ok();
+    return 0;
   }
 };
 
@@ -109,6 +124,44 @@ transcript in_library(const char* name) {
   return seen;
 }
 
+// Messages on standard output and input: the length in four bytes, little-endian, then the bytes.
+struct standard_link {
+  std::vector<std::byte> last{};
+  status send(std::span<const std::byte> message) {
+    std::array<std::byte, 4> head{};
+    numeric::store_le(head.data(), message.size(), 4);
+    const bool went = std::fwrite(head.data(), 1, 4, stdout) == 4 &&
+                      std::fwrite(message.data(), 1, message.size(), stdout) == message.size() &&
+                      std::fflush(stdout) == 0;
+    return went ? status{} : status{errc::link_lost, part::host, 0};
+  }
+  result<std::span<const std::byte>> receive(std::optional<session_time>) {
+    std::array<std::byte, 4> head{};
+    if (std::fread(head.data(), 1, 4, stdin) != 4) return status{errc::link_lost, part::host, 0};
+    last.resize(numeric::load_le(head.data(), 4));
+    if (std::fread(last.data(), 1, last.size(), stdin) != last.size()) return status{errc::link_lost, part::host, 0};
+    return std::span<const std::byte>(last);
+  }
+  session_time now() { return 0; }
+};
+
+int talk(bool is_cloud) {
+  fingerprint_builder builder;
+  for (token_id v = 0; v < V; ++v)
+    (void)builder.add(v, "t" + std::to_string(v),
+                      v == 0   ? token_class::special
+                      : v < 10 ? token_class::byte
+                               : token_class::text);
+  standard_link link;
+  model small{2}, large{0};
+  if (is_cloud) {
+    auto cloud = make_cloud(k_sqs(), builder.finish());
+    return cloud && serve(*cloud, large, link).ok() ? 0 : 1;
+  }
+  auto edge = make_edge(k_sqs(), builder.finish());
+  return edge && generate(*edge, std::array<token_id, 1>{1}, small, link).ok() ? 0 : 1;
+}
+
 template <class Preset>
 void compare(const char* name, const Preset& system) {
   const transcript ours = in_headers(system), theirs = in_library(name);
@@ -118,12 +171,28 @@ void compare(const char* name, const Preset& system) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) return talk(std::string_view(argv[1]) == "cloud");
   compare("k-sqs", k_sqs());
   compare("qs", qs());
   compare("hlm", hlm());
   compare("greedy", greedy());
   compare("c-sqs", c_sqs({.max_support_size = 64}));
+  // One vocabulary, one fingerprint.
+  fingerprint_builder ours;
+  specverify_fingerprint theirs{};
+  const std::array<std::string_view, 4> pieces{"<s>", std::string_view("\0\xff", 2), "", " the"};
+  constexpr std::array kinds{token_class::special, token_class::byte, token_class::text, token_class::text};
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto id = static_cast<token_id>(7 * i);
+    (void)ours.add(id, pieces[i], kinds[i]);
+    IS(specverify_fingerprint_add(&theirs, id, pieces[i].data(), pieces[i].size(),
+                                  static_cast<std::uint32_t>(kinds[i])),
+       ok);
+    vocabulary_fingerprint read;
+    IS(specverify_fingerprint_finish(&theirs, &read.high, &read.low), ok);
+    CHECK(read == ours.finish());
+  }
 #define SPECVERIFY_ERRC(name, number, message) \
   CHECK(static_cast<int>(errc::name) == static_cast<int>(specverify_errc_##name));
 #include <specverify/core/errc.def>

@@ -103,7 +103,7 @@ static void check_struct_sizes(void) {
   specverify_system system = system_of("k-sqs");
   specverify_edge_options device = device_options();
   device.struct_size = offsetof(specverify_edge_options, retry_timeout);
-  device.mode = 77;  // behind the end
+  device.journal_drafts = 77;  // behind the end
   IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
   specverify_edge_destroy(edge);
   struct {
@@ -125,8 +125,8 @@ static void check_struct_sizes(void) {
   device.struct_size = offsetof(specverify_edge_options, stop_count) + 4;  // inside a member
   const specverify_status cut = specverify_edge_create(&device, &system, NULL, &edge);
   IS(cut, struct_size_wrong);
-  system.struct_size = offsetof(specverify_system, support_size);
-  system.support_size = 1u << 30;  // behind the end
+  system.struct_size = offsetof(specverify_system, resolution);
+  system.resolution = 1u << 30;  // behind the end
   device = device_options();
   IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
   // What is written ends where the caller's struct ends.
@@ -139,8 +139,124 @@ static void check_struct_sizes(void) {
   specverify_edge_destroy(edge);
 }
 
-static specverify_row no_row(void* self, uint32_t index) {
-  return (void)self, (void)index, specverify_logits(NULL, toy_vocab_size);
+// A program of another ABI, and one that says none, are refused by name at their first call.
+static void check_abi(void) {
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  const specverify_system system = system_of("k-sqs");
+  specverify_edge_options device = device_options();
+  specverify_cloud_options service = service_options();
+  CHECK(specverify_abi() == SPECVERIFY_ABI && device.abi == SPECVERIFY_ABI);
+  for (uint32_t other = 0; other < 2; ++other) {
+    device.abi = service.abi = other == 0 ? 0 : SPECVERIFY_ABI + 1;
+    const specverify_status why = specverify_edge_create(&device, &system, NULL, &edge);
+    CHECK(why.code == specverify_errc_abi_mismatch && why.where == SPECVERIFY_ABI && edge == NULL);
+    IS(specverify_cloud_create(&service, &system, NULL, &cloud), abi_mismatch);
+    specverify_system its = system;
+    its.abi = device.abi;
+    device = device_options();
+    IS(specverify_edge_create(&device, &its, NULL, &edge), abi_mismatch);
+    device.struct_size = sizeof device.struct_size;  // no room for a number
+    IS(specverify_edge_create(&device, &system, NULL, &edge), abi_mismatch);
+  }
+  // A program of another ABI that does not look at what `init` says gets a struct that nothing takes.
+  IS(specverify_edge_options_init(&device, sizeof device, SPECVERIFY_ABI + 1), abi_mismatch);
+  CHECK(device.abi == SPECVERIFY_ABI + 1 && device.session_id == 0 && device.struct_size == sizeof device);
+  IS(specverify_edge_create(&device, &system, NULL, &edge), abi_mismatch);
+  // Nothing behind a shorter struct is written; the end of a longer one is zeros.
+  uint64_t room[sizeof(specverify_cloud_options) / 8 + 2];
+  const size_t size = offsetof(specverify_cloud_options, trial_cap) / 8 * 8;
+  memset(room, 0xaa, sizeof room);
+  IS(specverify_cloud_options_init((specverify_cloud_options*)room, size, SPECVERIFY_ABI), ok);
+  CHECK(room[0] == size && room[size / 8] == 0xaaaaaaaaaaaaaaaau);
+  IS(specverify_cloud_options_init((specverify_cloud_options*)room, sizeof room, SPECVERIFY_ABI), ok);
+  service = specverify_cloud_defaults();
+  CHECK(room[0] == sizeof room && memcmp(room + 1, (const uint64_t*)&service + 1, sizeof service - 8) == 0);
+  CHECK(room[sizeof room / 8 - 1] == 0 && room[sizeof room / 8 - 2] == 0);
+  IS(specverify_edge_options_init(&device, sizeof device - 1, SPECVERIFY_ABI), struct_size_wrong);
+  IS(specverify_edge_options_init(NULL, sizeof device, SPECVERIFY_ABI), null_span);
+}
+
+static void check_names(void) {
+  for (int i = 0; i < system_count; ++i) {
+    const char* const name = specverify_system_name((uint32_t)i);
+    CHECK(name != NULL && strcmp(name, systems[i]) == 0);
+  }
+  CHECK(specverify_system_name((uint32_t)system_count) == NULL && specverify_system_name(UINT32_MAX) == NULL);
+  CHECK(strcmp(specverify_errc_name(specverify_errc_abi_mismatch), "abi_mismatch") == 0);
+  CHECK(strcmp(specverify_errc_name(0), "ok") == 0);
+  CHECK(specverify_errc_name(88) == NULL && specverify_errc_name(0x10000) == NULL);
+}
+
+static void check_fingerprint(void) {
+  specverify_fingerprint tokens = {{0}};
+  uint64_t none[2] = {0, 0}, one[2] = {0, 0};
+  IS(specverify_fingerprint_finish(&tokens, &none[0], &none[1]), ok);
+  CHECK(none[0] != 0 && none[1] != 0);
+  IS(specverify_fingerprint_add(&tokens, 3, " the", 4, SPECVERIFY_TOKEN_TEXT), ok);
+  IS(specverify_fingerprint_add(&tokens, 3, "a", 1, SPECVERIFY_TOKEN_TEXT), ids_not_ascending);
+  IS(specverify_fingerprint_add(&tokens, -1, "a", 1, SPECVERIFY_TOKEN_TEXT), token_out_of_range);
+  IS(specverify_fingerprint_add(&tokens, 4, NULL, 1, SPECVERIFY_TOKEN_TEXT), null_span);
+  const specverify_status wrong = specverify_fingerprint_add(&tokens, 4, "a", 1, 3);
+  CHECK(wrong.code == specverify_errc_invalid_argument && wrong.where == 3);
+  IS(specverify_fingerprint_finish(&tokens, &one[0], &one[1]), ok);
+  CHECK(memcmp(one, none, sizeof one) != 0);
+  IS(specverify_fingerprint_add(&tokens, 4, NULL, 0, SPECVERIFY_TOKEN_SPECIAL), ok);
+  IS(specverify_fingerprint_finish(NULL, &one[0], &one[1]), null_span);
+}
+
+static int32_t no_row(void* self, uint32_t index, specverify_row* given) {
+  *given = specverify_logits(NULL, toy_vocab_size);
+  return (void)self, (void)index, 0;
+}
+static int32_t late_row(void* self, uint32_t index, specverify_row* given) {
+  return index == 0 ? row(self, index, given) : 1234;
+}
+static int32_t refused_row(void* self, uint32_t index, specverify_row* given) {
+  return (void)self, (void)index, (void)given, 1234;
+}
+static int32_t refused_transform(void* self, uint32_t index, specverify_transform* changed) {
+  return (void)self, (void)index, (void)changed, 1234;
+}
+static int32_t refused_extras(void* self, uint32_t index, specverify_extras* given) {
+  return (void)self, (void)index, (void)given, 1234;
+}
+
+// Whichever callback fails, its session ends, and the call says what the callback said.
+static void check_callbacks(void) {
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const int32_t prompt[] = {1};
+  for (int which = 0; which < 10; ++which) {
+    specverify_model drafter = model_of(&small), target = model_of(&large);
+    const int side = which == 3 || which > 6;
+    specverify_model* const failing = side == 0 ? &drafter : &target;
+    engine* const its = side == 0 ? &small : &large;
+    int32_t said = 1234;
+    if (which == 0 || which == 7) failing->row = refused_row;
+    if (which == 1 || which == 8) failing->transform = refused_transform;
+    if (which == 2) failing->extras = refused_extras;
+    if (which == 3) failing->row = late_row;
+    if (which == 4) its->fails = said = specverify_errc_context_full;
+    if (which == 5) its->fails = said = -1;
+    if (which == 6) its->fails = said = 70000;
+    if (which == 9) its->fails = said = 65535;
+    specverify_edge* edge = NULL;
+    specverify_cloud* cloud = NULL;
+    IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+    IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+    IS(specverify_edge_start(edge, prompt, 1, 0), ok);
+    const specverify_status why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
+    const int is_code = said > 0 && said < 65536;
+    CHECK(why.part == 13 && why.code == (is_code ? said : specverify_errc_engine_failed));
+    CHECK(why.where == (is_code ? 0 : (uint32_t)said));
+    if (side == 0) CHECK(specverify_edge_state(edge) == SPECVERIFY_EDGE_FAILED);
+    if (side == 1) CHECK(specverify_cloud_state(cloud) == SPECVERIFY_CLOUD_FAILED);
+    its->fails = 0;
+    specverify_edge_destroy(edge);
+    specverify_cloud_destroy(cloud);
+  }
 }
 
 static void check_refusals(void) {
@@ -216,20 +332,6 @@ static void check_refusals(void) {
     specverify_edge_destroy(edge);
     specverify_cloud_destroy(cloud);
   }
-  // An engine that fails ends both sides, with its own status on its own side.
-  device = device_options();
-  service = service_options();
-  const int32_t prompt[] = {1};
-  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
-  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
-  IS(specverify_edge_start(edge, prompt, 1, 0), ok);
-  const specverify_model drafter = model_of(&small), target = model_of(&large);
-  large.fails = 1;
-  why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
-  CHECK(why.code == specverify_errc_engine_failed && why.part == 13 && why.where == 7);
-  large.fails = 0;
-  specverify_edge_destroy(edge);
-  specverify_cloud_destroy(cloud);
 }
 
 // A number of the host's own travels to the peer as engine_failed.
@@ -270,7 +372,7 @@ typedef struct record {
   size_t size;
   uint32_t committed;
 } record;
-static specverify_status keep(void* self, const specverify_output* out) {
+static int32_t keep(void* self, const specverify_output* out) {
   record* const me = (record*)self;
   CHECK(out->struct_size == sizeof *out);
   if (out->action == SPECVERIFY_JOURNAL) {
@@ -279,7 +381,7 @@ static specverify_status keep(void* self, const specverify_output* out) {
     me->size += out->bytes_size;
   }
   if (out->action == SPECVERIFY_COMMITTED) me->committed += (uint32_t)out->token_count;
-  return me->committed > 20 ? specverify_failure(specverify_errc_session_closed, 0) : specverify_ok();  // a crash
+  return me->committed > 20 ? specverify_errc_session_closed : 0;  // a crash
 }
 
 static void check_restart(void) {
@@ -347,6 +449,10 @@ int main(void) {
   check_systems();
   for (int i = 0; i < system_count; ++i) check_memory(systems[i]);
   check_struct_sizes();
+  check_abi();
+  check_names();
+  check_fingerprint();
+  check_callbacks();
   check_refusals();
   check_own_numbers();
   check_restart();

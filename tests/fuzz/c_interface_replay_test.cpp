@@ -18,7 +18,7 @@ using namespace specverify_fuzz;
 
 namespace {
 
-constexpr std::uint16_t struct_size_wrong = 158, misaligned = 159;
+constexpr std::uint16_t struct_size_wrong = 158, misaligned = 159, abi_mismatch = 161;
 const std::filesystem::path folder = "tests/fuzz/corpus/c_interface";
 
 using bytes = std::vector<std::uint8_t>;
@@ -86,6 +86,16 @@ struct shifted {
   heap_bytes block;
 };
 
+//! Takes all outputs of an edge; the cloud receives what it sends.
+void drain(specverify_edge* edge, specverify_cloud* cloud) {
+  specverify_output out{};
+  do {
+    out.struct_size = sizeof out;
+    REQUIRE(specverify_edge_next(edge, &out).code == 0);
+    if (out.action == SPECVERIFY_SEND) CHECK(specverify_cloud_receive(cloud, out.bytes, out.bytes_size, 0).code == 0);
+  } while (out.action != SPECVERIFY_NONE);
+}
+
 struct started_edge {
   started_edge() {
     const specverify_edge_options options = device();
@@ -106,13 +116,13 @@ TEST_CASE("c: a struct_size that cuts a member is refused by name") {
   options.transform = &transform;
   const std::size_t pointer = offsetof(specverify_edge_options, transform);
   CHECK(create_with(options, 28).code == struct_size_wrong);  // inside the secret
-  CHECK(create_with(options, 24).code == struct_size_wrong);
+  CHECK(create_with(options, 32).code == struct_size_wrong);
   CHECK(create_with(options, pointer + 4).code == struct_size_wrong);  // half a pointer
   CHECK(create_with(options, 0).code == struct_size_wrong);
   CHECK(create_with(options, 9999).code == struct_size_wrong);
   for (std::size_t size = 1; size < sizeof options + 64; ++size) {
     const specverify_status why = create_with(options, size);
-    const bool whole = size % alignof(specverify_edge_options) == 0 && size != 24;
+    const bool whole = size % alignof(specverify_edge_options) == 0 && size != 32;
     CHECK((why.code == struct_size_wrong) == !whole);
     if (!whole) CHECK(why.where == size);
   }
@@ -120,6 +130,19 @@ TEST_CASE("c: a struct_size that cuts a member is refused by name") {
   for (const std::size_t size : {12u, 20u, 1u}) {
     const heap_bytes room = sized(specverify_statistics{}, size);
     CHECK(specverify_edge_statistics(one.edge, room.as<specverify_statistics>()).code == struct_size_wrong);
+  }
+}
+
+TEST_CASE("c: a program of another ABI is refused by name") {
+  for (const std::uint32_t other : {0u, SPECVERIFY_ABI - 1, SPECVERIFY_ABI + 1}) {
+    specverify_edge_options options = device();
+    options.abi = other;
+    CHECK(create(options).code == abi_mismatch);
+    CHECK(create(options).where == SPECVERIFY_ABI);
+    specverify_cloud_options made = specverify_cloud_defaults();
+    CHECK(specverify_cloud_options_init(&made, sizeof made, other).code == abi_mismatch);
+    specverify_cloud* cloud = nullptr;
+    CHECK(specverify_cloud_create(&made, nullptr, nullptr, &cloud).code == abi_mismatch);
   }
 }
 
@@ -198,10 +221,7 @@ TEST_CASE("c: a session names a row or a state that is not aligned") {
       if (out.action == SPECVERIFY_SEND) (void)specverify_edge_receive(edge, out.bytes, out.bytes_size, 0);
     }
     REQUIRE(specverify_edge_wants_rows(edge) == 1);
-    do {
-      out.struct_size = sizeof out;
-      (void)specverify_edge_next(edge, &out);
-    } while (out.action != SPECVERIFY_NONE);
+    drain(edge, cloud);
     const specverify_row row = specverify_logits(is_row ? floats.data() : aligned.data(), c_vocab_size);
     const specverify_extras extras{floats.data(), c_hidden_size, nullptr, 0};
     CHECK(specverify_edge_supply_row(edge, &row, nullptr, is_row ? nullptr : &extras, 0).code == misaligned);
@@ -222,17 +242,15 @@ TEST_CASE("c: run_pair takes the outputs that wait at the cloud first") {
   REQUIRE(specverify_cloud_create(&its_service, &system, nullptr, &cloud).code == 0);
   const std::int32_t prompt = 1;
   REQUIRE(specverify_edge_start(edge, &prompt, 1, 0).code == 0);
-  specverify_output out{};
-  do {
-    out.struct_size = sizeof out;
-    REQUIRE(specverify_edge_next(edge, &out).code == 0);
-    if (out.action == SPECVERIFY_SEND) CHECK(specverify_cloud_receive(cloud, out.bytes, out.bytes_size, 0).code == 0);
-  } while (out.action != SPECVERIFY_NONE);
+  drain(edge, cloud);
   static const std::vector<float> flat(c_vocab_size, 1.0f);
   const specverify_model model = specverify_model_of(
-      nullptr, [](void*, std::uint32_t, const std::int32_t*, std::size_t, std::uint32_t) { return specverify_ok(); },
-      [](void*, std::uint32_t) { return specverify_logits(flat.data(), c_vocab_size); },
-      [](void*, std::uint32_t) { return specverify_ok(); });
+      nullptr, [](void*, std::uint32_t, const std::int32_t*, std::size_t, std::uint32_t) { return 0; },
+      [](void*, std::uint32_t, specverify_row* given) {
+        *given = specverify_logits(flat.data(), c_vocab_size);
+        return 0;
+      },
+      [](void*, std::uint32_t) { return 0; });
   CHECK(specverify_run_pair(edge, &model, cloud, &model, nullptr).code == 0);
   std::size_t count = 0;
   (void)specverify_edge_text(edge, &count, nullptr);
