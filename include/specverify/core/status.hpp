@@ -97,6 +97,9 @@ class result_storage<Value, false> : public std::optional<Value> {
 template <class Value>
 class [[nodiscard]] result {
  public:
+  using value_type = Value;
+  using error_type = status;
+
   SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
   SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
       : value_(std::move(value)) {}

@@ -178,17 +178,19 @@ constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::u
   }
 }
 
+namespace detail {
 [[nodiscard]] constexpr double ratio(std::uint64_t numerator, std::uint64_t denominator) noexcept {
   return denominator == 0 ? 0.0 : static_cast<double>(numerator) / static_cast<double>(denominator);
 }
+}  // namespace detail
 
 //! accepted / evaluated: the probability that a tested draft is accepted.
 [[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept {
-  return ratio(s.accepted, s.evaluated);
+  return detail::ratio(s.accepted, s.evaluated);
 }
 //! accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
 [[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept {
-  return ratio(s.accepted, s.drafted);
+  return detail::ratio(s.accepted, s.drafted);
 }
 //! What the semantic rule spent: the sum of the scores of accepted mismatches, of which no round's verdict accepts one
 //! at the threshold or above. For calibrated scores it is the expected number of changes of meaning in the text.
@@ -202,23 +204,23 @@ constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::u
 }
 //! Conditional acceptance at draft position `position` (0-based), given that it was reached.
 [[nodiscard]] constexpr double acceptance_at(const session_statistics& s, std::uint32_t position) noexcept {
-  return position < statistics_positions ? ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;
+  return position < statistics_positions ? detail::ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;
 }
 //! accepted / rounds: accepted length without the target's own token.
 [[nodiscard]] constexpr double accepted_per_round(const session_statistics& s) noexcept {
-  return ratio(s.accepted, s.rounds);
+  return detail::ratio(s.accepted, s.rounds);
 }
 //! emitted / rounds: accepted length with the target's own token (AAL of WISV Table I, E27).
 [[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept {
-  return ratio(s.emitted, s.rounds);
+  return detail::ratio(s.emitted, s.rounds);
 }
 //! Bits on the uplink per committed token: every message, header and retries included.
 [[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept {
-  return 8.0 * ratio(s.bytes_up, s.emitted);
+  return 8.0 * detail::ratio(s.bytes_up, s.emitted);
 }
 //! bytes_up / accepted. 0 when nothing was accepted.
 [[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept {
-  return ratio(s.bytes_up, s.accepted);
+  return detail::ratio(s.bytes_up, s.accepted);
 }
 //! The faults that were noticed: what docs/session.md reconciles with the faults that were injected.
 [[nodiscard]] constexpr std::uint64_t noticed_faults(const session_statistics& s) noexcept {

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 using specverify::errc;
@@ -133,6 +134,12 @@ TEST_CASE("a result holds a value or the reason why not") {
   result<std::unique_ptr<int>> owner = std::make_unique<int>(5);  // move-only values pass through
   const std::unique_ptr<int> taken = std::move(owner).value();
   CHECK(*taken == 5);
+}
+
+TEST_CASE("a result names its types like std::expected") {
+  static_assert(std::is_same_v<result<int>::value_type, int>);
+  static_assert(std::is_same_v<result<std::unique_ptr<int>>::value_type, std::unique_ptr<int>>);
+  static_assert(std::is_same_v<result<int>::error_type, status>);
 }
 
 TEST_CASE("a result reads like std::expected") {

@@ -3,6 +3,7 @@
 
 #include <specverify/session/statistics.hpp>
 
+#include <ratio>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -78,4 +79,9 @@ TEST_CASE("OBS-1 statistics: a ratio of nothing is 0") {
   CHECK(uplink_bits_per_token(s) == 0.0);
   CHECK(bytes_per_accepted_token(s) == 0.0);
   CHECK(noticed_faults(s) == 0);
+}
+
+TEST_CASE("statistics: beside the names of std, ratio is that of std") {
+  using namespace std;
+  static_assert(ratio<3, 6>::den == 2);
 }
