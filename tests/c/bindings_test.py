@@ -11,6 +11,7 @@ import re
 import struct
 import subprocess
 import sys
+import zlib
 
 os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
@@ -111,6 +112,25 @@ def check_headers(c):
             wrong.append(f"{name} is missing")
     print("\n".join(wrong), end="\n" if wrong else "")
     return not wrong
+
+
+def check_number(c):
+    """The ABI number goes with what it numbers: places and sizes of members, sizes of what calls take and give."""
+    def size(kind):
+        return ctypes.sizeof(kind) if kind else 0
+
+    lines = [f"{name}.{field} {getattr(kind, field).offset} {size(member)}" for name, kind in c.types.items()
+             for field, member in getattr(kind, "_fields_", [])]
+    lines += [f"{name} {size(kind._restype_)} {[size(one) for one in kind._argtypes_]}"
+              for name, kind in c.callbacks.items()]
+    lines += [f"{name} {size(result)} {[size(one) for one in taken]}" for name, (result, taken) in c.functions.items()]
+    said = f"{c.numbers['SPECVERIFY_ABI']} {zlib.crc32(chr(10).join(sorted(lines)).encode()):08x}"
+    with open("src/c/abi.txt", encoding="utf-8") as file:
+        if file.read().strip() == said:
+            return True
+    print("the C headers declare something else than src/c/abi.txt says: raise SPECVERIFY_ABI, unless all that is new\n"
+          f"are functions and members at the end of a struct that begins with its size. Then write there: {said}")
+    return False
 
 
 # ---- The model of examples/c/toy.h
@@ -317,7 +337,7 @@ with open("include/specverify/core/errc.def", encoding="utf-8") as listed:
     errors = {name: int(number) for name, number in re.findall(r"SPECVERIFY_ERRC\((\w+), (\d+)", listed.read())}
 headers = [f"include/specverify_c{part}.h" for part in ("_base", "_core", "")]
 c = Headers(*headers)
-if not check_headers(c):
+if not (check_headers(c) and check_number(c)):
     sys.exit(1)
 print(f"{len(c.callbacks)} callbacks, {len(c.functions)} functions")
 if "SPECVERIFY_C_LIBRARY" in os.environ:
