@@ -106,6 +106,14 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexce
 #endif
 }
 
+//! A sum as a float, although x87 computes more bits.
+[[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr float rounded(float sum) noexcept {
+#if !defined(__CUDA_ARCH__)
+  if (!__builtin_is_constant_evaluated()) round_here(sum);
+#endif
+  return sum;
+}
+
 //! The bits of `from` as another type of the same size.
 template <class To, class From>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr To bits_as(From from) noexcept {

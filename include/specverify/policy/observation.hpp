@@ -99,8 +99,12 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
     ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
-  for (std::uint32_t i = 0; i < accepted; ++i) mean.mean += numeric::product(acceptance_weight, 1.0f - mean.mean);
-  if (accepted < drafted) mean.mean -= numeric::product(acceptance_weight, mean.mean);
+  const auto take = [&mean](float outcome) {  // each step a float: a mean stands in journals
+    const float move = numeric::product(acceptance_weight, numeric::rounded(outcome - mean.mean));
+    mean.mean = numeric::rounded(mean.mean + move);
+  };
+  for (std::uint32_t i = 0; i < accepted; ++i) take(1.0f);
+  if (accepted < drafted) take(0.0f);
 }
 
 //! An accepted draft and the probability in [0, 1] that the drafter's own law, before any quantization, gave it. In

@@ -9,7 +9,7 @@
 //!             (d_n - alpha)).
 //! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap
 //!             does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given beta; beta
-//!             itself never leaves the device, and is the same in every build.
+//!             itself never leaves the device, and is the same in every build but with x87, whose doubles are longer.
 //! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
 //!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta
 //!             (1 - alpha), else it winds up. A beta that left the doubles (0 from a product, or -infinity) returns to

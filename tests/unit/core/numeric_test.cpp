@@ -134,3 +134,9 @@ TEST_CASE("a wide product has all 128 bits") {
   CHECK(product.low == 1);
   CHECK(multiply_wide(std::uint64_t{1} << 40, std::uint64_t{1} << 40).high == std::uint64_t{1} << 16);
 }
+
+TEST_CASE("a sum is rounded to a float before it is used") {
+  volatile float one = 1.0f, little = 0x1.0p-25f;
+  CHECK(numeric::rounded(one + little) - one == 0.0f);
+  static_assert(numeric::rounded(1.0f + 0x1.0p-25f) - 1.0f == 0.0f);
+}
