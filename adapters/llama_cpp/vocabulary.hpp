@@ -23,11 +23,17 @@ namespace llama_cpp {
 
 static_assert(std::is_same_v<llama_token, token_id>);
 
-//! The bytes of a token; control tokens by their names.
-[[nodiscard]] inline std::string piece_of(const llama_vocab* vocab, token_id token) {
+//! Whether a text can hold control tokens. A model reads them as commands: `<|im_end|>` ends a turn. So a text of a
+//! user has `none`: their names in it are text like any other. `by_name` is for the parts of a chat template.
+enum class control_tokens : bool { none, by_name };
+
+//! The bytes of a token. A control token has none, or its name.
+[[nodiscard]] inline std::string piece_of(const llama_vocab* vocab, token_id token,
+                                          control_tokens control = control_tokens::none) {
   std::string piece(32, '\0');
   const auto read = [&] {
-    return llama_token_to_piece(vocab, token, piece.data(), static_cast<std::int32_t>(piece.size()), 0, true);
+    return llama_token_to_piece(vocab, token, piece.data(), static_cast<std::int32_t>(piece.size()), 0,
+                                control == control_tokens::by_name);
   };
   std::int32_t length = read();
   if (length < 0) {
@@ -38,14 +44,14 @@ static_assert(std::is_same_v<llama_token, token_id>);
   return piece;
 }
 
-//! The ids of a text; control tokens are read where they stand. `add_special`: as the model wants a text to begin.
-//! Empty where llama.cpp cannot read it.
+//! The ids of a text. `add_special`: as the model wants a text to begin. Empty if llama.cpp cannot read the text.
 [[nodiscard]] inline std::vector<token_id> tokens_of(const llama_vocab* vocab, std::string_view text,
-                                                     bool add_special = true) {
+                                                     bool add_special = true,
+                                                     control_tokens control = control_tokens::none) {
   std::vector<token_id> ids(text.size() + 2);  // most often a byte is a token at most, and both ends may be marked
   const auto read = [&] {
     return llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
-                          static_cast<std::int32_t>(ids.size()), add_special, true);
+                          static_cast<std::int32_t>(ids.size()), add_special, control == control_tokens::by_name);
   };
   std::int32_t length = read();
   if (length < 0 && length != (std::numeric_limits<std::int32_t>::min)()) {  // as many as that are needed
@@ -64,7 +70,7 @@ static_assert(std::is_same_v<llama_token, token_id>);
     const auto kind = (attributes & LLAMA_TOKEN_ATTR_CONTROL) != 0 ? token_class::special
                       : (attributes & LLAMA_TOKEN_ATTR_BYTE) != 0  ? token_class::byte
                                                                    : token_class::text;
-    (void)builder.add(id, piece_of(vocab, id), kind);  // ids ascend
+    (void)builder.add(id, piece_of(vocab, id, control_tokens::by_name), kind);  // ids ascend
   }
   return builder.finish();
 }

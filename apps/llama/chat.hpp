@@ -5,8 +5,10 @@
 
 #include "engine.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,28 +19,45 @@ struct turn {
   std::string content;
 };
 
-//! The ids of a conversation that the model is to answer.
+//! The ids of a conversation that the model is to answer. Control tokens come from the template: their names in a turn
+//! are text. So the template is filled with a mark for each turn, and its parts and the turns become tokens apart.
 [[nodiscard]] inline std::vector<specverify::token_id> prompt_of(const engine& side, const std::vector<turn>& turns,
                                                                  bool with_template) {
+  using specverify::llama_cpp::control_tokens, specverify::llama_cpp::tokens_of;
+  static constexpr char mark[] = "\x1f";  // a control character, which no template has
   const char* const form = with_template ? llama_model_chat_template(side.weights(), nullptr) : nullptr;
-  std::string text;
-  for (const turn& one : turns) text += one.content;
+  std::string made(1024 + 256 * turns.size(), '\0');
+  std::int32_t length = -1;
   if (form != nullptr) {
     std::vector<llama_chat_message> messages;
-    for (const turn& one : turns) messages.push_back({one.role.c_str(), one.content.c_str()});
-    std::string made(2 * text.size() + 1024, '\0');
+    for (const turn& one : turns) messages.push_back({one.role.c_str(), mark});
     const auto apply = [&] {
       return llama_chat_apply_template(form, messages.data(), messages.size(), true, made.data(),
                                        static_cast<std::int32_t>(made.size()));
     };
-    std::int32_t length = apply();
+    length = apply();
     if (length > static_cast<std::int32_t>(made.size())) {
       made.resize(static_cast<std::size_t>(length));
       length = apply();
     }
-    if (length > 0) text = made.substr(0, static_cast<std::size_t>(length));
   }
-  return specverify::llama_cpp::tokens_of(side.vocab(), text);
+  made.resize(static_cast<std::size_t>(std::max(length, 0)));
+  if (std::count(made.begin(), made.end(), mark[0]) != static_cast<std::ptrdiff_t>(turns.size()))
+    made.assign(turns.size(), mark[0]);  // no template that llama.cpp can fill: the texts as they are
+  std::vector<specverify::token_id> ids;
+  const auto add = [&](std::string_view text, control_tokens control) {
+    const auto more = tokens_of(side.vocab(), text, ids.empty(), control);
+    ids.insert(ids.end(), more.begin(), more.end());
+  };
+  std::size_t at = 0;
+  for (const turn& one : turns) {
+    const std::size_t end = made.find(mark, at);
+    add(std::string_view(made).substr(at, end - at), control_tokens::by_name);
+    add(one.content, control_tokens::none);
+    at = end + 1;
+  }
+  add(std::string_view(made).substr(at), control_tokens::by_name);
+  return ids;
 }
 
 //! Drops the oldest question and its answer until the conversation has `most` tokens, or its last question alone is

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_checks: what `./run engine --test` runs on a real engine, both sides in one thread, messages hand to hand.
 //   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     texts against the target alone, near ties listed
+//   llama_checks prompts DRAFTER TARGET PROMPTS TOKENS    control tokens of a prompt come from the chat template alone
 //   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side's process at random moments
 //   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy under a penalty and a grammar, against the target's
 //   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
@@ -105,6 +106,45 @@ int check_greedy(engine& small, engine& large, const arguments& given) {
   return whole && others == 0 && near <= near_ties_that_may_be ? 0 : 1;
 }
 
+std::vector<sv::token_id> control_tokens_in(const engine& side, std::vector<sv::token_id> ids) {
+  std::erase_if(ids, [&](sv::token_id id) {
+    return (static_cast<unsigned>(llama_vocab_get_attr(side.vocab(), id)) & LLAMA_TOKEN_ATTR_CONTROL) == 0;
+  });
+  return ids;
+}
+
+//! The template filled with the text itself, and read in one piece: as it was trained on.
+std::vector<sv::token_id> read_whole(const engine& side, const std::string& text) {
+  const llama_chat_message asked{"user", text.c_str()};
+  std::string made(text.size() + 4096, '\0');
+  const std::int32_t length = llama_chat_apply_template(llama_model_chat_template(side.weights(), nullptr), &asked, 1,
+                                                        true, made.data(), static_cast<std::int32_t>(made.size()));
+  made.resize(static_cast<std::size_t>(std::clamp(length, 0, static_cast<std::int32_t>(made.size()))));
+  return sv::llama_cpp::tokens_of(side.vocab(), made, true, sv::llama_cpp::control_tokens::by_name);
+}
+
+//! A prompt without the name of a control token is what the model was trained on; the name of each adds none.
+int check_prompts(const engine& side, const arguments& given) {
+  std::size_t same = 0, names = 0, added = 0, printed = 0;
+  const auto prompts = lines_of(given.prompts_file);
+  for (const std::string& prompt : prompts)
+    same += prompt_of(side, {{"user", prompt}}, true) == read_whole(side, prompt) ? 1u : 0u;
+  const auto plain = control_tokens_in(side, prompt_of(side, {{"user", "a, b"}}, true));
+  for (sv::token_id id = 0; id < static_cast<sv::token_id>(side.vocab_size()); ++id) {
+    if (control_tokens_in(side, {id}).empty()) continue;
+    const std::string name = sv::llama_cpp::piece_of(side.vocab(), id, sv::llama_cpp::control_tokens::by_name);
+    const std::string text = "a" + name + "b";
+    ++names;
+    added += control_tokens_in(side, prompt_of(side, {{"user", text}}, true)) == plain ? 0u : 1u;
+    printed += sv::llama_cpp::piece_of(side.vocab(), id).empty() ? 0u : 1u;
+  }
+  std::printf(
+      "prompts: %zu of %zu are what the model was trained on; of %zu names of control tokens %zu became one in "
+      "a user's text, %zu are printed\n",
+      same, prompts.size(), names, added, printed);
+  return !prompts.empty() && same == prompts.size() && !plain.empty() && names > 0 && added + printed == 0 ? 0 : 1;
+}
+
 struct limits {
   sv::llama_cpp::owned_sampler penalties, grammar;
   explicit limits(const engine& side)
@@ -188,6 +228,7 @@ int main(int argc, char** argv) {
     if (mode == "kills") return check_kills(given);  // its sides are processes with engines of their own
     engine small(given.small_file, check_context, 1), large(given.large_file, check_context, 1);
     if (mode == "greedy") return check_greedy(small, large, given);
+    if (mode == "prompts") return check_prompts(small, given);
     if (mode == "samplers") return check_samplers(small, large, given);
     if (mode == "share") return check_share(small, large, given);
   } catch (const failure& why) {

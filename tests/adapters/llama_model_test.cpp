@@ -28,6 +28,15 @@ constexpr session_secret secret_of_cloud = secret_from_hex("c41d08e6a27f5b9330e8
   return made;
 }
 
+//! Each byte of a text is a token; 9 is a control token.
+::llama_model toy_with_end() {
+  ::llama_model made = toy(0);
+  made.vocab.tokens_a_byte = 1;
+  made.vocab.end = 9;
+  made.vocab.pieces[9] = "<end>";
+  return made;
+}
+
 //! Tokens that the target writes alone: one llama_decode a token, the largest logit.
 std::vector<token_id> alone(const ::llama_model& weights, std::vector<token_id> text, std::uint32_t tokens) {
   llama_context context{&weights};
@@ -251,6 +260,9 @@ TEST_CASE("llama adapter: fingerprints tell pieces and end tokens apart; the pai
   CHECK_FALSE(of(one) == of(ends));
   CHECK(llama_cpp::piece_of(&longer.vocab, 9) == longer.vocab.pieces[9]);
   CHECK(llama_cpp::stop_tokens_of(&ends.vocab) == std::vector<token_id>{9});
+  ::llama_model named = ends;
+  named.vocab.pieces[9] = "<|another|>";
+  CHECK_FALSE(of(named) == of(ends));
   two_sides<llama_cpp::model> both;
   both.small.vocab = other.vocab;
   status why;
@@ -266,6 +278,21 @@ TEST_CASE("llama adapter: a text of more tokens than bytes is read whole") {
     CHECK(ids.size() == static_cast<std::size_t>(4 * each));
     if (!ids.empty()) CHECK(ids.back() == 'd');
   }
+}
+
+TEST_CASE("llama adapter: the name of a control token in a text is text") {
+  const ::llama_model weights = toy_with_end();
+  const std::vector<token_id> ids = llama_cpp::tokens_of(&weights.vocab, "a<end>b");
+  CHECK(ids == std::vector<token_id>{'a', '<', 'e', 'n', 'd', '>', 'b'});
+  CHECK(llama_cpp::piece_of(&weights.vocab, 9).empty());
+}
+
+TEST_CASE("llama adapter: control tokens by name") {
+  using llama_cpp::control_tokens;
+  const ::llama_model weights = toy_with_end();
+  const std::vector<token_id> ids = llama_cpp::tokens_of(&weights.vocab, "a<end>b", true, control_tokens::by_name);
+  CHECK(ids == std::vector<token_id>{'a', 9, 'b'});
+  CHECK(llama_cpp::piece_of(&weights.vocab, 9, control_tokens::by_name) == "<end>");
 }
 
 TEST_CASE("llama adapter: either side is killed again and again, its engine empty; committed text never changes") {

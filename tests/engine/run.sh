@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, the law of emitted
-# tokens, what is seen inside, kills, the library's share, and the failures with their exit codes.
+# tokens, prompts of users, what is seen inside, kills, the library's share, and the failures with their exit codes.
 # usage: tests/engine/run.sh [PART...]
-# PARTs: greedy planted rows law inside kills samplers share failures; all of them unless some are named. About 12 minutes
-# of one core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: then it must fail)
+# PARTs: prompts greedy planted rows law inside kills samplers share failures; all of them unless some are named. About
+# 12 minutes of one core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
-[ $# -gt 0 ] || parts=(greedy planted rows law inside kills samplers share failures)
+[ $# -gt 0 ] || parts=(prompts greedy planted rows law inside kills samplers share failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev nlohmann-json3-dev python3 || exit $?
 bash scripts/build_llama llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
 mapfile -t paths < <(bash scripts/engine --paths)
@@ -110,6 +110,7 @@ failures() {
 for part in "${parts[@]}"; do
   echo "== $part"
   case $part in
+    prompts) count prompts "$checks" prompts "$small" "$large" "$prompts" 0 ;;
     greedy) count greedy greedy ;;
     planted) count planted planted ;;
     rows) count rows rows ;;

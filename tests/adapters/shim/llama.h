@@ -60,7 +60,7 @@ struct llama_context_params {
 struct llama_vocab {
   std::vector<std::string> pieces;
   llama_token end = -1;
-  std::int32_t tokens_a_byte = 0;  // of a text
+  std::int32_t tokens_a_byte = 0;  // of a text, but for the piece of `end`, which is a token where it is read
 };
 struct llama_model {
   llama_vocab vocab;
@@ -107,7 +107,8 @@ inline llama_token_attr llama_vocab_get_attr(const llama_vocab* vocab, llama_tok
   return token == vocab->end ? LLAMA_TOKEN_ATTR_CONTROL : LLAMA_TOKEN_ATTR_UNDEFINED;
 }
 inline std::int32_t llama_token_to_piece(const llama_vocab* vocab, llama_token token, char* out, std::int32_t room,
-                                         std::int32_t, bool) {
+                                         std::int32_t, bool special) {
+  if (token == vocab->end && !special) return 0;
   const std::string& piece = vocab->pieces[static_cast<std::size_t>(token)];
   const auto length = static_cast<std::int32_t>(piece.size());
   if (length > room) return -length;
@@ -320,11 +321,36 @@ inline llama_context* llama_init_from_model(llama_model* model, llama_context_pa
 }
 inline void llama_free(llama_context* context) { delete context; }
 inline std::int32_t llama_tokenize(const llama_vocab* vocab, const char* text, std::int32_t length, llama_token* out,
-                                   std::int32_t room, bool, bool) {
-  const std::int32_t tokens = length * vocab->tokens_a_byte;
+                                   std::int32_t room, bool, bool special) {
+  const std::string whole(text, static_cast<std::size_t>(length));
+  const std::string name = special && vocab->end >= 0 ? vocab->pieces[static_cast<std::size_t>(vocab->end)] : "";
+  std::vector<llama_token> ids;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const bool control = !name.empty() && whole.compare(i, name.size(), name) == 0;
+    ids.insert(ids.end(), static_cast<std::size_t>(control ? 1 : vocab->tokens_a_byte),
+               control ? vocab->end : whole[i]);
+    if (control) i += name.size() - 1;
+  }
+  const auto tokens = static_cast<std::int32_t>(ids.size());
   if (tokens > room) return -tokens;
-  for (std::int32_t i = 0; i < tokens; ++i) out[i] = text[i / vocab->tokens_a_byte];
+  std::copy(ids.begin(), ids.end(), out);
   return tokens;
+}
+
+// Every model has the same chat template, or none: "role:text" and what `toy_template` holds, for each turn.
+struct llama_chat_message {
+  const char *role, *content;
+};
+inline const char* toy_template = nullptr;
+inline const char* llama_model_chat_template(const llama_model*, const char*) { return toy_template; }
+inline std::int32_t llama_chat_apply_template(const char* end, const llama_chat_message* turns, std::size_t count, bool,
+                                              char* out, std::int32_t room) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += std::string(turns[i].role) + ":" + turns[i].content + end;
+  text += "assistant:";
+  const auto length = static_cast<std::int32_t>(text.size());
+  if (length > 0) std::memcpy(out, text.data(), static_cast<std::size_t>(std::min(length, room)));
+  return length;
 }
 
 #endif

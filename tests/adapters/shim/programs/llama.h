@@ -16,14 +16,6 @@ enum ggml_log_level {
 using ggml_log_callback = void (*)(ggml_log_level level, const char* text, void* user_data);
 void llama_log_set(ggml_log_callback log_callback, void* user_data);
 
-struct llama_chat_message {
-  const char* role;
-  const char* content;
-};
-const char* llama_model_chat_template(const llama_model* model, const char* name);
-std::int32_t llama_chat_apply_template(const char* tmpl, const llama_chat_message* chat, std::size_t n_msg,
-                                       bool add_ass, char* buf, std::int32_t length);
-
 llama_sampler* llama_sampler_init_grammar(const llama_vocab* vocab, const char* grammar_str, const char* grammar_root);
 llama_sampler* llama_sampler_init_penalties(std::int32_t n_vocab, std::int32_t penalty_last_n, float penalty_repeat,
                                             float penalty_freq, float penalty_present);
