@@ -49,7 +49,11 @@ add_library(specverify::c_static ALIAS specverify_c_static)
 get_target_property(specverify_c_level_objects specverify_c_levels SOURCES)
 target_sources(specverify_c_static PRIVATE ${specverify_c_level_objects})
 add_dependencies(specverify_c_static specverify_c_levels)
-target_link_libraries(specverify_c_static INTERFACE $<$<NOT:$<LINK_LANGUAGE:CXX>>:stdc++> m)
+set(specverify_c_runtime stdc++)  # what a program in C links to for this compiler
+if("c++" IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+  set(specverify_c_runtime c++)
+endif()
+target_link_libraries(specverify_c_static INTERFACE $<$<NOT:$<LINK_LANGUAGE:CXX>>:${specverify_c_runtime}> m)
 set_target_properties(specverify_c_static PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME specverify_c
   EXPORT_NAME c_static)
 

@@ -12,6 +12,7 @@
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 #define SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 
+#include <specverify/core/detail/decimal.hpp>
 #include <specverify/core/numeric.hpp>
 #include <specverify/link/channel_state.hpp>
 
@@ -20,9 +21,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -111,12 +112,9 @@ class trace_reader {
   //! The number before the next comma; where there is none, `is_broken` from then on.
   template <class Number>
   [[nodiscard]] Number cut_number() noexcept {
-    const std::string_view field = cut_before(',');
-    const char* const end = field.data() + field.size();
-    Number number{};
-    const std::from_chars_result read = std::from_chars(field.data(), end, number);
-    if (field.empty() || read.ec != std::errc() || read.ptr != end) broken_ = true;
-    return number;
+    const std::optional<Number> number = number_from<Number>(cut_before(','));
+    if (!number) broken_ = true;
+    return number.value_or(Number{});
   }
   [[nodiscard]] constexpr bool is_broken() const noexcept { return broken_; }
 
@@ -162,11 +160,11 @@ class trace_reader {
   return std::string_view(out.data(), writer.size());
 }
 
-//! Reads a trace into `out` and gives its steps. `max_channel_trace_steps` is room enough; entries behind the
-//! last step stay as they were, and after an error so do those from the offending line on. Errors (where = line from
-//! 1): trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or
-//! one that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (NaN, infinity, a
-//! minus sign, out of range); output_too_small.
+//! Reads a trace into `out` and gives its steps. `max_channel_trace_steps` is room enough; entries behind the last step
+//! stay as they were, and after an error so do those from the offending line on. Errors (where = line from 1):
+//! trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or one
+//! that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (a minus sign, out of
+//! range); output_too_small.
 [[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
                                                                          std::span<channel_state> out) noexcept {
   detail::trace_reader reader(text);

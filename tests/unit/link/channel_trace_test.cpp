@@ -115,7 +115,8 @@ TEST_CASE("a channel trace: CR LF, a last line without an end, and no other libe
   CHECK(same_bits(read(first_line + step), {state}));
   CHECK(refusal(first_line + step + "\n\n") == status{errc::trace_fields, part::link, 3});
   CHECK(refusal(first_line + step + "\r\r\n") == status{errc::trace_number, part::link, 2});
-  for (const char* number : {" 1000", "1000 ", "+1000", "0x3e8", "1,000", "1'000", "", "1e", "--1", "1000bit"}) {
+  for (const char* number :
+       {" 1000", "1000 ", "+1000", "0x3e8", "1,000", "1'000", "", "1e", "--1", "1000bit", "nan", "inf", "-inf"}) {
     CAPTURE(number);
     const errc wanted = std::string(number) == "1,000" ? errc::trace_fields : errc::trace_number;
     CHECK(refusal(first_line + number + ",2000,0,0,0.5,1\n") == status{wanted, part::link, 2});
@@ -140,19 +141,19 @@ TEST_CASE("a channel trace that is none: the error has a name and the line") {
                             "1000,2000,0,1e-310,0.5,1\n", "1000,2000,0,0,1e-310,1\n"})
     CHECK(third(state) == status{errc::trace_number, part::link, 3});
   CHECK(third("1e999,2000,0,0,0.5,1\n") == status{errc::trace_number, part::link, 3});
-  for (const char* rate : {"0", "-0", "-1000", "nan", "inf", "-inf", "1e302"}) {
+  for (const char* rate : {"0", "-0", "-1000", "1e302"}) {
     CAPTURE(rate);
     CHECK(third((std::string(rate) + ",2000,0,0,0.5,1\n").c_str()) == status{errc::invalid_rate, part::link, 3});
     CHECK(third(("1000," + std::string(rate) + ",0,0,0.5,1\n").c_str()) == status{errc::invalid_rate, part::link, 3});
   }
-  for (const char* loss : {"1", "1.5", "-0.1", "-0", "nan", "inf"}) {
+  for (const char* loss : {"1", "1.5", "-0.1", "-0"}) {
     CAPTURE(loss);
     CHECK(third(("1000,2000," + std::string(loss) + ",0,0.5,1\n").c_str()) ==
           status{errc::invalid_loss, part::link, 3});
     CHECK(third(("1000,2000,0," + std::string(loss) + ",0.5,1\n").c_str()) ==
           status{errc::invalid_loss, part::link, 3});
   }
-  for (const char* time : {"-1", "-0", "1e20", "nan", "inf"}) {
+  for (const char* time : {"-1", "-0", "1e20"}) {
     CAPTURE(time);
     CHECK(third(("1000,2000,0,0," + std::string(time) + ",1\n").c_str()) ==
           status{errc::invalid_duration, part::link, 3});

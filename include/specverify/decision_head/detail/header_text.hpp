@@ -4,8 +4,7 @@
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 
-#include <specverify/config.hpp>
-#include <specverify/cpp20.hpp>
+#include <specverify/core/detail/decimal.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -13,7 +12,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <system_error>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -117,15 +115,16 @@ class header_writer {
 //! Reads numbers separated by single spaces, as many as `out` takes and no more.
 template <class Number>
 [[nodiscard]] bool read_numbers(std::string_view text, std::span<Number> out) noexcept {
-  const char* at = text.data();
-  const char* const end = at + text.size();
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i > 0 && (at == end || *at++ != ' ')) return false;
-    const std::from_chars_result read = std::from_chars(at, end, out[i]);
-    if (read.ec != std::errc() || read.ptr == at) return false;
-    at = read.ptr;
+    const bool last = i + 1 == out.size();
+    const std::size_t end = last ? text.size() : text.find(' ');
+    const std::optional<Number> read =
+        end == std::string_view::npos ? std::nullopt : number_from<Number>(text.substr(0, end));
+    if (!read) return false;
+    out[i] = *read;
+    text.remove_prefix(last ? end : end + 1);
   }
-  return at == end;
+  return text.empty();
 }
 
 }  // namespace detail

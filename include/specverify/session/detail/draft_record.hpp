@@ -65,7 +65,7 @@ class draft_record {
   [[nodiscard]] std::size_t room() const noexcept { return bytes_.size(); }
   [[nodiscard]] const kept_draft& kept() const noexcept { return kept_; }
   //! As the journal has it; empty where none is kept.
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return std::span(bytes_).first(used_); }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
   void clear() noexcept { used_ = 0; }
 
   //! Begins a record. False: it would not fit, and none is kept.
@@ -129,7 +129,7 @@ class draft_record {
   static constexpr std::size_t head_bytes = snapshot_bytes<kept_draft>();
   [[nodiscard]] std::size_t body_at() const noexcept { return head_bytes + 4 * std::size_t{kept_.drafts}; }
   [[nodiscard]] std::span<std::byte> part(std::size_t at, std::size_t bytes) noexcept {
-    return std::span(bytes_).subspan(at, bytes);
+    return {bytes_.data() + at, bytes};
   }
   [[nodiscard]] std::size_t total(const kept_draft& kept) const noexcept {
     return head_bytes + kept.drafts * (4 + probability_bytes_ + hidden_bytes_) + kept.body +
