@@ -21,23 +21,21 @@
 #endif
 
 // SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header is
-// found.
+// found, and the target is one for which xsimd has batches of doubles: x86 with SSE2, 64-bit Arm.
 #ifndef SPECVERIFY_WITH_XSIMD
-#if defined(__has_include)
+#define SPECVERIFY_WITH_XSIMD 0
+#if defined(__has_include) && (defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(_M_ARM64))
 #if __has_include(<xsimd/xsimd.hpp>)
+#undef SPECVERIFY_WITH_XSIMD
 #define SPECVERIFY_WITH_XSIMD 1
-#else
-#define SPECVERIFY_WITH_XSIMD 0
 #endif
-#else
-#define SPECVERIFY_WITH_XSIMD 0
 #endif
 #endif
 
 // SPECVERIFY_WITH_VECTORS: what the vector kernels use without xsimd. 1: the vector types of g++ and clang. 0: nothing,
-// exec::simd then runs the scalar kernels. Default: on where the compiler has them.
+// exec::simd then runs the scalar kernels. Default: on where the compiler has them, and x86 has registers for them.
 #ifndef SPECVERIFY_WITH_VECTORS
-#if defined(__GNUC__) && !defined(__CUDACC__)
+#if defined(__GNUC__) && !defined(__CUDACC__) && (!defined(__i386__) || defined(__SSE2__))
 #define SPECVERIFY_WITH_VECTORS 1
 #else
 #define SPECVERIFY_WITH_VECTORS 0
@@ -113,12 +111,14 @@
 #define SPECVERIFY_ISA_LEVEL ssse3
 #elif defined(__SSE3__)
 #define SPECVERIFY_ISA_LEVEL sse3
-#elif defined(__x86_64__) || defined(_M_X64)
+#elif defined(__SSE2__) || defined(_M_X64)
 #define SPECVERIFY_ISA_LEVEL x86
 #elif defined(__ARM_FEATURE_SVE)
 #define SPECVERIFY_ISA_LEVEL sve
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__ARM_NEON) || defined(_M_ARM64)
 #define SPECVERIFY_ISA_LEVEL neon
+#elif defined(__riscv_vector)
+#define SPECVERIFY_ISA_LEVEL rvv
 #else
 #define SPECVERIFY_ISA_LEVEL generic
 #endif

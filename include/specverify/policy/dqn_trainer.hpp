@@ -118,7 +118,7 @@ class dqn_trainer {
   //! False, and nothing is kept: an action that is none of the network's, or a reward that is NaN or infinite.
   bool remember(const dqn_transition& transition) noexcept {
     if (transition.action >= dqn_actions || !numeric::is_finite(transition.reward)) return false;
-    memory_[remembered_ % memory_.size()] = transition;
+    memory_[static_cast<std::size_t>(remembered_ % memory_.size())] = transition;
     remembered_ += 1;
     return true;
   }

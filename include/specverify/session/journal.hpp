@@ -148,7 +148,7 @@ struct journal_bytes_content {
     const std::span<const std::byte> payload = *opened;
     const auto first = static_cast<std::uint32_t>(numeric::load_le(rest.data() + 8, 4));
     const auto count = static_cast<std::uint32_t>(numeric::load_le(rest.data() + 12, 4));
-    const std::uint64_t snapshot = numeric::load_le(payload.data(), 4);
+    const auto snapshot = static_cast<std::uint32_t>(numeric::load_le(payload.data(), 4));
     if (first > found.text_length || payload.size() < 4 + 4 * std::uint64_t{count} + snapshot)
       return wrong(errc::journal_corrupt);
     if (snapshot != 0 && snapshot != snapshot_bytes) return wrong(errc::size_mismatch);

@@ -175,7 +175,8 @@ TEST_CASE("T31 draft, acceptance, residual and bonus streams of a round are inde
   CHECK(independence(verdict, purpose::acceptance, verdict, purpose::acceptance) < 1e-9);
 
   std::vector<std::uint64_t> seen(100, 0);
-  for (std::uint32_t i = 0; i < 1000000; ++i) ++seen[uniform_integer(draft, {i, 3, 0, purpose::draft_draw, 0}, 100)];
+  for (std::uint32_t i = 0; i < 1000000; ++i)
+    ++seen[static_cast<std::size_t>(uniform_integer(draft, {i, 3, 0, purpose::draft_draw, 0}, 100))];
   auto result = specverify::chi_square(seen, std::vector<double>(100, 0.01));
   REQUIRE(result.ok());
   CHECK(result->p_value > 1e-4);

@@ -58,7 +58,8 @@ TEST_CASE_TEMPLATE("a pointer and a size become a row", Scalar, float, double, f
 
 TEST_CASE("a size that rows cannot store is not cut to a smaller vocabulary") {
   const float value = 0;
-  const std::size_t beyond = (std::size_t{1} << 32) + 5;  // 5 in 32 bits
+  const auto beyond = static_cast<std::size_t>((std::uint64_t{1} << 32) + 5);  // 5 in 32 bits
+  if (sizeof(std::size_t) == 4) return;                                        // no size is beyond
   CHECK(specverify::logits_row(&value, beyond).size() == std::numeric_limits<std::uint32_t>::max());
   CHECK(specverify::probability_row(std::span<const float>(&value, beyond)).size() > specverify::max_vocab_size);
   CHECK(specverify::logits_row(&value, 0xFFFFFFFEu).size() == 0xFFFFFFFEu);

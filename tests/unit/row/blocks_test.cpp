@@ -273,7 +273,7 @@ TEST_CASE("row.blocks: nothing else is read: all blocks but those that are neede
   const claims claimed(good, {}, size);
   const auto keep = [&](const std::vector<std::uint32_t>& kept) {
     std::fill(row.begin(), row.end(), static_cast<float>(nan_value()));
-    for (const std::uint32_t b : kept) std::copy_n(good.begin() + b * size, size, row.begin() + b * size);
+    for (const std::uint32_t b : kept) std::copy_n(good.data() + b * size, size, row.data() + b * size);
   };
   const auto best = static_cast<std::uint32_t>(std::max_element(claimed.maxima.begin(), claimed.maxima.end()) -
                                                claimed.maxima.begin());

@@ -238,7 +238,7 @@ TEST_CASE("row.tempered: brackets decide nearly all draws, and exact sums hardly
   generator random{2024};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     std::vector<double> values = normal_logits(2000, seed, 1.0 + 0.1 * static_cast<double>(seed % 40));
-    if (seed % 2 == 0) values[seed] = 12.0;
+    if (seed % 2 == 0) values[static_cast<std::size_t>(seed)] = 12.0;
     const auto row = row_of<float>(values);
     read_request wanted;
     wanted.survivors = 64;

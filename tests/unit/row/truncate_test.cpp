@@ -47,7 +47,8 @@ struct sorted_row {
   std::size_t holding(double share, std::size_t count, std::size_t roundings) const {
     std::uint64_t all = 0, sum = 0;
     for (std::size_t i = 0; i < count; ++i) all += at(order[i]);
-    const long double target = static_cast<long double>(share) * all - 0.5L * static_cast<long double>(roundings);
+    const long double target =
+        static_cast<long double>(share) * static_cast<long double>(all) - 0.5L * static_cast<long double>(roundings);
     for (std::size_t i = 0; i < order.size(); ++i) {
       sum += at(order[i]);
       if (static_cast<long double>(sum) >= target) return i + 1;

@@ -67,7 +67,7 @@ TEST_CASE("greedy: T24 the text equals the target's greedy text for every draft"
       std::vector<sv::token_id> drafts{a, b};
       const stated_verdict v = run(drafts, path);
       REQUIRE(v.state.ok());
-      std::vector<sv::token_id> text(drafts.begin(), drafts.begin() + v.accepted);
+      std::vector<sv::token_id> text(drafts.data(), drafts.data() + v.accepted);
       text.push_back(v.next_token);
       const std::vector<sv::token_id> greedy{1, 0, 2};
       CHECK(std::equal(text.begin(), text.end(), greedy.begin()));

@@ -28,25 +28,30 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
   return context.epoch <= max_wire_epoch ? status{} : codec_error(errc::field_out_of_range, at + 8);
 }
 
+//! The bytes of the field whose head stands at `head`.
+[[nodiscard]] inline std::size_t field_bytes(const std::byte* head) noexcept {
+  return field_head + static_cast<std::size_t>(numeric::load_le(head + 1, 2));
+}
+
 //! Whether hello's fields fill their bytes, types ascending; `where` = byte of the field.
 [[nodiscard]] inline status check_fields(std::span<const std::byte> fields) noexcept {
   unsigned least = 0;
   for (std::size_t at = 0; at < fields.size();) {
     const std::size_t left = fields.size() - at;
     const unsigned type = std::to_integer<unsigned>(fields[at]);
-    const std::size_t length = left < field_head ? left : numeric::load_le(fields.data() + at + 1, 2);
-    if (left < field_head || length > left - field_head || type < least)
+    if (left < field_head || field_bytes(fields.data() + at) > left || type < least)
       return codec_error(errc::field_out_of_range, hello_bytes + at);
-    if (type == static_cast<unsigned>(hello_field::stop_tokens) && field_head + length != stop_tokens_field_bytes)
+    const std::size_t bytes = field_bytes(fields.data() + at);
+    if (type == static_cast<unsigned>(hello_field::stop_tokens) && bytes != stop_tokens_field_bytes)
       return codec_error(errc::field_out_of_range, hello_bytes + at);
     least = type + 1;
-    at += field_head + length;
+    at += bytes;
   }
   return {};
 }
 //! A field that must be known, and is not; `where` = its type. This version knows none of these.
 [[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
-  for (std::size_t at = 0; at < fields.size(); at += field_head + numeric::load_le(fields.data() + at + 1, 2)) {
+  for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
     const unsigned type = std::to_integer<unsigned>(fields[at]);
     if (type >= first_required_field) return codec_error(errc::unknown_field, type);
   }
@@ -79,7 +84,7 @@ inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  /
 
 inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept {
   const std::span<const std::byte> fields = value.fields;
-  for (std::size_t at = 0; at < fields.size(); at += detail::field_head + numeric::load_le(fields.data() + at + 1, 2)) {
+  for (std::size_t at = 0; at < fields.size(); at += detail::field_bytes(fields.data() + at)) {
     if (fields[at] == static_cast<std::byte>(hello_field::stop_tokens))
       return numeric::load_le(fields.data() + at + detail::field_head, 8);
   }

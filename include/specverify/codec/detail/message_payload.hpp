@@ -34,7 +34,7 @@ namespace detail {
   return {};
 }
 inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
-  for (std::uint64_t i = 0; i < bits_to_bytes(draft_length); ++i)
+  for (std::size_t i = 0; i < bits_to_bytes(draft_length); ++i)
     at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
 }
 //! The byte behind `what` and the bitmap, which stand at byte 8 and on.
