@@ -40,7 +40,7 @@ set border 3 lc rgb '#666666'
 set tics nomirror out
 set yrange [)"
       << static_cast<double>(reports.size()) - 0.4 << R"(:-0.6]
-set logscale x
+set xrange [0:*]
 set grid xtics lc rgb '#e4e4e4' lt 1
 set size 0.40,1
 set origin 0,0
@@ -48,8 +48,8 @@ set key below
 set title 'tokens per second'
 set lmargin 31
 set bmargin 5
-plot data index 0 using (1):($1-0.18):(1):3:($1-0.34):($1-0.02):ytic(2) with boxxyerror lc rgb '#0b6e99' title 'measured', \
-     data index 0 using (1):($1+0.18):(1):4:($1+0.02):($1+0.34) with boxxyerror lc rgb '#9cc9dc' title "modelled, larger models"
+plot data index 0 using (0):($1-0.18):(0):3:($1-0.34):($1-0.02):ytic(2) with boxxyerror lc rgb '#0b6e99' title 'measured', \
+     data index 0 using (0):($1+0.18):(0):4:($1+0.02):($1+0.34) with boxxyerror lc rgb '#9cc9dc' title "modelled, larger models"
 set title 'uplink bits per token'
 set size 0.27,1
 set origin 0.42,0
@@ -58,8 +58,13 @@ set rmargin 8
 set bmargin 5
 unset ytics
 unset key
-plot data index 0 using (1):1:(1):5:($1-0.3):($1+0.3) with boxxyerror lc rgb '#c8702a', \
-     data index 0 using 5:1:(sprintf(' %.0f', $5)) with labels left
+set xrange [*:*]
+set logscale x  # where no length starts at 0: points, not bars
+set offsets graph 0.05, graph 0.15, 0, 0
+plot data index 0 using 5:1 with points pt 7 ps 1.2 lc rgb '#c8702a', \
+     data index 0 using 5:1:(sprintf('  %.0f', $5)) with labels left
+unset logscale
+unset offsets
 set title 'tokens after so many seconds'
 set size 0.30,1
 set origin 0.70,0

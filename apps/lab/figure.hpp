@@ -231,6 +231,8 @@ inline void write_files(figure& f, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder / "plot");
   for (const panel& p : f.panels) {
     if (p.curves.empty()) throw std::logic_error(f.name + ": the panel '" + p.title + "' has no curve");
+    if (p.log_y && !p.x_names.empty())
+      throw std::logic_error(f.name + ": the panel '" + p.title + "' has bars on a log axis");
   }
   if (!f.panels.empty()) {
     std::ofstream out(folder / (f.name + ".csv"));
