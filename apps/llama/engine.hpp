@@ -56,6 +56,7 @@ class engine {
       return {specverify::errc::engine_failed, specverify::part::host, static_cast<std::uint32_t>(-3)};
     const specverify::status why =
         rewound_ ? rewound_->feed(position, tokens, rows) : model_->feed(position, tokens, rows);
+    unpaced_seconds += std::chrono::duration<double>(clock::now() - begin).count();
     if (pass_seconds > 0) std::this_thread::sleep_until(begin + std::chrono::duration<double>(pass_seconds));
     seconds += std::chrono::duration<double>(clock::now() - begin).count();
     ++passes;
@@ -100,6 +101,7 @@ class engine {
   engine_fault fault = engine_fault::none;
   std::uint64_t passes = 0;
   double seconds = 0;  //!< in them
+  double unpaced_seconds = 0;
 
  private:
   using watched_model = specverify::llama_cpp::with_inside<specverify::llama_cpp::model>;

@@ -50,7 +50,8 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
   app.add_option("--prompt", set.prompt, "what the model is asked, put into its chat template")->capture_default_str();
   app.add_flag("--raw", set.raw, "the prompt as it is, without a chat template");
-  app.add_flag("--interactive", set.interactive, "a chat: a line in, an answer out; the first of --systems writes it");
+  app.add_flag("--interactive", set.interactive,
+               "a chat: a line in, an answer out, by the first of --systems or by ksqs");
   app.add_option("--systems", set.systems, "of: target, hlm, qs, ksqs, csqs, ui, greedy")
       ->delimiter(',')
       ->check(needs_no_head)
@@ -99,34 +100,65 @@ bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, c
   return found.others.empty();
 }
 
-void print_notes(std::span<const edge_cloud::run_report> reports, const settings& set) {
-  edge_cloud::run_report all;
-  for (const auto& row : reports) all.add(row);
-  const auto ms = [](double seconds, std::uint64_t passes) {
-    return passes > 0 ? seconds / static_cast<double>(passes) * 1e3 : 0;
-  };
-  std::printf("\nmeasured: %.1f ms a draft pass, %.1f ms a target pass (--pace %s).\n",
-              ms(all.edge_compute, all.edge_passes), ms(all.cloud_compute, all.cloud_passes), set.pace.c_str());
+//! The models' own computing time, without the pace.
+struct own_times {
+  double draft_pass = 0, target_pass = 0;  //!< seconds; of the target alone, a token each
+  double alone = 0, with_drafts = 0;       //!< seconds per token; of the fastest system that drafts
+
+  void add(const edge_cloud::run_report& report, double small_seconds, double large_seconds) {
+    if (report.tokens.empty()) return;
+    const double each = (small_seconds + large_seconds) / static_cast<double>(report.tokens.size());
+    if (report.system == "target") {
+      alone = each;
+      target_pass = large_seconds / static_cast<double>(std::max<std::uint64_t>(report.cloud_passes, 1));
+    } else if (with_drafts == 0 || each < with_drafts) {
+      with_drafts = each;
+      draft_pass = small_seconds / static_cast<double>(std::max<std::uint64_t>(report.edge_passes, 1));
+    }
+  }
+};
+
+void print_headline(const own_times& own) {
+  if (own.alone <= 0 || own.with_drafts <= 0) return;
   std::printf(
-      "The default drafter is the target in 2 bits: as slow as it on this machine. Speeds mean something with\n"
-      "--pace paper alone, where a draft pass takes 25.6 ms and a target pass 104.6 ms, as HLM's authors have it.\n"
-      "Uplink bits count every byte that entered the link, hello and prompt among them.\n");
+      "\nUnpaced, a draft pass takes %.1f ms here and a pass of the target alone %.1f ms; computing takes %.1f ms\n"
+      "per token with drafts and %.1f ms without.%s\n",
+      own.draft_pass * 1e3, own.target_pass * 1e3, own.with_drafts * 1e3, own.alone * 1e3,
+      own.with_drafts < own.alone ? ""
+                                  : " MODELS AS EQUAL AS THESE CANNOT GAIN: speeds mean something only\n"
+                                    "with --pace paper, which slows both to the passes of larger models.");
+}
+
+void print_notes(std::span<const edge_cloud::run_report> reports, const settings& set) {
+  const edge_cloud::mean_passes took = edge_cloud::passes_of(reports);
+  edge_cloud::print_pace_warning(stdout, took, set.pace);
+  std::printf("\nmeasured: %.1f ms a draft pass, %.1f ms a target pass (--pace %s).\n", took.edge, took.cloud,
+              set.pace.c_str());
+  std::printf(
+      "modelled: 25.6 and 104.6 ms, as HLM's authors have it. Uplink bits count every byte that entered the link, "
+      "hello\n"
+      "and prompt among them.\n");
 }
 
 int demo(settings& set, engine& small, engine& large) {
   const auto prompt = prompt_of(small, {{"user", set.prompt}}, !set.raw);
   edge_cloud::live_text screen(stdout);
-  screen.note("prompt: " + set.prompt + "\n" + screen.legend() + "\n");
+  screen.note("prompt: " + set.prompt + "\nsalt: --salt " + std::to_string(set.run.salt) +
+              " writes these texts again\n" + screen.legend() + "\n");
   std::vector<edge_cloud::run_report> reports;
   bool same = true;
+  own_times own;
   for (const std::string& system : set.systems) {
     screen.note("\n" + std::string(edge_cloud::system_named(system).label) + "\n");
+    const double before_small = small.unpaced_seconds, before_large = large.unpaced_seconds;
     reports.push_back(
         write_text(set.run, system, small, large, prompt,
                    [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); }));
+    own.add(reports.back(), small.unpaced_seconds - before_small, large.unpaced_seconds - before_large);
     std::printf("\n");
     if (system == "greedy") same = check_greedy(large, prompt, reports.back());
   }
+  print_headline(own);
   edge_cloud::print_rows(stdout, reports);
   print_notes(reports, set);
   const auto picture = edge_cloud::draw_plot(reports, set.out);
@@ -171,9 +203,11 @@ int main(int argc, char** argv) {
   CLI::App app{"a device and a cloud on two GGUF models, over an emulated link"};
   settings set;
   set.run.salt = std::random_device{}() | 1u;
+  set.run.temperature = 0.7;  // at 1 texts of the small default pair drift into nonsense
   add_options(app, set);
   try {
     app.parse(argc, argv);
+    if (set.interactive && app.count("--systems") == 0) set.systems = {"ksqs"};  // the target alone shows no drafts
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(exit_code::usage);
   }

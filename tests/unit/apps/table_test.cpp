@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the demo says beside its table, and how it draws it.
+//! The warning under the table of the demo, and the axes of its plot.
 #include "edge_cloud/plot.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ bool warns(double edge_seconds, double cloud_seconds, std::string_view pace) {
 
 }  // namespace
 
-TEST_CASE("table: a pace that was not held is said beside it") {
+TEST_CASE("table: a pace that was not held is warned of") {
   CHECK(warns(27.5e-3, 104.8e-3, "paper"));
   CHECK(warns(25.8e-3, 140e-3, "paper"));
   CHECK_FALSE(warns(25.8e-3, 104.8e-3, "paper"));
