@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# scripts/build_progress is never silent for longer than it was told, and shows what it is given.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+said=$({ echo '[1/9] a' && sleep 2.5 && echo '[2/9] b' && echo 'error' && exit 3; } | perl scripts/build_progress 1)
+code=$?
+wanted='    built 1 of 9
+    still at work at 1 of 9, 1 s after the last line
+    still at work at 1 of 9, 2 s after the last line
+    built 2 of 9
+error'
+[ "$code" = 3 ] && [ "$said" = "$wanted" ] || { echo "exit code $code: $said"; exit 1; }
