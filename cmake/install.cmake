@@ -10,6 +10,17 @@ foreach(folder IN ITEMS INCLUDEDIR LIBDIR)
   endif()
 endforeach()
 
+# The prefix as a pkg-config file in `folder` finds it: from where it lies itself, so that an installation can be moved,
+# unless `folder` is outside the prefix.
+function(specverify_pc_prefix result folder)
+  set(prefix "${CMAKE_INSTALL_PREFIX}")
+  if(NOT IS_ABSOLUTE "${folder}")
+    file(RELATIVE_PATH above "/${folder}/pkgconfig" "/")
+    string(REGEX REPLACE "/$" "" prefix "\${pcfiledir}/${above}")
+  endif()
+  set(${result} "${prefix}" PARENT_SCOPE)
+endfunction()
+
 set(specverify_cmake_dir "${CMAKE_INSTALL_DATADIR}/cmake/specverify")
 
 install(TARGETS ${specverify_targets} EXPORT specverify_targets
@@ -18,6 +29,17 @@ install(TARGETS ${specverify_targets} EXPORT specverify_targets
   FILE_SET definitions DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify::
   DESTINATION "${specverify_cmake_dir}")
+# CMake 3.25 puts the prefix before the folder of a file set, absolute or not: ${_IMPORT_PREFIX}//nix/store/...
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(CODE "
+    set(specverify_dir \"${specverify_cmake_dir}\")
+    cmake_path(ABSOLUTE_PATH specverify_dir BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\" OUTPUT_VARIABLE targets)
+    set(targets \"\$ENV{DESTDIR}\${targets}/specverify-targets.cmake\")
+    file(READ \"\${targets}\" text)
+    string(REPLACE \"\\\${_IMPORT_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\" \"${CMAKE_INSTALL_INCLUDEDIR}\"
+      text \"\${text}\")
+    file(WRITE \"\${targets}\" \"\${text}\")")
+endif()
 
 # The compiled library is of one architecture, and so are its files.
 if(SPECVERIFY_BUILD_C)
@@ -25,12 +47,7 @@ if(SPECVERIFY_BUILD_C)
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT specverify_c_targets FILE specverify-c-targets.cmake NAMESPACE specverify::
     DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/specverify")
-  # Its pkg-config file finds the prefix from where it lies itself, unless the folder of libraries is outside.
-  set(specverify_c_prefix "${CMAKE_INSTALL_PREFIX}")
-  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
-    file(RELATIVE_PATH specverify_c_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
-    set(specverify_c_prefix "\${pcfiledir}/${specverify_c_prefix}")
-  endif()
+  specverify_pc_prefix(specverify_c_prefix "${CMAKE_INSTALL_LIBDIR}")
   configure_file("${PROJECT_SOURCE_DIR}/cmake/specverify_c.pc.in" "${PROJECT_BINARY_DIR}/specverify_c.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/specverify_c.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endif()
@@ -44,6 +61,7 @@ install(FILES "${PROJECT_BINARY_DIR}/specverify-config.cmake" "${PROJECT_BINARY_
   "${PROJECT_SOURCE_DIR}/cmake/specverify-levels.cmake" "${PROJECT_SOURCE_DIR}/cmake/specverify-thrust.cmake"
   DESTINATION "${specverify_cmake_dir}")
 
+specverify_pc_prefix(specverify_prefix "${CMAKE_INSTALL_DATADIR}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/specverify.pc.in" "${PROJECT_BINARY_DIR}/specverify.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/specverify.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
