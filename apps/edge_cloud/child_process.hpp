@@ -3,6 +3,7 @@
 #ifndef EDGE_CLOUD_CHILD_PROCESS_HPP
 #define EDGE_CLOUD_CHILD_PROCESS_HPP
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
@@ -54,7 +55,8 @@ class child_process {
   void stop() {
     if (id_ <= 0) return;
     ::kill(id_, SIGTERM);
-    ::waitpid(id_, nullptr, 0);
+    while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+    }
     id_ = 0;
   }
 

@@ -66,14 +66,19 @@ class datagram_end {
  public:
   explicit datagram_end(int socket) : socket_(socket) {}
   [[nodiscard]] sv::status send(std::span<const std::byte> message) {
-    (void)::send(socket_, message.data(), message.size(), MSG_DONTWAIT);
+    while (::send(socket_, message.data(), message.size(), MSG_DONTWAIT) < 0 && errno == EINTR) {
+    }
     return {};
   }
   [[nodiscard]] sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
-    pollfd waits{socket_, POLLIN, 0};
-    const sv::session_time from = now();
-    const int left = !until ? -1 : *until > from ? static_cast<int>((*until - from) / 1000) + 1 : 0;
-    if (::poll(&waits, 1, left) <= 0) return std::span<const std::byte>{};
+    int ready = -1;
+    do {
+      pollfd waits{socket_, POLLIN, 0};
+      const sv::session_time from = now();
+      const int left = !until ? -1 : *until > from ? static_cast<int>((*until - from) / 1000) + 1 : 0;
+      ready = ::poll(&waits, 1, left);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) return std::span<const std::byte>{};
     const auto length = ::recv(socket_, heard_.data(), heard_.size(), MSG_DONTWAIT);
     return std::span<const std::byte>(heard_).first(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
   }
@@ -258,7 +263,10 @@ class killed_text {
       if (!whole) begin(own);  // a cloud that ended may be asked once more
     }
     for (const side& one : sides_) {
-      if (one.process > 0) (void)::kill(one.process, SIGKILL), (void)::waitpid(one.process, nullptr, 0);
+      if (one.process <= 0) continue;
+      (void)::kill(one.process, SIGKILL);
+      while (::waitpid(one.process, nullptr, 0) < 0 && errno == EINTR) {
+      }
     }
     ++counted_.texts;
   }

@@ -16,7 +16,9 @@ int main(int count, char** arguments) {
   if (::listen(listening, 8) != 0) return 1;
   engine large(0.0);
   for (int left = std::atoi(arguments[2]); left > 0; --left) {
-    const int file = ::accept(listening, nullptr, nullptr);
+    int file = -1;
+    do file = ::accept(listening, nullptr, nullptr);
+    while (file < 0 && errno == EINTR);  // a signal
     if (file < 0) return 1;
     socket_link link(file);
     engine_model model{large};

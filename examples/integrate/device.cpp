@@ -2,6 +2,7 @@
 // The small model's side: writes one text. usage: device SOCKET SESSION_ID
 #include <cstdlib>
 #include <iostream>
+#include <thread>
 
 #include "engine_model.hpp"
 #include "socket_link.hpp"
@@ -13,7 +14,7 @@ int main(int count, char** arguments) {
   int tries = 500;  // of 10 ms each
   while (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (--tries == 0) return std::cout << "no cloud\n", 1;
-    ::usleep(10000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   socket_link link(file);
   engine small(0.7);

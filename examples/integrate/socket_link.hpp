@@ -17,18 +17,22 @@ class socket_link {
   explicit socket_link(int file) : file_(file), room_(1 << 16) {}
 
   specverify::status send(std::span<const std::byte> message) {
-    const ssize_t sent = ::send(file_, message.data(), message.size(), MSG_NOSIGNAL);
+    ssize_t sent = -1;
+    do sent = ::send(file_, message.data(), message.size(), MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);  // a signal of the process: nothing is lost
     return sent == static_cast<ssize_t>(message.size()) ? specverify::status{} : lost();
   }
   specverify::result<std::span<const std::byte>> receive(std::optional<specverify::session_time> until) {
-    const specverify::session_time at = now();
-    const int wait = !until ? -1 : *until <= at ? 0 : static_cast<int>((*until - at + 999) / 1000);
-    pollfd asked{file_, POLLIN, 0};
-    const int ready = ::poll(&asked, 1, wait);
-    if (ready == 0) return std::span<const std::byte>{};  // the time has passed
-    const ssize_t got = ready < 0 ? -1 : ::recv(file_, room_.data(), room_.size(), 0);
-    if (got <= 0) return lost();
-    return std::span<const std::byte>(room_).first(static_cast<std::size_t>(got));
+    while (true) {
+      const specverify::session_time at = now();
+      const int wait = !until ? -1 : *until <= at ? 0 : static_cast<int>((*until - at + 999) / 1000);
+      pollfd asked{file_, POLLIN, 0};
+      const int ready = ::poll(&asked, 1, wait);
+      if (ready == 0) return std::span<const std::byte>{};  // the time has passed
+      const ssize_t got = ready < 0 ? -1 : ::recv(file_, room_.data(), room_.size(), 0);
+      if (got > 0) return std::span<const std::byte>(room_).first(static_cast<std::size_t>(got));
+      if (got == 0 || errno != EINTR) return lost();  // after a signal the wait goes on
+    }
   }
   specverify::session_time now() const {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 
 struct socket_link {
@@ -20,17 +21,22 @@ struct socket_link {
     return static_cast<specverify::session_time>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
   }
   specverify::status send(std::span<const std::byte> message) {
-    const auto sent = ::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
+    ssize_t sent = -1;
+    do sent = ::send(socket, message.data(), message.size(), MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);  // a signal of the process: nothing is lost
     return sent == static_cast<ssize_t>(message.size()) ? specverify::status{} : lost;
   }
   // The next message; empty when `until` has passed. Without `until` it waits as long as it takes.
   specverify::result<std::span<const std::byte>> receive(std::optional<specverify::session_time> until) {
-    const specverify::session_time time = now();
-    const int wait = !until ? -1 : *until <= time ? 0 : static_cast<int>((*until - time) / 1000 + 1);
-    pollfd ready{socket, POLLIN, 0};
-    if (::poll(&ready, 1, wait) == 0) return std::span<const std::byte>{};
-    const auto size = ::recv(socket, buffer.data(), buffer.size(), 0);
-    if (size <= 0) return lost;
-    return std::span<const std::byte>(buffer).first(static_cast<std::size_t>(size));
+    while (true) {
+      const specverify::session_time time = now();
+      const int wait = !until ? -1 : *until <= time ? 0 : static_cast<int>((*until - time) / 1000 + 1);
+      pollfd ready{socket, POLLIN, 0};
+      const int waited = ::poll(&ready, 1, wait);
+      if (waited == 0) return std::span<const std::byte>{};
+      const ssize_t size = waited < 0 ? -1 : ::recv(socket, buffer.data(), buffer.size(), 0);
+      if (size > 0) return std::span<const std::byte>(buffer).first(static_cast<std::size_t>(size));
+      if (size == 0 || errno != EINTR) return lost;  // after a signal the wait goes on
+    }
   }
 };

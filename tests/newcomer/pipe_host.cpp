@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
+#include <cerrno>
 #include <chrono>
 #include <random>
 #include <thread>
@@ -16,15 +17,21 @@ struct pipe_link {
     return static_cast<sv::session_time>(std::chrono::steady_clock::now().time_since_epoch().count() / 1000);
   }
   sv::status send(std::span<const std::byte> message) {
-    return ::write(out, message.data(), message.size()) == std::ssize(message) ? sv::status{} : lost;
+    auto written = ::write(out, message.data(), message.size());
+    while (written < 0 && errno == EINTR) written = ::write(out, message.data(), message.size());
+    return written == std::ssize(message) ? sv::status{} : lost;
   }
   sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
-    pollfd ready{in, POLLIN, 0};
-    const sv::session_time time = now(), rest = until && *until > time ? *until - time : 0;
-    if (::poll(&ready, 1, until ? static_cast<int>(rest / 1000 + 1) : -1) == 0) return std::span<const std::byte>{};
-    const auto size = ::read(in, packet.data(), packet.size());
-    if (size <= 0) return lost;
-    return std::span<const std::byte>(packet).first(static_cast<std::size_t>(size));
+    while (true) {
+      pollfd ready{in, POLLIN, 0};
+      const sv::session_time time = now();
+      const int wait = !until ? -1 : *until <= time ? 0 : static_cast<int>((*until - time) / 1000 + 1);
+      const int waited = ::poll(&ready, 1, wait);
+      if (waited == 0) return std::span<const std::byte>{};
+      const auto size = waited < 0 ? -1 : ::read(in, packet.data(), packet.size());
+      if (size > 0) return std::span<const std::byte>(packet).first(static_cast<std::size_t>(size));
+      if (size == 0 || errno != EINTR) return lost;
+    }
   }
 };
 
