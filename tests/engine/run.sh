@@ -125,7 +125,7 @@ missing_model() {
 failures() {
   count missing-model missing_model
   count pair fails 11 'wrong pair' --fault pair
-  count context fails 12 'context full' --context 256 --prompt "$(printf 'word %.0s' {1..230})"
+  count context fails 12 'context full' --temperature 1 --context 256 --prompt "$(printf 'word %.0s' {1..230})"
   count prompt fails 13 'prompt too long' --context 256 --prompt "$(printf 'word %.0s' {1..400})"
   count cloud fails 14 'cloud gone' --fault cloud-gone
   count version fails 15 'version mismatch' --fault version
