@@ -13,7 +13,7 @@ if(SPECVERIFY_DEV_FLAGS MATCHES "-O")
 endif()
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
-  "default, or a list of: unit law backend wire session adapters fuzz cost device twins compile_fail examples newcomer apps scripts lint headers consumer odr outputs one_hash rows nvcc")
+  "default, or a list of: unit law backend wire session adapters fuzz cost device twins compile_fail examples newcomer apps scripts lint headers consumer odr outputs one_hash first rows nvcc")
 if(SPECVERIFY_TEST_SETS STREQUAL "default")
   set(specverify_test_sets all)
 else()
@@ -23,7 +23,7 @@ set(SPECVERIFY_ROOMS_LEFT_OUT "" CACHE STRING
   "Rooms of tests/unit, and files as session/hybrid_law, that are not configured: a preset leaves them to the long run")
 option(SPECVERIFY_ALL_TESTS
   "Also what `./run test` leaves to the long run: all planted bugs, the quick run of lab, the C library on every vector level, kernels under -fsanitize=undefined" OFF)
-set(specverify_extra_sets headers consumer odr outputs rows nvcc)
+set(specverify_extra_sets headers consumer odr outputs first rows nvcc)
 
 # Sets ${result} when tests of this set belong to the build.
 function(specverify_has_set name result)
