@@ -3,6 +3,7 @@
 
 #include "child_process.hpp"
 #include "clock.hpp"
+#include "file_bytes.hpp"
 #include "in_process.hpp"
 #include "link_emulator.hpp"
 #include "live_text.hpp"
@@ -157,6 +158,11 @@ std::vector<std::string> openings(const std::filesystem::path& file, std::size_t
   constexpr int words = 16;
   std::vector<std::string> made;
   std::ifstream in(file);
+  std::string head(3, ' ');
+  in.read(head.data(), 3);
+  refuse_mark(head, file.string());
+  in.clear();
+  in.seekg(0);
   for (std::string line; made.size() < lines && std::getline(in, line);) {
     std::istringstream whole(line);
     std::string opening, word;

@@ -175,7 +175,8 @@ template <language_model Drafter, language_model Target, class Outcome>
   std::vector<std::uint64_t> head, total;
   read(magic, 8);
   read(head, 5);
-  if (!file || magic != "SVMISMA1" || head[0] != fingerprint || head[1] != episodes || head[3] > 4096 || head[4] > 4096)
+  if (!file || head[2] > bytes || magic != "SVMISMA1" || head[0] != fingerprint || head[1] != episodes ||
+      head[3] > 4096 || head[4] > 4096)
     return std::nullopt;
   if (bytes != 8 + 8 * 5 + head[2] * (4 * 4 + 1 + 4 * (head[3] + head[4])) + 8) return std::nullopt;
   mismatch_set set;

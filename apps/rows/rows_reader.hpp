@@ -4,12 +4,11 @@
 #ifndef SPECVERIFY_APPS_ROWS_READER_HPP
 #define SPECVERIFY_APPS_ROWS_READER_HPP
 
+#include "../../models/tinylm/strict_json.hpp"
+#include "../edge_cloud/whole_number.hpp"
 #include "rows_format.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -125,11 +124,11 @@ class rows_file {
     std::memcpy(&length, bytes.data(), sizeof length);
     if (length > bytes.size() - sizeof length) throw bad_rows(defect::truncated, "the header ends behind the file");
     const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof length;
-    const auto header = nlohmann::json::parse(text, text + length, nullptr, false);
-    if (!header.is_object()) throw bad_rows(defect::bad_header, "it is no JSON object");
+    const auto header = tinylm::strict_object({text, static_cast<std::size_t>(length)});
+    if (!header.ok()) throw bad_rows(defect::bad_header, header.error);
     data_ = bytes.subspan(sizeof length + static_cast<std::size_t>(length));
     if (length % 4 != 0) throw bad_rows(defect::misaligned, "the data begins at no multiple of 4");
-    for (const auto& [name, entry] : header.items()) {
+    for (const auto& [name, entry] : header->items()) {
       if (name == "__metadata__") {
         read_about(entry);
       } else {
@@ -151,10 +150,10 @@ class rows_file {
   void check_about() {
     if (about_["format"] != format_name) throw bad_rows(defect::unknown_format, "'" + about_["format"] + "'");
     const std::string& size = about_["vocab_size"];
-    const auto [end, code] = std::from_chars(size.data(), size.data() + size.size(), vocab_size_);
-    if (code != std::errc{} || end != size.data() + size.size() || vocab_size_ == 0 ||
-        vocab_size_ > specverify::max_vocab_size)
+    const auto entries = edge_cloud::whole_number_from(size);
+    if (!entries || *entries == 0 || *entries > specverify::max_vocab_size)
       throw bad_rows(defect::bad_metadata, "vocab_size is '" + size + "'");
+    vocab_size_ = static_cast<std::uint32_t>(*entries);
     if (!about_.contains("fingerprint")) throw bad_rows(defect::bad_metadata, "there is no fingerprint");
   }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
+#include "strict_json.hpp"
 
 namespace tinylm {
 
@@ -92,12 +92,12 @@ outcome<tensor_file> parse_safetensors(std::span<const std::uint8_t> bytes) {
     return bad::failure("safetensors: header length beyond the file");
   const auto text = bytes.subspan(8, static_cast<std::size_t>(header_size));
   const auto data = bytes.subspan(8 + static_cast<std::size_t>(header_size));
-  const json header = json::parse(text.begin(), text.end(), nullptr, false);
-  if (!header.is_object()) return bad::failure("safetensors: header is no JSON object");
+  const auto header = strict_object({reinterpret_cast<const char*>(text.data()), text.size()});
+  if (!header.ok()) return bad::failure("safetensors: bad header: " + header.error);
 
   tensor_file file;
   std::vector<byte_range> ranges;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : header->items()) {
     if (!entry.is_object()) return bad::failure("safetensors: " + name + " is no JSON object");
     if (name == "__metadata__") {
       const std::string error = read_metadata(entry, file.metadata);

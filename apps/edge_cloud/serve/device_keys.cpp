@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_keys.hpp"
 
+#include "../file_bytes.hpp"
 #include "../whole_number.hpp"
 #include "private_file.hpp"
 
@@ -31,7 +32,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 //! `take(number, words)` for each line that is neither empty nor a comment.
 template <class Take>
-void for_each_line(std::string_view text, Take&& take) {
+void for_each_line(std::string_view text, const std::string& name, Take&& take) {
+  refuse_mark(text, name);
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const auto words = words_of(text.substr(0, end));
@@ -49,6 +51,7 @@ std::uint64_t device_named(std::string_view word, const std::string& name, std::
 //! Empty if the file has no word, or more than one.
 secret_text only_word(const std::filesystem::path& file) {
   const secret_text text = private_text(file);
+  refuse_mark(text, file.string());
   const auto words = words_of(text);
   return words.size() == 1 ? secret_text(words.front()) : secret_text();
 }
@@ -80,7 +83,7 @@ std::optional<device_key> key_from_hex(std::string_view text) {
 }
 
 device_keys::device_keys(std::string_view text, const std::string& name) {
-  for_each_line(text, [&](std::size_t number, const std::vector<std::string_view>& words) {
+  for_each_line(text, name, [&](std::size_t number, const std::vector<std::string_view>& words) {
     if (words.size() != 2) bad_line(name, number, "a line is a device id and its key, with a space");
     const std::uint64_t device = device_named(words[0], name, number);
     const auto read = key_from_hex(words[1]);
@@ -92,7 +95,7 @@ device_keys::device_keys(std::string_view text, const std::string& name) {
 }
 
 device_list::device_list(std::string_view text, const std::string& name) {
-  for_each_line(text, [&](std::size_t number, const std::vector<std::string_view>& words) {
+  for_each_line(text, name, [&](std::size_t number, const std::vector<std::string_view>& words) {
     if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line is a device id and nothing else");
     const std::uint64_t device = device_named(words[0], name, number);
     if (!devices_.insert(device).second)

@@ -62,7 +62,7 @@ std::optional<std::uint64_t> session_folder::owner() const {
   errno = 0;
   std::ifstream in(path_ / "owner");
   std::string line;
-  const bool whole = std::getline(in, line) && !in.eof();
+  const bool whole = std::getline(in, line) && !in.eof() && in.peek() == std::ifstream::traits_type::eof();
   if (!in.is_open() || in.bad()) throw std::system_error(errno, std::generic_category(), "its owner cannot be read");
   return whole ? whole_number_from(line) : std::nullopt;
 }

@@ -65,7 +65,8 @@ state_folder::~state_folder() { ::close(lock_); }
 std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const {
   const fs::path file = path_ / "session";
   std::string kept;
-  std::ifstream(file) >> kept;
+  std::getline(std::ifstream(file), kept, '\0');
+  if (kept.ends_with('\n')) kept.pop_back();
   const bool begun = fs::exists(path_ / "journal");
   if (!given && !kept.empty()) {
     const auto id = whole_number_from(kept);

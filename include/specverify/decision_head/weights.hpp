@@ -33,6 +33,7 @@ inline constexpr std::string_view head_file_format = "specverify.decision_head.1
 inline constexpr std::array<std::string_view, 4> head_tensor_names{"first", "first_bias", "second", "second_bias"};
 inline constexpr std::array<std::string_view, 8> head_field_names{
     "format", "mode", "drafter_size", "target_size", "width", "channel_mean", "channel_scale", "threshold"};
+inline constexpr std::array<std::string_view, 3> head_tensor_keys{"dtype", "shape", "data_offsets"};
 inline constexpr std::array<std::string_view, 2> hidden_mode_names{"predicting", "consuming"};
 
 [[nodiscard]] inline std::array<std::size_t, 4> tensor_sizes(const head_shape& shape) noexcept {
@@ -104,13 +105,15 @@ template <std::size_t Count>
     return value.has_value();
   };
   const auto tensor = [&](head_tensor& into) {
+    std::array<bool, 3> given{};
     return reader.object([&](std::string_view key) {
+      const std::size_t which = index_of(head_tensor_keys, key);
+      if (which == given.size() || std::exchange(given[which], true)) return false;
       if (key == "dtype") {
         const auto type = reader.string();
         into.is_float = type == "F32";
         return type.has_value();
       }
-      if (key != "shape" && key != "data_offsets") return false;
       const auto count = reader.numbers(key == "shape" ? into.shape : into.offsets);
       if (key == "shape" && count) into.dimensions = *count;
       return count && (key == "shape" || *count == 2);

@@ -162,12 +162,13 @@ class trace_reader {
 
 //! Reads a trace into `out` and gives its steps. `max_channel_trace_steps` is room enough; entries behind the last step
 //! stay as they were, and after an error so do those from the offending line on. Errors (where = line from 1):
-//! trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a decimal number, or one
-//! that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss, invalid_duration (a minus sign, out of
-//! range); output_too_small.
+//! byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a
+//! decimal number, or one that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss,
+//! invalid_duration (a minus sign, out of range); output_too_small.
 [[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
                                                                          std::span<channel_state> out) noexcept {
   detail::trace_reader reader(text);
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") return detail::trace_error(errc::byte_order_mark, 1);
   if (reader.cut_line() != channel_trace_columns) return detail::trace_error(errc::trace_header, 1);
   if (reader.is_at_end()) return detail::trace_error(errc::empty_record, 2);
   if (out.data() == nullptr && !out.empty()) return detail::trace_error(errc::null_span, 1);

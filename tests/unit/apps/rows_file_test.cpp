@@ -193,6 +193,17 @@ TEST_CASE("rows-1: each bad file is refused by name") {
   CHECK(refused("", "", 19) == "truncated");
   CHECK(refusal_of(file, "{\"a\": 1   ", 20) == "bad_header");
   CHECK(refusal_of(file, "[1, 2]  ", 20) == "bad_header");
+  CHECK(refused(R"("q":)", R"("p":)") == "bad_header");
+  CHECK(refused(R"("vocab_size":"2")", R"("vocab_size":"3","vocab_size":"2")") == "bad_header");
+  CHECK(refused(R"("shape":[1],)", R"("shape":[1],"shape":[1],)") == "bad_header");
+  const bool p_and_q_exchanged =
+      refused(R"([12,20]})", R"([4,12]},"p":{"dtype":"F32","shape":[1,2],"data_offsets":[12,20]})") == "none";
+  CHECK_FALSE(p_and_q_exchanged);
+  CHECK(refusal_of(file, "\xEF\xBB\xBF" + header_with("", "") + " ", 20) == "bad_header");
+  CHECK(refusal_of(file, " " + header_with("", "") + "   ", 20) == "bad_header");
+  CHECK(refusal_of(file, header_with("", "") + std::string("\0{..", 4), 20) == "bad_header");
+  CHECK(refusal_of(file, header_with("", "") + "{}  ", 20) == "bad_header");
+  CHECK(refused(R"("vocab_size":"2")", R"("vocab_size":"02")") == "bad_metadata");
   CHECK(refusal_of(file, header_with("", "") + " ", 20) == "misaligned");
   CHECK(refused("rows-1", "rows-2") == "unknown_format");
   CHECK(refused(R"("format":"rows-1",)", "") == "unknown_format");

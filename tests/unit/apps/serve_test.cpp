@@ -245,6 +245,11 @@ TEST_CASE("serve: a list of devices says what is wrong with it") {
   CHECK(said("-7 " + key_a) == no_number);
   CHECK(said("#\n7 abc\n") == "list, line 2: a key is 64 hex digits, not all of them 0");
   CHECK(said("7 " + std::string(64, '0')) == "list, line 1: a key is 64 hex digits, not all of them 0");
+  CHECK(said("\xEF\xBB\xBF"
+             "7 " +
+             key_a) == "list: begins with a byte order mark; save it as UTF-8 without one");
+  CHECK(said("\xEF\xBB\xBF# mine\n7 " + key_a).starts_with("list: begins with a byte order mark"));
+  CHECK(said(std::string("7\0 ", 3) + key_a) == no_number);
   CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 stands here twice");
 }
 
@@ -274,6 +279,9 @@ TEST_CASE("serve: files of keys are private, and a missing secret is made") {
   CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": a key is 64 hex digits, not all of them 0");
   CHECK(thrown([&] { (void)secret_from_file(file); }) ==
         file.string() + ": a secret is 32 hex digits, not all of them 0");
+  std::ofstream(file) << "\xEF\xBB\xBF" << key_a << '\n';
+  CHECK(thrown([&] { (void)load_device_key(file); }) ==
+        file.string() + ": begins with a byte order mark; save it as UTF-8 without one");
   synced_paths.clear();
   const secret_text made = secret_from_file(folder.path / "secret");
   CHECK(synced_paths == std::vector<std::string>{folder.path / "secret.new", folder.path});

@@ -147,6 +147,13 @@ TEST_CASE("weights: each corruption has its named error") {
   CHECK(error_of(exchanged("[240,244]", "[240,244,244]")).code == errc::weights_header);
   CHECK(error_of(exchanged("[4,13]", "[04,13]")).code == errc::weights_header);
   CHECK(error_of(exchanged("\"second\"", "\"first\"")).code == errc::weights_header);  // twice
+  for (const char* again : {R"("dtype":"F32")", R"("shape":[4,13])", R"("data_offsets":[0,208])"}) {
+    const bool key_twice =
+        error_of(exchanged(R"([0,208])", std::string("[0,208],") + again)).code == errc::weights_header;
+    CHECK(key_twice);
+  }
+  CHECK(error_of(exchanged("{\"__meta", "\xEF\xBB\xBF{\"__meta")) == here(errc::weights_header, 0));
+  CHECK(error_of(exchanged("\"5\"", "\"05\"")) == here(errc::weights_metadata, 12));
   CHECK(error_of(exchanged("\"width\"", "\"mode\"")).code == errc::weights_header);
   CHECK(error_of(exchanged("consuming", "consu\\u006ding")).code == errc::weights_header);
   CHECK(error_of(exchanged("\"second\"", "\"third\"")).code == errc::weights_unknown);

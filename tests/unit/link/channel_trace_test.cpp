@@ -126,15 +126,20 @@ TEST_CASE("a channel trace: CR LF, a last line without an end, and no other libe
 TEST_CASE("a channel trace that is none: the error has a name and the line") {
   const std::string good = "1000,2000,0,0,0.5,1\n";
   const auto third = [&](const char* line) { return refusal(first_line + good + line + good); };
-  for (const std::string& text : {std::string(), std::string("\n"), good, "\xEF\xBB\xBF" + first_line + good,
-                                  "x" + first_line, first_line.substr(0, first_line.size() - 2) + "\n" + good})
+  for (const std::string& text : {std::string(), std::string("\n"), good, "x" + first_line,
+                                  first_line.substr(0, first_line.size() - 2) + "\n" + good})
     CHECK(refusal(text) == status{errc::trace_header, part::link, 1});
+  const status marked = refusal("\xEF\xBB\xBF" + first_line + good);
+  const bool mark_is_named = std::string(message(marked.code)).find("byte order mark") != std::string::npos;
+  CHECK(mark_is_named);
+  CHECK(marked.where == 1);
   CHECK(refusal(first_line) == status{errc::empty_record, part::link, 2});
   CHECK(third("1000,2000,0,0,0.5\n") == status{errc::trace_fields, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,1,\n") == status{errc::trace_fields, part::link, 3});
   CHECK(third("\n") == status{errc::trace_fields, part::link, 3});
   CHECK(third("1000,2000,0,0,half,1\n") == status{errc::trace_number, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,1.5\n") == status{errc::trace_number, part::link, 3});
+  CHECK(third("1000,2000,0,0,0.5,01\n") == status{errc::trace_number, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,-1\n") == status{errc::trace_number, part::link, 3});
   CHECK(third("1000,2000,0,0,0.5,4294967296\n") == status{errc::trace_number, part::link, 3});
   for (const char* state : {"1e-310,2000,0,0,0.5,1\n", "1000,1e-310,0,0,0.5,1\n", "1000,2000,1e-310,0,0.5,1\n",

@@ -312,8 +312,12 @@ TEST_CASE("tinylm: a safetensors file is read strictly") {
   CHECK(parse_error(file_of(entry, 12)).empty());
   CHECK(parse_error("1234567") == "safetensors: shorter than its header length");
   CHECK(parse_error(with_byte(file_of(entry, 12), 7, '\x80')) == "safetensors: header length beyond the file");
-  CHECK(parse_error(file_of("[1]", 0)) == "safetensors: header is no JSON object");
-  CHECK(parse_error(file_of("{\"a\":", 0)) == "safetensors: header is no JSON object");
+  CHECK(parse_error(file_of("[1]", 0)) == "safetensors: bad header: it does not begin with {");
+  CHECK(parse_error(file_of("\xEF\xBB\xBF{}", 0)) == "safetensors: bad header: it does not begin with {");
+  CHECK(parse_error(file_of(std::string("{}\0x", 4), 0)) == "safetensors: bad header: it holds a NUL byte");
+  CHECK(parse_error(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0)) ==
+        "safetensors: bad header: the key a stands in one object twice");
+  CHECK(parse_error(file_of("{\"a\":", 0)) == "safetensors: bad header: it is no JSON object");
   CHECK(parse_error(file_of(entry, 13)) == "safetensors: bytes after the last tensor");
   CHECK(parse_error(file_of(entry, 11)) == "safetensors: a has a shape beyond the file");
   CHECK(parse_error(file_of(R"({"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8)) ==

@@ -163,12 +163,13 @@ template <class Float>
   return std::bit_cast<Float>(sign | kept);
 }
 
-//! A number that is the whole text, without spaces and without a plus sign.
+//! A number that is the whole text, without spaces and without a plus sign. A whole number has no leading zeros.
 template <class Number>
 [[nodiscard]] std::optional<Number> number_from(std::string_view text) noexcept {
   if constexpr (std::is_floating_point_v<Number>) {
     return decimal_from<Number>(text);
   } else {
+    if (text.size() > 1 && text.front() == '0') return std::nullopt;
     Number number{};
     const char* const end = text.data() + text.size();
     const std::from_chars_result read = std::from_chars(text.data(), end, number);

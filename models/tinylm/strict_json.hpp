@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The JSON object of a safetensors header, read as that format asks for.
+#ifndef SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
+#define SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "outcome.hpp"
+
+namespace tinylm {
+
+//! Refuses what nlohmann::json takes in silence: a key that an object has twice (the last one counts there), a byte
+//! order mark or blanks in front, and anything behind a NUL.
+[[nodiscard]] inline outcome<nlohmann::json> strict_object(std::string_view text) {
+  using bad = outcome<nlohmann::json>;
+  using event = nlohmann::json::parse_event_t;
+  if (text.find('\0') != std::string_view::npos) return bad::failure("it holds a NUL byte");
+  if (text.empty() || text.front() != '{') return bad::failure("it does not begin with {");
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::string twice;
+  const auto look = [&](int, event what, nlohmann::json& value) {
+    if (what == event::object_start) keys.emplace_back();
+    if (what == event::object_end) keys.pop_back();
+    if (what == event::key && !keys.back().insert(value.get<std::string>()).second) twice = value.get<std::string>();
+    return true;
+  };
+  nlohmann::json read = nlohmann::json::parse(text.begin(), text.end(), look, false);
+  if (!read.is_object()) return bad::failure("it is no JSON object");
+  if (!twice.empty()) return bad::failure("the key " + twice + " stands in one object twice");
+  return read;
+}
+
+}  // namespace tinylm
+
+#endif  // SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
