@@ -2,6 +2,7 @@
 // edge_cloud demo: the main job, everything on this machine. edge_cloud trace: a channel for it.
 // edge_cloud serve, edge_cloud device: a cloud for devices that nobody knows, and one of them.
 // edge_cloud cloud, edge_cloud link, edge_cloud edge: its three parts by hand, each in a terminal of its own.
+#include "../standard_output.hpp"
 #include "cloud_process.hpp"
 #include "demo.hpp"
 #include "edge_process.hpp"
@@ -74,7 +75,7 @@ struct side_options {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   CLI::App app{"An edge and a cloud write text together over a narrow link."};
   app.require_subcommand(1);
 
@@ -172,4 +173,8 @@ int main(int argc, char** argv) try {
 } catch (const std::exception& error) {
   std::cerr << "edge_cloud: " << error.what() << '\n';
   return 1;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("edge_cloud", [&] { return run(argc, argv); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reruns the papers' experiments: figures as CSV and SVG, and one page with paper and ours side by side.
-// Exit code: 0 every stated check holds, 1 one does not, 2 wrong usage or files.
+// Exit code: 0 every stated check holds, 1 one does not or the lines could not be printed, 2 wrong usage or files.
+#include "../standard_output.hpp"
 #include "report.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,7 +27,7 @@ void list(const std::vector<lab::paper>& papers) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   lab::lab_settings settings;
   std::vector<std::string> only;
   bool only_list = false;
@@ -100,4 +101,8 @@ int main(int argc, char** argv) try {
 } catch (const std::exception& error) {
   std::fprintf(stderr, "lab: %s\n", error.what());
   return 2;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("lab", [&] { return run(argc, argv); });
 }

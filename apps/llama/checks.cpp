@@ -13,6 +13,7 @@
 
 #include <llama_cpp/samplers.hpp>
 
+#include "../standard_output.hpp"
 #include "chat.hpp"
 #include "checks.hpp"
 #include "system_run.hpp"
@@ -219,7 +220,7 @@ int check_samplers(engine& small, engine& large, const arguments& given) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int run(int argc, char** argv) {
   if (argc < 6) return std::fprintf(stderr, "usage: the first lines of apps/llama/checks.cpp\n"), 2;
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   const std::string mode = argv[1];
@@ -239,4 +240,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   return 2;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("llama_checks", [&] { return run(argc, argv); });
 }

@@ -4,6 +4,7 @@
 #include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
 
+#include "../standard_output.hpp"
 #include "engine.hpp"
 
 #include <cstdio>
@@ -134,7 +135,7 @@ sv::status with_flash(llama_model* weights) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   if (argc != 3) return std::fprintf(stderr, "usage: llama_inside MODEL PROMPTS\n"), 2;
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   const std::unique_ptr<llama_model, decltype(&llama_model_free)> weights{
@@ -163,4 +164,8 @@ int main(int argc, char** argv) try {
   return holds && found.wrong_sizes == 0 && named && found.rows > 100 ? 0 : 1;
 } catch (const std::exception& why) {
   return std::fprintf(stderr, "llama_inside: %s\n", why.what()), 1;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("llama_inside", [&] { return run(argc, argv); });
 }

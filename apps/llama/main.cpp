@@ -2,6 +2,7 @@
 // llama_pair: a device and a cloud on two GGUF models over an emulated link (./run demo --engine=llama).
 #include <CLI/CLI.hpp>
 
+#include "../standard_output.hpp"
 #include "chat.hpp"
 #include "edge_cloud/pace.hpp"
 #include "edge_cloud/plot.hpp"
@@ -199,7 +200,7 @@ int chat(settings& set, engine& small, engine& large) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+static int run(int argc, char** argv) {
   CLI::App app{"a device and a cloud on two GGUF models, over an emulated link"};
   settings set;
   set.run.salt = std::random_device{}() | 1u;
@@ -231,4 +232,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "\nthe run failed: %s\n", why.what());
     return static_cast<int>(exit_code::session_failed);
   }
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("llama_pair", [&] { return run(argc, argv); });
 }

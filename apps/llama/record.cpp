@@ -3,6 +3,7 @@
 // for wrong usage or files, else that of the failure (docs/llama.md).
 #include "../rows/model_hash.hpp"
 #include "../rows/record_arguments.hpp"
+#include "../standard_output.hpp"
 #include "chat.hpp"
 
 namespace {
@@ -52,7 +53,7 @@ void record(arguments& given) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   arguments given;
   CLI::App app{"Records the rows of two GGUF models that read the same text (docs/rows.md)."};
   add_own_options(app, given);
@@ -71,4 +72,8 @@ int main(int argc, char** argv) try {
 } catch (const std::exception& error) {
   std::fprintf(stderr, "llama_rows: %s\n", error.what());
   return 2;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("llama_rows", [&] { return run(argc, argv); });
 }

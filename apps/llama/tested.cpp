@@ -7,6 +7,7 @@
 #include <specverify/testing/message_pipe.hpp>
 
 #include "../rows/rows_writer.hpp"
+#include "../standard_output.hpp"
 #include "chat.hpp"
 
 #include <cstdio>
@@ -86,7 +87,7 @@ void record(engine& small, engine& large, const text_of_drafts& made, std::uint3
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   if (argc != 6) return std::fprintf(stderr, "usage: llama_tested DRAFTER TARGET TOKENS PROMPT OUT\n"), 2;
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   engine small(argv[1], 1024, 1), large(argv[2], 1024, 1);
@@ -98,4 +99,8 @@ int main(int argc, char** argv) try {
   return std::fprintf(stderr, "%s\n", why.what()), static_cast<int>(why.code);
 } catch (const std::exception& why) {
   return std::fprintf(stderr, "llama_tested: %s\n", why.what()), 1;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("llama_tested", [&] { return run(argc, argv); });
 }

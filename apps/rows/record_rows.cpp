@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the rows of a target and a drafter that read the same text (docs/rows.md). Exit code: 0, or 2 for wrong usage
-// or files.
+// Records the rows of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 where
+// it could not print; 2 for wrong usage or files.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
+#include "../standard_output.hpp"
 #include "model_hash.hpp"
 #include "record_arguments.hpp"
 
@@ -41,7 +42,7 @@ void record_tinylm(arguments& given) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+static int run(int argc, char** argv) try {
   arguments given;
   CLI::App app{"Records the rows of a target and a drafter that read the same text (docs/rows.md)."};
   app.add_option("MODEL", given.model, "tinylm: the embedded pair")->required()->check(CLI::IsMember({"tinylm"}));
@@ -57,4 +58,8 @@ int main(int argc, char** argv) try {
 } catch (const std::exception& error) {
   std::fprintf(stderr, "record_rows: %s\n", error.what());
   return 2;
+}
+
+int main(int argc, char** argv) {
+  return programs::with_output("record_rows", [&] { return run(argc, argv); });
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "../../apps/standard_output.hpp"
 #include "tinylm.hpp"
 
 namespace {
@@ -120,7 +121,7 @@ bool line(const char* name, double value, const char* unit, double low, double h
 
 }  // namespace
 
-int main(int count, char** arguments) {
+static int run(int count, char** arguments) {
   options chosen;
   for (int i = 1; i < count; ++i) {
     const std::string_view name = arguments[i];
@@ -207,4 +208,8 @@ int main(int count, char** arguments) {
   std::printf("%-46s %9.3f ms (8 together: %.3f)\n", "drafter, one token", milliseconds_per_token(pair->drafter, 1),
               milliseconds_per_token(pair->drafter, 8));
   return good ? 0 : 1;
+}
+
+int main(int count, char** arguments) {
+  return programs::with_output("tinylm_report", [&] { return run(count, arguments); });
 }

@@ -207,7 +207,7 @@ def test_full_disk(folder, file):
         said = rows.run("row_report", file, "--out", out, code=2)
         assert "cannot_write" in said and name in said, said
     with open("/dev/full", "w") as full:
-        assert "cannot_write" in rows.run("row_report", file, code=2, stdout=full)
+        assert "row_report: the standard output" in rows.run("row_report", file, code=1, stdout=full)
 
 
 def test_quotes(folder, file):
