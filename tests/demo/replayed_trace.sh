@@ -68,7 +68,7 @@ grep -q 'not asked, it looks at the link' "$folder/log" || fail "a text that dep
 refused "$folder/none.csv" demo --channel-trace "$folder/none.csv"
 sed '3s/.*/350000,4e+06,0,0,0.02/' "$folder/trace.csv" >"$folder/bad.csv"
 refused "$folder/bad.csv:3: a line of a channel trace has too few fields or too many" demo --channel-trace "$folder/bad.csv"
-sed '4s/^[^,]*/nan/' "$folder/trace.csv" >"$folder/bad.csv"
+sed '4s/^[^,]*/0/' "$folder/trace.csv" >"$folder/bad.csv"
 refused "$folder/bad.csv:4: a rate is NaN, infinite, zero or negative" link --channel-trace "$folder/bad.csv"
 sed '5s/^[^,]*/999/' "$folder/trace.csv" >"$folder/bad.csv"
 refused "$folder/bad.csv:5: the emulated link takes 1 kbit/s or more" edge --state-dir "$folder/edge" --channel-trace "$folder/bad.csv"
