@@ -61,5 +61,5 @@ int main() {
   std::thread server([&] { cloud = run_cloud(pipe); });
   const status device = run_device(pipe);
   server.join();
-  return cloud.ok() && device.ok() ? 0 : 1;
+  return cloud.ok() && device.ok() && std::fflush(stdout) == 0 ? 0 : 1;
 }

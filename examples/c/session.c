@@ -43,5 +43,5 @@ int main(void) {
   for (size_t i = 0; i < count; ++i) printf("%d%c", (int)text[i], i + 1 < count ? ' ' : '\n');
   specverify_edge_destroy(edge);
   specverify_cloud_destroy(cloud);
-  return why.code != 0;
+  return why.code != 0 || fflush(stdout) != 0;
 }

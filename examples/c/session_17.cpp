@@ -44,5 +44,5 @@ int main() {
   for (size_t i = 0; i < count; ++i) std::printf("%d%c", text[i], i + 1 < count ? ' ' : '\n');
   specverify_edge_destroy(edge);
   specverify_cloud_destroy(cloud);
-  return why.code != 0;
+  return why.code != 0 || std::fflush(stdout) != 0;
 }

@@ -38,5 +38,5 @@ int main() {
   const status why = generate(*edge, std::array<token_id, 1>{1}, small, device).error();
   const std::span<const token_id> text = edge->text();
   for (std::size_t i = 0; i < text.size(); ++i) std::printf("%d%c", text[i], i + 1 < text.size() ? ' ' : '\n');
-  return why.ok() ? 0 : 1;
+  return why.ok() && std::fflush(stdout) == 0 ? 0 : 1;
 }

@@ -31,5 +31,5 @@ int main(int count, char** arguments) {
     std::cout << "cloud: " << *sv::to_string(why, words) << ", " << (session ? session->length() : 0) << " tokens\n";
     ::close(file);
   }
-  return 0;
+  return std::cout.flush() ? 0 : 1;
 }

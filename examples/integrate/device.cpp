@@ -34,5 +34,5 @@ int main(int count, char** arguments) {
   const sv::session_statistics& seen = session->statistics();
   std::cout << "\ndevice: " << *sv::to_string(text.error(), words) << ", " << seen.rounds << " rounds, "
             << seen.bytes_up << " bytes up\n";
-  return text ? 0 : 1;
+  return text && std::cout.flush() ? 0 : 1;  // what it printed has arrived
 }

@@ -11,6 +11,12 @@ for folder in "${folders[@]}"; do ln -s "$folder"/* "$work/bin/" 2>/dev/null; do
 rm -f "$work/bin/make" "$work/bin/gmake"
 export PATH=$work/bin
 bash scripts/integrate "$build/integrate" || exit 1
+# A text that could not be printed is no success, on either side.
+(
+  cd "$build/integrate" || exit 1
+  ./build/cloud socket 1 >/dev/full &
+  ! ./build/device socket 3 >/dev/full && ! wait $!
+) || { echo "a text that a full disk did not take ends with 0"; exit 1; }
 
 # fails WHY SED_COMMAND...: the page with this change does not end well.
 fails() {
