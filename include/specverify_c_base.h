@@ -215,13 +215,14 @@ SPECVERIFY_API specverify_status specverify_secret_from_hex(const char* text, ui
 
 enum specverify_token_class { SPECVERIFY_TOKEN_TEXT = 0, SPECVERIFY_TOKEN_SPECIAL = 1, SPECVERIFY_TOKEN_BYTE = 2 };
 
-// Begins as zeros.
+// Begins as zeros: specverify_fingerprint tokens = {{0}};
 typedef struct specverify_fingerprint {
   uint64_t state[4];
 } specverify_fingerprint;
 
-// The next token, ids ascending: the bytes of its piece, and a specverify_token_class. Errors: those of
-// fingerprint_builder::add; invalid_argument (`where` = the class).
+// The next token, ids ascending: the bytes of its piece, and a specverify_token_class. Errors:
+// token_out_of_range (negative), ids_not_ascending (`where` = how many were added), invalid_argument (`where` = the
+// class); then nothing is added.
 SPECVERIFY_API specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id,
                                                             const void* piece, size_t size, uint32_t token_class);
 // Of the tokens so far.

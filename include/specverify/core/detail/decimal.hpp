@@ -20,7 +20,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Between two neighbouring doubles no value half-way has more digits: what follows can only break a tie.
+//! A value half-way between two neighbouring doubles has no more significant digits: what follows can only break a tie.
 inline constexpr std::uint32_t most_digits = 768;
 
 //! A whole number of up to 2560 bits: more than 10^768, and than 5^1091, which the reader divides by.
@@ -169,6 +169,7 @@ template <class Number>
   if constexpr (std::is_floating_point_v<Number>) {
     return decimal_from<Number>(text);
   } else {
+    static_assert(std::is_unsigned_v<Number>);  // a sign would hide zeros
     if (text.size() > 1 && text.front() == '0') return std::nullopt;
     Number number{};
     const char* const end = text.data() + text.size();
