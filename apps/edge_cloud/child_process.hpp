@@ -3,7 +3,8 @@
 #ifndef EDGE_CLOUD_CHILD_PROCESS_HPP
 #define EDGE_CLOUD_CHILD_PROCESS_HPP
 
-#include <cerrno>
+#include "../uninterrupted.hpp"
+
 #include <csignal>
 #include <cstdlib>
 #include <stdexcept>
@@ -55,8 +56,7 @@ class child_process {
   void stop() {
     if (id_ <= 0) return;
     ::kill(id_, SIGTERM);
-    while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    (void)programs::uninterrupted([&] { return ::waitpid(id_, nullptr, 0); });
     id_ = 0;
   }
 

@@ -10,6 +10,7 @@
 #include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
 
+#include "../uninterrupted.hpp"
 #include "chat.hpp"
 #include "checks.hpp"
 #include "system_run.hpp"
@@ -66,18 +67,16 @@ class datagram_end {
  public:
   explicit datagram_end(int socket) : socket_(socket) {}
   [[nodiscard]] sv::status send(std::span<const std::byte> message) {
-    while (::send(socket_, message.data(), message.size(), MSG_DONTWAIT) < 0 && errno == EINTR) {
-    }
+    (void)programs::uninterrupted([&] { return ::send(socket_, message.data(), message.size(), MSG_DONTWAIT); });
     return {};
   }
   [[nodiscard]] sv::result<std::span<const std::byte>> receive(std::optional<sv::session_time> until) {
-    int ready = -1;
-    do {
+    const int ready = programs::uninterrupted([&] {
       pollfd waits{socket_, POLLIN, 0};
       const sv::session_time from = now();
       const int left = !until ? -1 : *until > from ? static_cast<int>((*until - from) / 1000) + 1 : 0;
-      ready = ::poll(&waits, 1, left);
-    } while (ready < 0 && errno == EINTR);
+      return ::poll(&waits, 1, left);
+    });
     if (ready <= 0) return std::span<const std::byte>{};
     const auto length = ::recv(socket_, heard_.data(), heard_.size(), MSG_DONTWAIT);
     return std::span<const std::byte>(heard_).first(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
@@ -265,8 +264,7 @@ class killed_text {
     for (const side& one : sides_) {
       if (one.process <= 0) continue;
       (void)::kill(one.process, SIGKILL);
-      while (::waitpid(one.process, nullptr, 0) < 0 && errno == EINTR) {
-      }
+      (void)programs::uninterrupted([&] { return ::waitpid(one.process, nullptr, 0); });
     }
     ++counted_.texts;
   }

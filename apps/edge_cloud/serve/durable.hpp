@@ -3,6 +3,8 @@
 #ifndef EDGE_CLOUD_SERVE_DURABLE_HPP
 #define EDGE_CLOUD_SERVE_DURABLE_HPP
 
+#include "../../uninterrupted.hpp"
+
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -15,9 +17,7 @@ namespace edge_cloud {
 //! Waits until a file, or the names in a folder, are on the disk. Throws std::system_error where the disk fails.
 inline void sync_to_disk(const std::filesystem::path& path) {
   const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  bool done = false;
-  do done = opened >= 0 && ::fsync(opened) == 0;
-  while (opened >= 0 && !done && errno == EINTR);
+  const bool done = opened >= 0 && programs::uninterrupted([&] { return ::fsync(opened); }) == 0;
   const int why = errno;
   if (opened >= 0) ::close(opened);
   if (!done) throw std::system_error(why, std::generic_category(), path.string() + ": cannot be written");

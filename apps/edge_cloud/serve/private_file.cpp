@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "private_file.hpp"
 
+#include "../../uninterrupted.hpp"
 #include "durable.hpp"
 
 #include <array>
@@ -84,9 +85,8 @@ secret_text private_text(const fs::path& file) {
   specverify::wiped<std::array<char, 4096>> piece;
   secret_text text;
   ssize_t got = 0;
-  while ((got = ::read(in.number, piece.data(), piece.size())) > 0 || (got < 0 && errno == EINTR)) {
-    if (got > 0) text.append({piece.data(), static_cast<std::size_t>(got)});
-  }
+  while ((got = programs::uninterrupted([&] { return ::read(in.number, piece.data(), piece.size()); })) > 0)
+    text.append({piece.data(), static_cast<std::size_t>(got)});
   if (got < 0) reject(file, std::generic_category().message(errno));
   return text;
 }
@@ -117,8 +117,7 @@ void write_private(const fs::path& file, std::string_view text) {
     const opened_file out(fresh, O_WRONLY | O_CREAT | O_EXCL);
     std::string_view rest = line;
     while (!rest.empty()) {
-      const ssize_t written = ::write(out.number, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
+      const ssize_t written = programs::uninterrupted([&] { return ::write(out.number, rest.data(), rest.size()); });
       if (written < 0) throw std::system_error(errno, std::generic_category(), fresh.string() + ": cannot be written");
       rest.remove_prefix(static_cast<std::size_t>(written));
     }
