@@ -11,7 +11,7 @@
 // Errors    Every function returns a status with the numbers of specverify/core/errc.def. No exception leaves the
 //           library.
 // Callbacks return 0 where all went well. Any other number ends the session, and the call with it: a specverify_errc_*
-//           or one of the host's own up to 65535; beyond, it is engine_failed with the number as `where`.
+//           or one of the host's own, 1000 to 65535; any other is engine_failed with the number as `where`.
 //           A callback must return: it must not throw and must not leave by longjmp. It must not call a function that
 //           takes an input of the same session or destroys it.
 // Memory    A session takes all of its memory from its allocator when it is made, and gives it back when destroyed.

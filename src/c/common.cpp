@@ -74,6 +74,11 @@ specverify_status specverify_message(specverify_status why, char* out, size_t si
   return to_c(sv::to_string(from_c(why), {out, out == nullptr ? 0 : size}).error());
 }
 
+// A host's own numbers begin behind them.
+#define SPECVERIFY_ERRC(name, number, message) static_assert(number < 1000);
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+
 const char* specverify_errc_name(uint32_t code) {
   switch (code) {
 #define SPECVERIFY_ERRC(name, number, message) \

@@ -52,10 +52,19 @@ template <class Struct>
   return size;
 }
 
+// What is not zero in a struct that a host sets nothing in, but for its size and the ABI number.
+template <class Struct>
+void set_defaults(Struct&) noexcept {}
+template <>
+void set_defaults(specverify_edge_options&) noexcept;  // options.cpp
+template <>
+void set_defaults(specverify_cloud_options&) noexcept;
+
 // A struct with its defaults.
 template <class Struct>
 [[nodiscard]] Struct usual() noexcept {
   Struct made{};
+  set_defaults(made);
   made.struct_size = sizeof made;
   if constexpr (requires { made.abi; }) made.abi = SPECVERIFY_ABI;
   return made;
@@ -154,8 +163,8 @@ template <class Element>
   return made;
 }
 template <>
-[[nodiscard]] inline specverify_transform usual() noexcept {
-  return to_c(sv::row_transform{});
+inline void set_defaults(specverify_transform& made) noexcept {
+  made = to_c(sv::row_transform{});
 }
 // Null is the default one. Errors: invalid_argument (the order), null_span.
 [[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
@@ -253,11 +262,6 @@ template <>
 [[nodiscard]] inline specverify_cloud_round to_c(const sv::decided_round& r) noexcept {
   return {sizeof(specverify_cloud_round), r.round, r.drafted, r.accepted, r.mismatches, r.scored, r.accepted_score};
 }
-
-template <>
-[[nodiscard]] specverify_edge_options usual() noexcept;  // options.cpp
-template <>
-[[nodiscard]] specverify_cloud_options usual() noexcept;
 
 // Null is the C++ heap.
 [[nodiscard]] sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept;

@@ -13,12 +13,9 @@
 namespace specverify_c {
 
 template <>
-[[nodiscard]] inline specverify_target usual() noexcept {
-  specverify_target made{};
-  made.struct_size = sizeof made;
+inline void set_defaults(specverify_target& made) noexcept {
   made.remaining_budget = UINT32_MAX;
   made.trial_cap = sv::cloud_options{}.trial_cap;
-  return made;
 }
 
 struct law_order {

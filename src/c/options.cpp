@@ -72,11 +72,8 @@ sv::result<sv::row_transform> transform_of(const specverify_transform* given, st
 }  // namespace
 
 template <>
-specverify_edge_options usual() noexcept {
+void set_defaults(specverify_edge_options& made) noexcept {
   const sv::edge_options from;
-  specverify_edge_options made{};
-  made.struct_size = sizeof made;
-  made.abi = SPECVERIFY_ABI;
   made.session_id = from.session_id;
   made.max_text_length = from.max_text_length;
   made.pad_to = from.format.pad_to;
@@ -84,19 +81,14 @@ specverify_edge_options usual() noexcept {
   made.retry_limit = from.retry_limit;
   made.text_chunk = from.text_chunk;
   made.max_ahead = from.max_ahead;
-  return made;
 }
 
 template <>
-specverify_cloud_options usual() noexcept {
+void set_defaults(specverify_cloud_options& made) noexcept {
   const sv::cloud_options from;
-  specverify_cloud_options made{};
-  made.struct_size = sizeof made;
-  made.abi = SPECVERIFY_ABI;
   made.max_text_length = from.max_text_length;
   made.trial_cap = from.trial_cap;
   made.text_chunk = from.text_chunk;
-  return made;
 }
 
 sv::result<named_system> system_of(const specverify_system* given) noexcept {
