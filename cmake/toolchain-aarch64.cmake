@@ -1,10 +1,4 @@
-# Cross build for Debian's aarch64 packages (g++-12-aarch64-linux-gnu); programs run under qemu-user.
-set(CMAKE_SYSTEM_NAME Linux)
+# 64-bit Arm.
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++-12)
-set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
+set(specverify_triplet aarch64-linux-gnu)
+include("${CMAKE_CURRENT_LIST_DIR}/toolchain-debian.cmake")

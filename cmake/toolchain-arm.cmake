@@ -1,10 +1,4 @@
-# Cross build for Debian's 32-bit Arm packages (g++-12-arm-linux-gnueabihf); programs run under qemu-user.
-set(CMAKE_SYSTEM_NAME Linux)
+# 32-bit Arm.
 set(CMAKE_SYSTEM_PROCESSOR arm)
-set(CMAKE_CXX_COMPILER arm-linux-gnueabihf-g++-12)
-set(CMAKE_FIND_ROOT_PATH /usr/arm-linux-gnueabihf)
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-arm -L /usr/arm-linux-gnueabihf)
+set(specverify_triplet arm-linux-gnueabihf)
+include("${CMAKE_CURRENT_LIST_DIR}/toolchain-debian.cmake")

@@ -1,10 +1,4 @@
-# Cross build for Debian's s390x packages (g++-12-s390x-linux-gnu); programs run under qemu-user.
-set(CMAKE_SYSTEM_NAME Linux)
+# s390x, big-endian.
 set(CMAKE_SYSTEM_PROCESSOR s390x)
-set(CMAKE_CXX_COMPILER s390x-linux-gnu-g++-12)
-set(CMAKE_FIND_ROOT_PATH /usr/s390x-linux-gnu)
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-s390x -L /usr/s390x-linux-gnu)
+set(specverify_triplet s390x-linux-gnu)
+include("${CMAKE_CURRENT_LIST_DIR}/toolchain-debian.cmake")
