@@ -12,8 +12,6 @@
 #include <specverify/verify/token.hpp>
 const bool checked = check(true);
 #else
-#include <specverify_c.h>
-#include <specverify_c_core.h>
 #include <specverify/all.hpp>
 #include <specverify/testing/chi_square.hpp>
 #include <specverify/testing/enumerate_law.hpp>

@@ -48,12 +48,6 @@ struct model {
   void truncate(std::uint32_t) {}
 };
 
-template <class Status>
-void must(const Status& given) {
-  if (given.ok()) return;
-  std::printf("%s\n", std::string(message(given.error().code)).c_str());
-  std::exit(1);
-}
 void must(const status& given) {
   if (given.ok()) return;
   std::printf("%s\n", std::string(message(given.code)).c_str());
@@ -74,8 +68,8 @@ int main() {
   server.vocab_size = V;
   auto edge = edge_session::make(device, top_k{16});
   auto cloud = cloud_session::make(server);
-  must(edge);
-  must(cloud);
+  must(edge.error());
+  must(cloud.error());
   message_pipe pipe;
   auto up = pipe.edge(), down = pipe.cloud();
   model small, large;
@@ -91,11 +85,11 @@ int main() {
     traces = turn == 4;  // hello, the prompt, and two rounds are over
     must(drive(*edge, small, sends(up)));
     const auto question = down.receive(0);
-    must(question);
+    must(question.error());
     must(deliver(*cloud, *question, 0));
     must(drive(*cloud, large, sends(down)));
     const auto answer = up.receive(0);
-    must(answer);
+    must(answer.error());
     must(deliver(*edge, *answer, 0));
     if (!traces) continue;
     must(take_outputs(*edge, [](const session_output&) { return status{}; }).reason);
