@@ -114,7 +114,7 @@ void session_step(benchmark::State& state, System system) {
   double least = 1e9;
   std::uint64_t taken = 0;
   for (auto _ : state) {
-    auto edge = make(device, system);
+    auto edge = make_edge(device, system);
     auto cloud = cloud_session::make(server);
     if (!edge || !cloud) return state.SkipWithError("make");
     watch timed;

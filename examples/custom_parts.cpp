@@ -46,8 +46,7 @@ int main() {
   constexpr std::uint32_t V = tutorial_model::vocab_size;
   const draft_format format{.attachments = {.max_skipped = 2}};
   std::random_device random;
-  auto edge = basic_edge_session<near_likeliest, follow_window, every_eighth>::make(
-      {.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .format = format});
+  auto edge = make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .format = format});
   auto cloud = cloud_session::make(
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;

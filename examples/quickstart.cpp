@@ -45,7 +45,7 @@ status run_device(message_pipe& pipe) {
   auto link = pipe.edge();
   constexpr std::uint32_t V = toy_model::vocab_size;
   const session_secret secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
-  auto edge = edge_session::make({.session_id = 1, .secret = secret, .vocab_size = V, .token_budget = 40}, top_k{16});
+  auto edge = make_edge({.session_id = 1, .secret = secret, .vocab_size = V, .token_budget = 40}, top_k{16});
   if (!edge) return edge.error();
   toy_model small{2.0};
   const auto show = [](const session_output& out) {

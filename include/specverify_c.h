@@ -181,7 +181,7 @@ SPECVERIFY_API specverify_status specverify_generate(specverify_edge* edge, cons
 SPECVERIFY_API specverify_status specverify_edge_drive(specverify_edge* edge, const specverify_model* model,
                                                        const specverify_observer* observer, uint64_t now);
 
-// Inputs; as the members of that name of basic_edge_session, which say their errors. busy: outputs wait.
+// Inputs; as the members of that name of edge_session, which say their errors. busy: outputs wait.
 SPECVERIFY_API specverify_status specverify_edge_start(specverify_edge* edge, const int32_t* prompt, size_t count,
                                                        uint64_t now);
 // *kept: where the journal's last whole record ends; cut the file there before you append. May be null.

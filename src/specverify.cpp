@@ -15,6 +15,7 @@
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
+#include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/detail/edge_end.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_refusals.hpp>
@@ -25,11 +26,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-template class basic_edge_session<>;
-template status edge_session::supply_row(exec::seq_policy, row_view<float>, const row_transform&, const row_extras&,
-                                         session_time) noexcept;
-template status edge_session::supply_row(exec::simd_policy, row_view<float>, const row_transform&, const row_extras&,
-                                         session_time) noexcept;
+template class detail::row_of<exec::seq_policy, float>;
+template class detail::row_of<exec::simd_policy, float>;
+template class detail::parts_of<top_k, fixed_window, always_send>;
 template status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&, session_time) noexcept;
 template status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&, session_time) noexcept;
 

@@ -59,10 +59,9 @@ template <class Support, class Window, class Gate = specverify::always_send>
 [[nodiscard]] std::unique_ptr<edge_session> session_of(const specverify::edge_options& options,
                                                        const std::optional<Support>& support, const Window& window,
                                                        const Gate& gate = {}) {
-  using session = specverify::basic_edge_session<Support, Window, Gate>;
-  auto made = session::make(options, support, window, gate);
+  auto made = specverify::make_edge(options, support, window, gate);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
-  return std::make_unique<edge_session_of<session>>(std::move(made).value());
+  return std::make_unique<edge_session_of<specverify::edge_session>>(std::move(made).value());
 }
 
 //! The top-K rule of a plan; none where no law lists a support.

@@ -488,8 +488,7 @@ template <language_model EdgeModel, language_model CloudModel, specverify::spars
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
                                        const std::optional<Sparsifier>& support, const Window& window = {},
                                        const Skip& skip = {}) {
-  using session = specverify::basic_edge_session<Sparsifier, Window, Skip>;
-  auto made = session::make(edge_options_of(options, drafter.vocab_size()), support, window, skip);
+  auto made = specverify::make_edge(edge_options_of(options, drafter.vocab_size()), support, window, skip);
   if (!made.ok()) detail::require(made.error());
   return run_session(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty);
 }

@@ -172,7 +172,7 @@ void live_at_edge(const text_plan& plan, engine& side, doom end) {
   auto options = edge_options_of(side, plan.id, plan.given.tokens, plan.greedily);
   options.retry_timeout = 300'000;
   options.retry_limit = 1000;
-  auto edge = plan.greedily ? sv::make(options, sv::greedy(4)) : sv::make(options, sv::k_sqs());
+  auto edge = plan.greedily ? sv::make_edge(options, sv::greedy(4)) : sv::make_edge(options, sv::k_sqs());
   if (!edge) throw failure_of(edge.error(), {});
   const auto prompt = prompt_of(side, {{"user", plan.prompt}}, true);
   plan.seen->prompt_length = static_cast<std::uint32_t>(prompt.size());

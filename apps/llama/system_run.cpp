@@ -125,15 +125,15 @@ edge_cloud::run_report write_with(Made made, const course& c) {
 
 edge_cloud::run_report write_as(const course& c) {
   sv::edge_options options = options_of(c.run, c.small);
-  if (c.system == "hlm") return write_with(sv::make(options, sv::hlm()), c);
-  if (c.system == "qs") return write_with(sv::make(options, sv::qs()), c);
-  if (c.system == "ksqs") return write_with(sv::make(options, sv::k_sqs()), c);
+  if (c.system == "hlm") return write_with(sv::make_edge(options, sv::hlm()), c);
+  if (c.system == "qs") return write_with(sv::make_edge(options, sv::qs()), c);
+  if (c.system == "ksqs") return write_with(sv::make_edge(options, sv::k_sqs()), c);
   if (c.system == "csqs")
-    return write_with(sv::make(options, sv::c_sqs({.max_support_size = c.small.vocab_size()})), c);
-  if (c.system == "ui") return write_with(sv::make(options, sv::ui()), c);
-  if (c.system == "greedy") return write_with(sv::make(options, sv::greedy()), c);
+    return write_with(sv::make_edge(options, sv::c_sqs({.max_support_size = c.small.vocab_size()})), c);
+  if (c.system == "ui") return write_with(sv::make_edge(options, sv::ui()), c);
+  if (c.system == "greedy") return write_with(sv::make_edge(options, sv::greedy()), c);
   options.mode = sv::session_mode::stream;
-  return write_with(sv::edge_session::make(options), c);
+  return write_with(sv::make_edge(options), c);
 }
 
 sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& large) {

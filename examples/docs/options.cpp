@@ -8,11 +8,11 @@ int main() {
   phone.transform = {.temperature = 0.8, .truncation = {.top_p = 0.95}};
   phone.format = {.resolution = 200, .max_draft_length = 12};
   phone.retry_timeout = 300'000;  // the link loses messages: ask again after 0.3 s
-  const auto refused = edge_session::make(phone, top_k{64});
+  const auto refused = make_edge(phone, top_k{64});
   if (refused || refused.error().code != errc::secret_missing) return 1;
   if (refused.error().where != edge_options::at_secret) return 2;
   phone.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
-  auto edge = edge_session::make(phone, top_k{64});
+  auto edge = make_edge(phone, top_k{64});
   cloud_options server{.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .vocab_size = 1000};
   if (cloud_session::make(server).error().code != errc::salt_missing) return 3;
   server.salt = salt_from(std::random_device{});  // a new one for each session

@@ -11,7 +11,7 @@ int main() {
   edge_options options;
   options.secret = secret_from(std::random_device{});
   options.vocab_size = 100;
-  auto made = edge_session::make(options);
+  auto made = make_edge(options);
   if (!made.ok()) return 1;
   edge_session edge = std::move(made).value();
   const std::array<token_id, 3> prompt{1, 2, 3};

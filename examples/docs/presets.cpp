@@ -12,7 +12,7 @@ int main() {
   device.session_id = 7;
   device.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   device.vocab_size = 32000;
-  const auto edge = make(device, system);
+  const auto edge = make_edge(device, system);
   if (!edge.ok()) return 1;
 
   cloud_options server;
@@ -23,5 +23,5 @@ int main() {
   if (!cloud_session::make(server).ok()) return 2;
 
   device.format.resolution = 240;  // a second l, which would be ignored: refused
-  return make(device, system).error().where == preset_at_format ? 0 : 3;
+  return make_edge(device, system).error().where == preset_at_format ? 0 : 3;
 }

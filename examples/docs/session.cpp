@@ -16,7 +16,7 @@ int main() {
   constant_model drafter{{0.0f, 1.0f, 2.0f, 0.5f}}, target{{0.5f, 1.0f, 1.5f, 1.0f}};
   std::random_device random;
   const edge_options device{.secret = secret_from(random), .vocab_size = 4, .token_budget = 10};
-  auto edge = edge_session::make(device, top_k{3});
+  auto edge = make_edge(device, top_k{3});
   auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   std::vector<std::byte> message;  // one question or one answer is under way

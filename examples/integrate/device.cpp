@@ -24,7 +24,7 @@ int main(int count, char** arguments) {
                                  .vocab_size = engine::vocab_size,
                                  .token_budget = 60,
                                  .max_text_length = engine::context - 8};
-  auto session = sv::make(options, sv::k_sqs({.support_size = 16, .max_draft_length = 4}));
+  auto session = sv::make_edge(options, sv::k_sqs({.support_size = 16, .max_draft_length = 4}));
   std::array<char, 200> words;
   if (!session) return std::cout << *sv::to_string(session.error(), words) << '\n', 1;
   const auto show = [](const sv::session_output& out) {

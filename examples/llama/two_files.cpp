@@ -22,7 +22,7 @@ struct opened {  // a file, and a context on it; your program has these already
 };
 
 status run_device(message_pipe& pipe, llama_cpp::model& drafter, const edge_options& options, std::string_view prompt) {
-  auto edge = make(options, k_sqs());
+  auto edge = make_edge(options, k_sqs());
   if (!edge) return edge.error();
   auto link = pipe.edge();
   const auto show = [&](const session_output& out) {

@@ -14,7 +14,7 @@ inline specverify::result<specverify::session_statistics> run_device(int socket,
                              .vocab_size = tutorial_model::vocab_size,
                              .token_budget = 60,
                              .format = {.max_draft_length = 4}};
-  auto edge = edge_session::make(options, top_k{16});
+  auto edge = make_edge(options, top_k{16});
   if (!edge) return edge.error();
   tutorial_model small{.noise = 1.0};
   socket_link link{socket};

@@ -11,7 +11,7 @@ namespace specverify_c {
 template <class Preset>
 class edge_of final : public specverify_edge {
  public:
-  edge_of(const sv::edge_options& options, const Preset& system) : session_(sv::make(options, system)) {}
+  edge_of(const sv::edge_options& options, const Preset& system) : session_(sv::make_edge(options, system)) {}
   [[nodiscard]] sv::status why() const noexcept { return session_.error(); }
 
   void destroy() noexcept override { unplace(this); }
@@ -67,7 +67,7 @@ class edge_of final : public specverify_edge {
   sv::status refusal() const noexcept override { return session_->refusal(); }
 
  private:
-  decltype(sv::make(std::declval<const sv::edge_options&>(), std::declval<const Preset&>())) session_;
+  decltype(sv::make_edge(std::declval<const sv::edge_options&>(), std::declval<const Preset&>())) session_;
 };
 
 template <class Preset>

@@ -93,7 +93,7 @@ struct scoring : with_inside<llama_cpp::model> {
 //! Both sides on threads; the statistics of the edge.
 template <class Preset, class Drafter, class Target>
 session_statistics write(const Preset& system, Drafter& drafter, Target& target, std::uint32_t tokens, status& why) {
-  auto edge = make(
+  auto edge = make_edge(
       {.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"), .vocab_size = vocabulary, .token_budget = tokens},
       system);
   cloud_options options{

@@ -88,7 +88,7 @@ struct two_sides {
                                .max_text_length = 250,
                                .fingerprint = fingerprint,
                                .retry_timeout = 1};
-    edge.emplace(*make(options, greedily ? greedy(4) : k_sqs()));
+    edge.emplace(*make_edge(options, greedily ? greedy(4) : k_sqs()));
     const status began =
         kept_by_edge.empty() ? edge->start(prompt, ++time) : edge->restore(kept_by_edge, ++time).error();
     REQUIRE(began.ok());

@@ -55,7 +55,7 @@ std::vector<token_id> alone(const ::llama_model& weights) {
 
 template <class Model>
 std::vector<token_id> session_of(Model& drafter, Model& target, bool greedily) {
-  auto edge = make(
+  auto edge = make_edge(
       {.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"), .vocab_size = vocabulary, .token_budget = tokens},
       greedily ? greedy(4) : k_sqs());
   auto cloud = cloud_session::make(

@@ -38,9 +38,9 @@ session_secret secret_of(const std::uint8_t (&bytes)[16]) {
   return session_secret(key);
 }
 template <class Preset>
-auto make_edge(const Preset& system, vocabulary_fingerprint tokens = {}) {
+auto made_edge(const Preset& system, vocabulary_fingerprint tokens = {}) {
   const session_secret secret = secret_of(device_options().secret);
-  return make({.secret = secret, .vocab_size = V, .token_budget = 40, .fingerprint = tokens}, system);
+  return make_edge({.secret = secret, .vocab_size = V, .token_budget = 40, .fingerprint = tokens}, system);
 }
 template <class Preset>
 auto make_cloud(const Preset& system, vocabulary_fingerprint tokens = {}) {
@@ -54,7 +54,7 @@ auto make_cloud(const Preset& system, vocabulary_fingerprint tokens = {}) {
 
 template <class Preset>
 transcript in_headers(const Preset& system) {
-  auto edge = make_edge(system);
+  auto edge = made_edge(system);
   auto cloud = make_cloud(system);
   transcript seen, up, down;
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{1}, 0).ok()) return seen;
@@ -158,7 +158,7 @@ int talk(bool is_cloud) {
     auto cloud = make_cloud(k_sqs(), builder.finish());
     return cloud && serve(*cloud, large, link).ok() ? 0 : 1;
   }
-  auto edge = make_edge(k_sqs(), builder.finish());
+  auto edge = made_edge(k_sqs(), builder.finish());
   return edge && generate(*edge, std::array<token_id, 1>{1}, small, link).ok() ? 0 : 1;
 }
 

@@ -66,7 +66,7 @@ int main() {
   server.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
   server.salt = 7;
   server.vocab_size = V;
-  auto edge = edge_session::make(device, top_k{16});
+  auto edge = make_edge(device, top_k{16});
   auto cloud = cloud_session::make(server);
   must(edge.error());
   must(cloud.error());

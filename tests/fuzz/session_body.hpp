@@ -39,8 +39,6 @@ inline constexpr unsigned host_stops = 0xD8;  //!< a step; one more: with the ot
 template <class Skip>
 class session_script {
  public:
-  using edge_type = basic_edge_session<top_k, fixed_window, Skip>;
-
   explicit session_script(std::span<const std::byte> script)
       : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
@@ -193,7 +191,7 @@ class session_script {
     o.bonus = !lazy_;
     if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
     const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
-    edge_.emplace(std::move(edge_type::make(o, kept)).value());
+    edge_.emplace(std::move(make_edge(o, kept, Skip{})).value());
     edge_engine_.clear();
   }
   void new_cloud() {
@@ -388,7 +386,7 @@ class session_script {
   specverify_test::hash_engine edge_engine_, cloud_engine_;
   strict_model drafter_{edge_engine_, format_}, target_{cloud_engine_, format_};
   bool lazy_ = false;  // the other of two settings that a format does not fix
-  std::optional<edge_type> edge_;
+  std::optional<edge_session> edge_;
   std::optional<cloud_session> cloud_;
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;

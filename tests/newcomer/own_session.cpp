@@ -8,8 +8,7 @@
 
 int main() {
   std::random_device random;
-  auto edge = sv::basic_edge_session<even_ranks>::make(
-      {.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, even_ranks{8});
+  auto edge = sv::make_edge({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, even_ranks{8});
   auto cloud =
       sv::cloud_session::make({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
   if (!edge || !cloud) return 1;

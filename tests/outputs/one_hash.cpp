@@ -129,7 +129,7 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
   cloud_options server{.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .salt = 815};
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(system.format_for(vocab_size));
-  auto edge = make(device, system);
+  auto edge = make_edge(device, system);
   auto cloud = cloud_session::make(server);
   if (!edge || !cloud || !edge->start(std::array<token_id, 2>{1, 2}, 0).ok()) return found;
   integer_model drafter{.drafter = true}, target;

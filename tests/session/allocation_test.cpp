@@ -68,7 +68,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 128;
-  auto edge = std::move(basic_edge_session<top_k, fixed_window, Skip>::make(device, {}, {}, skip)).value();
+  auto edge = std::move(make_edge(device, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;

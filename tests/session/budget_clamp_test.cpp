@@ -40,7 +40,6 @@ struct story {
 template <class Sparsifier>
 story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::uint32_t format_size,
                  sv::law_format law = sv::law_format::sparse_paper) {
-  using session = sv::basic_edge_session<Sparsifier, watched_window>;
   story made;
   watched_window window = plan;
   window.sizes = &made.sizes;
@@ -59,11 +58,11 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::
   serves.vocab_size = window.vocab_size;
   serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
   serves.max_text_length = max_length;
-  auto edge_made = session::make(asked, sparsifier, window);
+  auto edge_made = sv::make_edge(asked, sparsifier, window);
   auto cloud_made = sv::cloud_session::make(serves);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
-  session edge = std::move(edge_made).value();
+  sv::edge_session edge = std::move(edge_made).value();
   sv::cloud_session cloud = std::move(cloud_made).value();
   hash_engine edge_engine(drafter), cloud_engine(target);
   hand_to_hand between;
@@ -73,7 +72,7 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::
       if (out.action != sv::session_action::committed) return;
       made.rounds.push_back(edge.last_round());
       std::vector<sv::token_id> text(max_length);
-      const auto read = sv::read_journal<typename session::snapshot>(between.journal, text);
+      const auto read = sv::read_journal<sv::edge_snapshot<typename Sparsifier::state_type>>(between.journal, text);
       REQUIRE(read.ok());
       const auto& last = *read->last;
       if constexpr (requires { last.sparsifier.beta; }) made.states.push_back(last.sparsifier);

@@ -52,7 +52,6 @@ void learn(const sv::conformal& sparsifier, const std::vector<float>& logits, re
 }
 
 void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
-  using session = sv::basic_edge_session<sv::conformal, stopping_window>;
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;
   target.seed = drafter.seed = seed;
@@ -71,11 +70,11 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   cloud_wanted.vocab_size = vocab_size;
   cloud_wanted.limits = sv::cloud_session::limits_for(format);
   cloud_wanted.max_text_length = max_length;
-  auto edge_made = session::make(edge_wanted, sparsifier, stopping_window{});
+  auto edge_made = sv::make_edge(edge_wanted, sparsifier, stopping_window{});
   auto cloud_made = sv::cloud_session::make(cloud_wanted);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
-  session edge = std::move(edge_made).value();
+  sv::edge_session edge = std::move(edge_made).value();
   sv::cloud_session cloud = std::move(cloud_made).value();
   hash_engine edge_engine(drafter), cloud_engine(target), oracle(drafter);
   hand_to_hand between;
@@ -100,7 +99,7 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
           REQUIRE(oracle.feed(position, out.tokens.subspan(position - out.position, 1), 1));
         }
         std::vector<sv::token_id> text(max_length);
-        const auto read = sv::read_journal<session::snapshot>(between.journal, text);
+        const auto read = sv::read_journal<sv::edge_snapshot<sv::conformal_state>>(between.journal, text);
         REQUIRE(read.ok());
         const auto& last_snapshot = *read->last;
         INFO("seed ", seed, ", length ", read->text.size());

@@ -135,7 +135,7 @@ class life_after_life {
     o.text_chunk = 24;
     o.journal_drafts = o_.journal_drafts;
     o.retry_timeout = timed_ ? 100 : 0;
-    auto made = sv::edge_session::make(o);
+    auto made = sv::make_edge(o);
     if (!made.ok()) return void(fail("edge options"));
     edge_.session = std::make_unique<sv::edge_session>(std::move(made).value());
     edge_.engine.clear();

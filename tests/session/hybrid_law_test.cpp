@@ -156,7 +156,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.max_text_length = 8;
   server.text_chunk = 4;
   const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(sparsifier) : std::nullopt;
-  auto edge = std::move(basic_edge_session<Sparsifier, fixed_window, Skip>::make(device, kept, {}, skip)).value();
+  auto edge = std::move(make_edge(device, kept, skip)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   last_token_model drafter{true}, target{false};
   write_in_turns(edge, drafter, cloud, target, std::array<token_id, 1>{1});

@@ -81,7 +81,7 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 16;
   server.text_chunk = 8;
-  auto edge = std::move(edge_session::make(device, top_k{3})).value();
+  auto edge = std::move(make_edge(device, top_k{3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   dice weather(id * 11 + 5);
   last_token_model drafter{true}, target{false};
@@ -174,7 +174,7 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
   device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::stop;
   device.token_budget = tokens;
-  auto edge = std::move(edge_session::make(device)).value();
+  auto edge = std::move(make_edge(device)).value();
   CHECK(edge.disconnect(1).ok());  // nothing has begun
   REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
   std::vector<std::byte> journal;
@@ -184,7 +184,7 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
   CHECK(edge.disconnect(1).code == errc::link_lost);
   CHECK(edge.next().reason.code == errc::link_lost);
   CHECK(edge.state() == edge_state::failed);
-  auto again = std::move(edge_session::make(device)).value();
+  auto again = std::move(make_edge(device)).value();
   CHECK(again.restore(journal, 2).ok());
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
     device.retry_timeout = 10;
     device.loss_after = 3;
     device.on_link_loss = what;
-    auto edge = std::move(edge_session::make(device)).value();
+    auto edge = std::move(make_edge(device)).value();
     REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
     const auto drain = [&] { (void)take_outputs(edge, no_observer{}); };
     drain();
@@ -221,7 +221,7 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   server.salt = 1;
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
-  auto edge = std::move(edge_session::make(device, top_k{3})).value();
+  auto edge = std::move(make_edge(device, top_k{3})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   const row z = logits(true, 1);
   std::vector<std::byte> question;

@@ -55,13 +55,13 @@ struct filled {
     REQUIRE(edge.start(prompt, 0).ok());
   }
   static edge_session make_edge(std::uint32_t length, std::uint32_t chunk) {
-    return edge_session::make({.session_id = 7,
-                               .secret = secret_of(1),
-                               .vocab_size = vocab_size,
-                               .token_budget = 10,
-                               .max_text_length = length + 100,
-                               .text_chunk = chunk},
-                              top_k{3})
+    return specverify::make_edge({.session_id = 7,
+                                  .secret = secret_of(1),
+                                  .vocab_size = vocab_size,
+                                  .token_budget = 10,
+                                  .max_text_length = length + 100,
+                                  .text_chunk = chunk},
+                                 top_k{3})
         .value();
   }
   static cloud_session make_cloud(std::uint32_t length) {

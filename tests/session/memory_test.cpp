@@ -79,7 +79,7 @@ TEST_CASE("memory is not touched before it is used") {
   if (!SPECVERIFY_TEST_OWN_MEMORY) return;  // a sanitizer's shadow is touched
   constexpr std::uint32_t tokens = 1u << 25;
   const std::size_t before = resident();
-  const auto edge = edge_session::make(device_with(tokens));
+  const auto edge = make_edge(device_with(tokens));
   CHECK(resident() - before < tokens / 8);
   cloud_options service = service_with(tokens);
   service.limits.max_message_bytes = service.limits.max_hidden_bytes = tokens;
@@ -96,11 +96,11 @@ TEST_CASE("memory that cannot be had is out_of_memory") {
   if (!SPECVERIFY_TEST_OWN_MEMORY || std::getenv("SPECVERIFY_EMULATED") != nullptr) return;  // no limits there
   const address_limit limit(std::size_t{1} << 28);
   REQUIRE(limit.is_set());
-  CHECK(edge_session::make(device_with(most)).error() == status{errc::out_of_memory, part::session, 0});
+  CHECK(make_edge(device_with(most)).error() == status{errc::out_of_memory, part::session, 0});
   CHECK(cloud_session::make(service_with(most)).error() == status{errc::out_of_memory, part::session, 0});
   edge_options chunked = device_with(4096);
   chunked.text_chunk = most;
-  CHECK(edge_session::make(chunked).error().code == errc::out_of_memory);
+  CHECK(make_edge(chunked).error().code == errc::out_of_memory);
   cloud_options wide = service_with(4096);
   wide.limits.max_message_bytes = most;
   CHECK(cloud_session::make(wide).error().code == errc::out_of_memory);
@@ -109,6 +109,6 @@ TEST_CASE("memory that cannot be had is out_of_memory") {
   wide.limits.max_draft_length = 4096;
   wide.limits.max_law_entries = most;
   CHECK(cloud_session::make(wide).error().code == errc::out_of_memory);
-  CHECK(edge_session::make(device_with(4096)).ok());
+  CHECK(make_edge(device_with(4096)).ok());
 #endif
 }

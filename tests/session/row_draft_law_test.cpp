@@ -101,7 +101,7 @@ outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 4;
   server.text_chunk = 4;
-  auto edge = std::move(edge_session::make(device, top_k{rows.support_size})).value();
+  auto edge = std::move(make_edge(device, top_k{rows.support_size})).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   constant_model small{rows.drafter}, large{rows.target};
   write_in_turns(edge, small, cloud, large, std::array<token_id, 1>{1});
@@ -223,7 +223,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
   const std::array<token_id, 1> prompt{1};
   const wire_context round{1, 1, 1, 1, prefix_hash(prompt), 0};
   const auto refusal_of = [&](auto change) {
-    auto edge = std::move(edge_session::make(edge_options_of(), top_k{2})).value();
+    auto edge = std::move(make_edge(edge_options_of(), top_k{2})).value();
     auto cloud = std::move(cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size})).value();
     std::vector<std::byte> message;
     const auto send = [&](const session_output& out) {
@@ -264,7 +264,7 @@ TEST_CASE(
   device.draw_from_row = true;
   cloud_options server{.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size};
   const auto run = [&](guarantee required, std::vector<std::byte>& journal) {
-    auto edge = std::move(edge_session::make(device, top_k{2})).value();
+    auto edge = std::move(make_edge(device, top_k{2})).value();
     server.required = required;
     auto cloud = std::move(cloud_session::make(server)).value();
     constant_model small, large;

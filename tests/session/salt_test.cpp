@@ -57,7 +57,7 @@ answer ask(std::uint64_t session_id, std::uint64_t salt, token_id drafted) {
   server.max_text_length = 8;
   server.text_chunk = 4;
   server.required = guarantee::unconditional;
-  auto edge = std::move(edge_session::make(device)).value();
+  auto edge = std::move(make_edge(device)).value();
   auto cloud = std::move(cloud_session::make(server)).value();
   constant_model drafter = always(drafted), large = target();
   write_in_turns(edge, drafter, cloud, large, std::array<token_id, 1>{1});

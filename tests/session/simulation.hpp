@@ -141,7 +141,6 @@ struct simulation_options {
 template <class Skip, class Sparsifier = sv::top_k>
 class basic_simulation {
  public:
-  using edge_type = sv::basic_edge_session<Sparsifier, sv::fixed_window, Skip>;
   static constexpr std::size_t hidden_size = 6;
 
   explicit basic_simulation(const simulation_options& options, const Skip& skip = {},
@@ -185,7 +184,7 @@ class basic_simulation {
   [[nodiscard]] sv::status reason() const { return reason_; }
   [[nodiscard]] const ledger& counts() const { return ledger_; }
   [[nodiscard]] std::uint64_t scored() const { return scored_; }
-  [[nodiscard]] const edge_type& edge() const { return *edge_; }
+  [[nodiscard]] const sv::edge_session& edge() const { return *edge_; }
   [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
   [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
   [[nodiscard]] hash_model model(bool drafter) const { return model_of(options_, drafter); }
@@ -263,9 +262,9 @@ class basic_simulation {
     if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
       if (kept && o.draw_from_row) kept->support_size = 7;  // and the token, in laws of 8
     }
-    auto made = edge_type::make(o, kept, {}, skip_);
+    auto made = sv::make_edge(o, kept, skip_);
     if (!made.ok()) return void(fail("edge options"));
-    edge_ = std::make_unique<edge_type>(std::move(made).value());
+    edge_ = std::make_unique<sv::edge_session>(std::move(made).value());
     edge_engine_.clear();
     edge_floor_ = 0;
   }
@@ -726,7 +725,7 @@ class basic_simulation {
   hash_engine edge_engine_, cloud_engine_;
   std::array<sv::row_transform, 1> transform_{};
   std::vector<token_id> prompt_;
-  std::unique_ptr<edge_type> edge_;
+  std::unique_ptr<sv::edge_session> edge_;
   std::unique_ptr<sv::cloud_session> cloud_;
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::vector<token_id> shown_;  // what a reader sees, tentative tokens included

@@ -56,7 +56,7 @@ TEST_CASE("SEC-1 session: an edge leaves neither its secret nor its draft key in
   device.secret = secret_from_hex(secret_digits);
   device.session_id = 17;
   device.vocab_size = 64;
-  place_of<edge_session> edge(edge_session::make(device));
+  place_of<edge_session> edge(make_edge(device));
   const auto key = bytes_of(derive_draft_key(device.secret, device.session_id));
   CHECK(edge.shows(secret_bytes()));  // the test finds what is there
   CHECK(edge.shows(key));
@@ -75,7 +75,7 @@ TEST_CASE("SEC-1 session: a cloud leaves neither its secret nor its salt nor its
   options.salt = 0x1122334455667788;
   options.vocab_size = 64;
   options.limits = cloud_session::limits_for(device);
-  auto edge = edge_session::make(device);
+  auto edge = make_edge(device);
   REQUIRE(bool(edge));
   place_of<cloud_session> cloud(cloud_session::make(options));
   const std::array<token_id, 2> prompt{1, 2};

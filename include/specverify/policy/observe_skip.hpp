@@ -23,6 +23,22 @@ template <skip_policy Skip>
   return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
 }
 
+namespace detail {
+
+//! On `row` where that was read closely enough; else it is read again. Takes and gives back `scratch`.
+template <execution_policy Policy, class Scalar, uniform_source Source>
+[[nodiscard]] result<disagreement> measure_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
+                                                        const perturbation_options& options,
+                                                        const uniforms<Source>& random, workspace& scratch) noexcept {
+  const workspace_scope scope(scratch);
+  const bool enough = check(options).ok() && serves_perturbation(row, options);
+  const auto plain = enough ? row : read_for_perturbation(row, options, scratch);
+  if (!plain) return plain.error();
+  return temperature_perturbation(*plain, token, options, random);
+}
+
+}  // namespace detail
+
 //! Measures what `skip` asks for about the drafted `token`: the disagreements on the drafter's row, the coin, and
 //! whether the attention row can be used. `attention`: the row of the query that produced `row`, or empty. Then ask
 //! `skip.send(seen)`.
@@ -40,11 +56,7 @@ template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_sourc
     seen.attention = attention;
   }
   if constexpr (Skip::needs_uncertainty) {
-    const workspace_scope scope(scratch);
-    const bool enough = check(skip.perturbation).ok() && serves_perturbation(row, skip.perturbation);
-    const auto plain = enough ? row : read_for_perturbation(row, skip.perturbation, scratch);
-    if (!plain) return plain.error();
-    const auto found = temperature_perturbation(*plain, token, skip.perturbation, random);
+    const auto found = detail::measure_disagreement(row, token, skip.perturbation, random, scratch);
     if (!found) return found.error();
     seen.disagreements = found->disagreements;
     seen.samples = found->samples;

@@ -60,6 +60,20 @@ template <class Quantizer>
          drop_zero_workspace_size(size);
 }
 
+//! `support`: what the sparsifier asks for; read only where the format takes a support.
+[[nodiscard]] constexpr read_request law_request(std::uint32_t vocab_size, const read_request& support,
+                                                 const draft_law_options& options) noexcept {
+  read_request wanted;
+  if (options.format == law_format::dense_lattice) [[unlikely]] {
+    wanted = dense_support(vocab_size, options.resolution).request({}, vocab_size);
+    wanted.close_total = true;
+  }
+  if (has_support(options.format)) wanted = support;
+  wanted.exact_normaliser |= options.format == law_format::fp16_row;
+  wanted.integer_total |= options.format == law_format::top_k_tail;
+  return wanted;
+}
+
 }  // namespace detail
 
 //! What a reading must gather for `make_draft_law`.
@@ -67,15 +81,7 @@ template <sparsifier Sparsifier>
 [[nodiscard]] constexpr read_request draft_law_request(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                        const typename Sparsifier::state_type& state,
                                                        const draft_law_options& options = {}) noexcept {
-  read_request wanted;
-  if (options.format == law_format::dense_lattice) [[unlikely]] {
-    wanted = detail::dense_support(vocab_size, options.resolution).request({}, vocab_size);
-    wanted.close_total = true;
-  }
-  if (has_support(options.format)) wanted = sparsifier.request(state, vocab_size);
-  wanted.exact_normaliser |= options.format == law_format::fp16_row;
-  wanted.integer_total |= options.format == law_format::top_k_tail;
-  return wanted;
+  return detail::law_request(vocab_size, sparsifier.request(state, vocab_size), options);
 }
 
 //! Bytes of workspace that `make_draft_law` takes of rows of `vocab_size` entries, the reading not counted.
@@ -145,6 +151,22 @@ template <quantizer Quantizer>
   return quantized(kept, sparse_lattice{}, options, scratch);
 }
 
+//! The law of the next draft in any format but fp16_row. `select`: the sparsifier's, asked where the format takes one.
+template <class Select>
+[[nodiscard]] result<draft_law> law_of_support(const row_summary& row, const Select& select,
+                                               const draft_law_options& options, workspace& scratch) noexcept {
+  const bool dense = options.format == law_format::dense_lattice;
+  if (!dense && !has_support(options.format)) return status{errc::unsupported, part::quantize, 0};
+  workspace_scope scope(scratch);
+  const result<support> kept =
+      dense ? dense_support(row.vocab_size(), options.resolution).select(row, {}, scratch) : select();
+  if (!kept) return kept.error();
+  const result<law> drafted = quantized(*kept, row, options, scratch);
+  if (!drafted) return drafted.error();
+  scope.keep();
+  return draft_law{*drafted, *kept};
+}
+
 }  // namespace detail
 
 //! The law of the next draft with a quantizer of one's own. Its arrays are cut from `scratch`, which keeps them: rewind
@@ -170,23 +192,13 @@ template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
 [[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state,
                                                const draft_law_options& options, workspace& scratch) noexcept {
-  const law_format format = options.format;
-  if (format == law_format::fp16_row) [[unlikely]] {
+  if (options.format == law_format::fp16_row) [[unlikely]] {
     const result<law> drafted = fp16_law(row, scratch);
     if (!drafted) return drafted.error();
     return draft_law{*drafted, {}};
   }
-  const bool dense = format == law_format::dense_lattice;
-  if (!dense && !has_support(format)) return status{errc::unsupported, part::quantize, 0};
-  workspace_scope scope(scratch);
-  const result<support> kept =
-      dense ? detail::dense_support(row.vocab_size(), options.resolution).select(row, {}, scratch)
-            : sparsifier.select(row, state, scratch);
-  if (!kept) return kept.error();
-  const result<law> drafted = detail::quantized(*kept, static_cast<const row_summary&>(row), options, scratch);
-  if (!drafted) return drafted.error();
-  scope.keep();
-  return draft_law{*drafted, *kept};
+  return detail::law_of_support(
+      row, [&]() noexcept { return sparsifier.select(row, state, scratch); }, options, scratch);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -14,25 +14,58 @@
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
 
-#include <specverify/session/detail/edge_draft.hpp>
-#include <specverify/session/detail/edge_keep.hpp>
+#include <specverify/session/detail/make_edge.hpp>
 #include <specverify/session/edge_session.hpp>
+#include <specverify/sparsify/top_k.hpp>
+
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! An edge of parts: a sparsifier (or an optional one), a window and a gate (a skip policy), each at most once, in any
+//! order. Without a sparsifier it is `top_k`, without a window the same plan every round, without a gate every token is
+//! sent.
+//! K, L and l are said once each, by format, sparsifier or window: a number left at 0 is taken from the others, and
+//! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
+//! (dense_lattice, fp16_row, token_only) takes none.
+//! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
+//! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*); unsupported (at_format: token_and_count,
+//! whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a gate without room
+//! for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the parts, if they have one;
+//! options_disagree (at_max_draft_length, at_resolution, at_support_size, at_window_support_size, at_sparsifier,
+//! at_vocab_size: the window counts with another V); out_of_memory. Memory that an option sizes is address space until
+//! something is written to it. What a part throws as it is copied passes through, and nothing is left behind.
+template <class... Parts>
+requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
+    [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {
+  (detail::explain_part<Parts>(), ...);
+  static_assert((0 + ... + (detail::is_sparsifier<Parts> ? 1 : 0)) <= 1, "make_edge takes one sparsifier");
+  static_assert((0 + ... + (window_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one window");
+  static_assert((0 + ... + (skip_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one gate");
+  using detail::part_kind, detail::pick_part;
+  return detail::make_edge_of(
+      options, std::optional(pick_part<part_kind::sparsifier>(std::optional<top_k>(), parts...)),
+      pick_part<part_kind::window>(fixed_window(), parts...), pick_part<part_kind::gate>(always_send(), parts...));
+}
+
+SPECVERIFY_NAMESPACE_END
 
 #if defined(SPECVERIFY_COMPILED)
 SPECVERIFY_NAMESPACE_BEGIN
 
 // What src/specverify.cpp holds.
-extern template class basic_edge_session<>;
-extern template status edge_session::supply_row(exec::seq_policy, row_view<float>, const row_transform&,
-                                                const row_extras&, session_time) noexcept;
-extern template status edge_session::supply_row(exec::simd_policy, row_view<float>, const row_transform&,
-                                                const row_extras&, session_time) noexcept;
+extern template class detail::row_of<exec::seq_policy, float>;
+extern template class detail::row_of<exec::simd_policy, float>;
+extern template class detail::parts_of<top_k, fixed_window, always_send>;
 
 SPECVERIFY_NAMESPACE_END
 #else
 #include <specverify/session/detail/context_bodies.hpp>
 #include <specverify/session/detail/edge_ahead.hpp>
 #include <specverify/session/detail/edge_answers.hpp>
+#include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/detail/edge_end.hpp>
 #include <specverify/session/detail/edge_link.hpp>
 #include <specverify/session/detail/edge_refusals.hpp>

@@ -7,9 +7,8 @@
 #define SPECVERIFY_SESSION_EDGE_SESSION_HPP
 
 #include <specverify/core/execution.hpp>
-#include <specverify/distribution/draft_block.hpp>
 #include <specverify/policy/concepts.hpp>
-#include <specverify/session/detail/drafter.hpp>
+#include <specverify/session/detail/any_row.hpp>
 #include <specverify/session/detail/edge_protocol.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
@@ -17,64 +16,21 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 
-SPECVERIFY_TYPES_BEGIN
-
-//! What an engine gives with a row where the session needs it.
-struct row_extras {
-  std::span<const float>
-      hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
-  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
-  std::span<const float> attention{};
-};
-
-SPECVERIFY_TYPES_END
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A policy that may keep a token; always_send costs nothing.
-template <class Skip>
-inline constexpr bool gates = Skip::strength != guarantee::unconditional;
-
-//! What the skip policy saw of a drafted token, and whether the edge keeps it: then it is committed here alone.
-struct gate_answer {
-  skip_observation seen{};
-  bool keep = false;
-};
-
-//! A token drawn for the block; no_token: the window ended before it.
-struct drawn_draft {
-  token_id token = no_token;
-  bool keep = false;
-};
+struct edge_maker;
 
 }  // namespace detail
 
-//! Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while a row is wanted that is
-//! written ahead. The status says what became of the input; a session that fails also says so in an output.
-template <sparsifier Sparsifier = top_k, window_policy Window = fixed_window, skip_policy Skip = always_send>
-class basic_edge_session : private detail::edge_protocol {
+//! `make_edge` makes one. Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while
+//! a row is wanted that is written ahead. The status says what became of the input; a session that fails also says so
+//! in an output.
+class edge_session : private detail::edge_protocol {
  public:
-  using state_type = typename Sparsifier::state_type;
-  using snapshot = edge_snapshot<state_type>;
-
-  //! What a token committed here alone, or under another rule, is worth at most.
-  static constexpr guarantee strength = Skip::strength;
-
-  //! K, L and l are said once each, by format, sparsifier or window: a number left at 0 is taken from the others, and
-  //! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
-  //! (dense_lattice, fp16_row, token_only) takes none.
-  //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
-  //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*); unsupported (at_format:
-  //! token_and_count, whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a
-  //! skip policy without room for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the
-  //! sparsifier, the window and the skip policy, where they have one; options_disagree (at_max_draft_length,
-  //! at_resolution, at_support_size, at_window_support_size, at_sparsifier, at_vocab_size: the window counts with
-  //! another V); out_of_memory. Memory that an option sizes is address space until something is written to it.
-  [[nodiscard]] static result<basic_edge_session> make(const edge_options& options,
-                                                       const std::optional<Sparsifier>& sparsifier = {},
-                                                       const Window& window = {}, const Skip& skip = {});
-
   // Inputs.
 
   //! status start(std::span<const token_id> prompt, session_time now)
@@ -82,21 +38,23 @@ class basic_edge_session : private detail::edge_protocol {
   //! (at_prompt), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range (`where` =
   //! position).
   using edge_protocol::start;
+  //! result<journal_reading> restore(std::span<const std::byte> journal, session_time now)
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
   //! appends. A draft of the open round that the journal holds is sent again. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
   //! at_sparsifier: another sparsifier's, or a cloud's), output_too_small (the text is longer than max_text_length),
   //! prompt_empty and prompt_too_long (as of `start`), unexpected_message (not idle).
-  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
+  using edge_protocol::restore;
   //! status recover(std::uint32_t prompt_length, session_time now)
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
   //! earlier runs have sent cannot disturb this one. Errors: unexpected_message (not idle), prompt_empty and
   //! prompt_too_long as of `start`.
   using edge_protocol::recover;
+  //! status receive(std::span<const std::byte> message, session_time now)
   //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
   //! unexpected_message, refused_by_peer...
-  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
+  using edge_protocol::receive;
   //! status tick(session_time now)
   //! Time passed. Does nothing before `deadline()`.
   using edge_protocol::tick;
@@ -113,7 +71,10 @@ class basic_edge_session : private detail::edge_protocol {
   //! failed), size_mismatch.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                  const row_extras& extras, session_time now) noexcept;
+                                  const row_extras& extras, session_time now) noexcept {
+    detail::row_of<Policy, Scalar> any(policy, row, transform);
+    return take_row(any, row.valid_size(), extras, now);
+  }
   //! status reconnect(session_time now)
   //! The transport was lost and stands again: names the session in a new epoch and asks again what was open.
   using edge_protocol::reconnect;
@@ -182,54 +143,25 @@ class basic_edge_session : private detail::edge_protocol {
   using edge_protocol::last_round;
 
  private:
-  static constexpr bool observes_probabilities = requires { requires Window::needs_probabilities; };
-
-  class maker {  // who may call the constructor
-    friend basic_edge_session;
-    maker() noexcept {}
-  };
-
- public:
-  basic_edge_session(maker, const edge_options& options, const Sparsifier& sparsifier, const Window& window,
-                     const Skip& skip, detail::edge_drafts&& drafts);
-
- private:
-  // detail/edge_draft.hpp: what is due, and tokens drawn from rows
-  [[nodiscard]] status do_what_is_due(status done, session_time now) noexcept;
-  [[nodiscard]] status begin_round(session_time now) noexcept;
-  void renew_state() noexcept;
-  [[nodiscard]] status close(session_time now) noexcept;
-  template <class Policy, class Scalar>
-  [[nodiscard]] result<detail::gate_answer> ask_gate(const row_reading<Policy, Scalar>& row, token_id token,
-                                                     std::span<const float> attention) noexcept;
-  [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
-  template <class Policy, class Scalar>
-  [[nodiscard]] result<detail::drawn_draft> draw_draft(Policy policy, row_view<Scalar> row,
-                                                       const row_transform& transform,
-                                                       const row_extras& extras) noexcept;
-  template <class Policy, class Scalar>
-  [[nodiscard]] result<detail::drawn_draft> draw_from_row(const row_reading<Policy, Scalar>& row,
-                                                          const row_extras& extras, state_type& state) noexcept;
-  template <class Policy, class Scalar>
-  [[nodiscard]] result<detail::drawn_draft> draw_from_law(const row_reading<Policy, Scalar>& row,
-                                                          const row_extras& extras, state_type& state) noexcept;
-  template <class Policy, class Scalar>
-  [[nodiscard, gnu::cold]] status write_ahead(Policy policy, row_view<Scalar> row, const row_transform& transform,
-                                              session_time now) noexcept;
-
-  Window window_;
-  Skip skip_;
-  detail::drafter<Sparsifier> drafter_;
-  owned_memory<state_type> states_;  // before each draft of the window, and after the last
-  state_type ahead_state_{};
-  owned_memory<float> probabilities_;  // that the row gave each draft, where the window asks
-  untouched_memory<std::byte> skip_space_;
-  bool beyond_known_ = false;  // states_[L + 1] counts a law that was made and not drawn from
+  friend struct detail::edge_maker;
+  edge_session(const edge_options& options, const detail::parts_facts& facts, detail::held_parts&& parts,
+               detail::edge_drafts&& drafts)
+      : edge_protocol(options, facts, std::move(parts), std::move(drafts)) {}
 };
 
-//! The edge of the papers: top-K supports, the same plan every round.
-using edge_session = basic_edge_session<>;
+namespace detail {
+
+//! Makes sessions, whatever their parts are.
+struct edge_maker {
+  [[nodiscard]] static status check(const edge_options& options) noexcept;
+  //! Throws what the allocator throws.
+  [[nodiscard]] static result<edge_session> make(const edge_options& options, const parts_facts& facts,
+                                                 held_parts&& parts);
+};
+
+}  // namespace detail
 
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -72,14 +72,12 @@ template <class Sparsifier, class Skip>
   return made;
 }
 
-//! A session of the system. Errors: those of `options_with` and of `basic_edge_session::make`.
+//! An edge of the system. Errors: those of `options_with` and of `make_edge` with parts.
 template <class Sparsifier, class Skip>
-[[nodiscard]] result<basic_edge_session<Sparsifier, fixed_window, Skip>> make(const edge_options& options,
-                                                                              const preset<Sparsifier, Skip>& system) {
+[[nodiscard]] result<edge_session> make_edge(const edge_options& options, const preset<Sparsifier, Skip>& system) {
   const auto made = options_with(options, system);
   if (!made.ok()) return made.error();
-  return basic_edge_session<Sparsifier, fixed_window, Skip>::make(made.value(), system.sparsifier, system.window,
-                                                                  system.skip);
+  return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
 namespace detail {

@@ -171,7 +171,8 @@ TEST_CASE("sessions over recorded rows accept and send what the report says") {
       recorded::named(recorded::measure(file, 1, system, [](std::uint32_t) { return 0.0; }), file.size(), "K-SQS", "");
   specverify::message_pipe pipe;
   const auto secret = specverify::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
-  auto edge = specverify::make({.session_id = 4, .secret = secret, .vocab_size = 4096, .token_budget = 4000}, system);
+  auto edge =
+      specverify::make_edge({.session_id = 4, .secret = secret, .vocab_size = 4096, .token_budget = 4000}, system);
   auto cloud = specverify::cloud_session::make({.secret = secret, .salt = 9, .vocab_size = 4096});
   REQUIRE(edge.ok());
   REQUIRE(cloud.ok());

@@ -95,7 +95,7 @@ TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against anoth
 
 TEST_CASE("cloud: a secret, a salt and a vocabulary size are enough to serve edges with default options") {
   const auto greeted = [](const specverify::edge_options& options, const auto& system) {
-    auto edge = make(options, system);
+    auto edge = make_edge(options, system);
     auto cloud = cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = options.vocab_size});
     REQUIRE((edge.ok() && cloud.ok()));
     REQUIRE(edge->start(std::array<token_id, 1>{0}, 1).ok());

@@ -44,7 +44,7 @@ struct rows_read {
     edge_options options = other.edge_options();
     options.draw_from_row = draw_from_row;
     const watching_top_k kept{{draw_from_row ? 7u : 8u}, &with_sums, &without};  // of 8 entries, one its token
-    auto edge = basic_edge_session<watching_top_k, fixed_window, Skip>::make(options, kept, {}, skip);
+    auto edge = make_edge(options, kept, skip);
     REQUIRE(edge.ok());
     REQUIRE(edge->start(std::vector<token_id>{4, 5}, 1).ok());
     std::vector<bytes> questions;
@@ -67,70 +67,70 @@ struct rows_read {
 
 TEST_CASE("edge: options are checked") {
   specverify::edge_options o;
-  CHECK(edge_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
+  CHECK(make_edge(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.vocab_size = 30;
-  CHECK(edge_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
+  CHECK(make_edge(o).error() == status{errc::secret_missing, part::session, o.at_secret});
   o.secret = secret_of(1);
-  CHECK(edge_session::make(o).ok());
+  CHECK(make_edge(o).ok());
   o.format.format = law_format::token_and_count;
-  CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_format});
+  CHECK(make_edge(o).error() == status{errc::unsupported, part::session, o.at_format});
   o.format.format = law_format::sparse_drop_zero;
   o.draw_from_row = true;
-  CHECK(edge_session::make(o).error() == status{errc::unsupported, part::session, o.at_draw_from_row});
+  CHECK(make_edge(o).error() == status{errc::unsupported, part::session, o.at_draw_from_row});
   o.format.format = law_format::top_k_tail;
-  CHECK(edge_session::make(o, top_k{4}).ok());
+  CHECK(make_edge(o, top_k{4}).ok());
   o.format.attachments.drafted_probability = true;  // which draw_from_row sets by itself
-  CHECK(edge_session::make(o, top_k{4}).ok());
+  CHECK(make_edge(o, top_k{4}).ok());
   o.draw_from_row = false;
-  CHECK(edge_session::make(o, top_k{4}).error() == status{errc::options_disagree, part::session, o.at_draw_from_row});
+  CHECK(make_edge(o, top_k{4}).error() == status{errc::options_disagree, part::session, o.at_draw_from_row});
   o.format = {};
   o.max_text_length = 1;
-  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+  CHECK(make_edge(o).error().code == errc::invalid_argument);
   o.max_text_length = 10;
   o.text_chunk = 0;
-  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+  CHECK(make_edge(o).error().code == errc::invalid_argument);
   o.text_chunk = 1;
   o.retry_limit = 0;
-  CHECK(edge_session::make(o).error().code == errc::invalid_argument);
+  CHECK(make_edge(o).error().code == errc::invalid_argument);
 }
 
 TEST_CASE("NUM-1 edge: options of the rule, the window and the skip policy are checked before the first row") {
   specverify::edge_options o;
   o.secret = secret_of(1);
   o.vocab_size = 30;
-  CHECK(edge_session::make(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // l and K are said elsewhere
+  CHECK(make_edge(o, top_k{0}).error() == status{errc::invalid_argument, part::sparsify, 0});
+  CHECK(make_edge(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());  // l and K are said elsewhere
   o.format.support_size = 8;
-  CHECK(edge_session::make(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());
-  CHECK(basic_edge_session<top_k, fixed_window>::make(o, {}, {{4, 100, 0}}).ok());
+  CHECK(make_edge(o, top_k{4}, fixed_window{{4, 0, 0}}).ok());
+  CHECK(make_edge(o, fixed_window{{4, 100, 0}}).ok());
   // K of 64 twice, and nothing in the default window that would win
   o.vocab_size = 100;
   o.format.support_size = 64;
-  CHECK(edge_session::make(o, top_k{64}).ok());
-  CHECK(edge_session::make(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
-  CHECK(edge_session::make(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
+  CHECK(make_edge(o, top_k{64}).ok());
+  CHECK(make_edge(o, top_k{64}, fixed_window{{4, 100, 64}}).ok());
+  CHECK(make_edge(o, top_k{65}, fixed_window{{4, 100, 65}}).error() ==
         status{errc::options_disagree, part::session, o.at_support_size});  // more than the format carries
-  CHECK(edge_session::make(o, top_k{8}).ok());                              // fewer than it carries
+  CHECK(make_edge(o, top_k{8}).ok());                                       // fewer than it carries
   o.vocab_size = 30;
   o.format.support_size = 0;
-  using budgeted = basic_edge_session<conformal, bit_budget_window>;
   const conformal whole{.max_support_size = 30};
   // no silent "no cap"
-  CHECK(budgeted::make(o, {}, {{8}, 30}).error() == status{errc::invalid_argument, part::sparsify, 5});
-  CHECK(budgeted::make(o, whole, {{8}}).ok());  // V is the session's
-  CHECK(budgeted::make(o, whole, {{8}, 30, 80, 80}).error() == status{errc::invalid_argument, part::policy, 5});
-  CHECK(budgeted::make(o, conformal{.target = 2}, {{8}, 30}).error() ==
+  CHECK(make_edge(o, conformal{}, bit_budget_window{{8}, 30}).error() ==
+        status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(make_edge(o, whole, bit_budget_window{{8}}).ok());  // V is the session's
+  CHECK(make_edge(o, whole, bit_budget_window{{8}, 30, 80, 80}).error() ==
+        status{errc::invalid_argument, part::policy, 5});
+  CHECK(make_edge(o, bit_budget_window{{8}, 30}, conformal{.target = 2}).error() ==
         status{errc::invalid_argument, part::sparsify, 0});
-  CHECK(budgeted::make(o, whole, {{8}, 30}).ok());
+  CHECK(make_edge(o, whole, bit_budget_window{{8}, 30}).ok());
   o.format.attachments.max_skipped = 4;
-  using gated = basic_edge_session<top_k, fixed_window, uncertainty_and_importance_gate>;
-  CHECK(gated::make(o, {}, {}, {.importance = {.k = 0}}).error() == status{errc::invalid_argument, part::policy, 1});
-  CHECK(gated::make(o, {}, {}, {.perturbation = {0, 2.0}}).error() == status{errc::invalid_argument, part::policy, 5});
-  CHECK(gated::make(o).ok());
-  using tossed = basic_edge_session<top_k, fixed_window, random_skip>;
-  CHECK(tossed::make(o, {}, {}, {2.0}).error() == status{errc::invalid_probability, part::policy, 0});
-  using silent = basic_edge_session<top_k, link_window>;  // a policy without a check of its own
-  CHECK(silent::make(o).ok());
+  CHECK(make_edge(o, uncertainty_and_importance_gate{.importance = {.k = 0}}).error() ==
+        status{errc::invalid_argument, part::policy, 1});
+  CHECK(make_edge(o, uncertainty_and_importance_gate{.perturbation = {0, 2.0}}).error() ==
+        status{errc::invalid_argument, part::policy, 5});
+  CHECK(make_edge(o, uncertainty_and_importance_gate{}).ok());
+  CHECK(make_edge(o, random_skip{2.0}).error() == status{errc::invalid_probability, part::policy, 0});
+  CHECK(make_edge(o, link_window{}).ok());  // a policy without a check of its own
 }
 
 namespace {
@@ -175,60 +175,58 @@ std::pair<std::uint32_t, draft_format> first_round(result<Session> made) {
 
 TEST_CASE("edge: L is said by the window or by the format, and a window beyond the format is named") {
   edge_options o = host_options();
-  auto [drafts, announced] = first_round(edge_session::make(o));
+  auto [drafts, announced] = first_round(make_edge(o));
   CHECK(drafts == 4);
   CHECK(announced.max_draft_length == 8);
   CHECK(announced.resolution == 100);
   CHECK(announced.support_size == 0);
-  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{6}}));
+  std::tie(drafts, announced) = first_round(make_edge(o, top_k{16}, fixed_window{{6}}));
   CHECK(drafts == 6);
   CHECK(announced.max_draft_length == 8);
-  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{12}}));
+  std::tie(drafts, announced) = first_round(make_edge(o, top_k{16}, fixed_window{{12}}));
   CHECK(drafts == 12);
   CHECK(announced.max_draft_length == 12);
   o.format.max_draft_length = 16;  // and 4 in a default window, which would win
-  std::tie(drafts, announced) = first_round(edge_session::make(o));
+  std::tie(drafts, announced) = first_round(make_edge(o));
   CHECK(drafts == 16);
   CHECK(announced.max_draft_length == 16);
-  std::tie(drafts, announced) = first_round(edge_session::make(o, top_k{16}, fixed_window{{5}}));  // room for more
+  std::tie(drafts, announced) = first_round(make_edge(o, top_k{16}, fixed_window{{5}}));  // room for more
   CHECK(drafts == 5);
   CHECK(announced.max_draft_length == 16);
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{17}}).error() == disagrees(o.at_max_draft_length));
+  CHECK(make_edge(o, top_k{16}, fixed_window{{17}}).error() == disagrees(o.at_max_draft_length));
   o.format = {.format = law_format::dense_lattice, .resolution = 720, .max_draft_length = 11};
   o.format.attachments.resolution_with_draft = true;
-  using modelled = basic_edge_session<top_k, model_window>;  // plans up to 12 drafts
-  CHECK(modelled::make(o).error() == disagrees(o.at_max_draft_length));
+  CHECK(make_edge(o, model_window{}).error() == disagrees(o.at_max_draft_length));
   o.format.max_draft_length = 12;
-  CHECK(modelled::make(o).ok());
+  CHECK(make_edge(o, model_window{}).ok());
 }
 
 TEST_CASE("edge: l is said by the window or by the format, and two of them are named") {
   edge_options o = host_options();
-  CHECK(first_round(edge_session::make(o, top_k{16}, fixed_window{{4, 240}})).second.resolution == 240);
+  CHECK(first_round(make_edge(o, top_k{16}, fixed_window{{4, 240}})).second.resolution == 240);
   o.format.resolution = 50;
-  CHECK(first_round(edge_session::make(o, top_k{16})).second.resolution == 50);
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 50}}).ok());
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 20}}).error() == disagrees(o.at_resolution));
+  CHECK(first_round(make_edge(o, top_k{16})).second.resolution == 50);
+  CHECK(make_edge(o, top_k{16}, fixed_window{{4, 50}}).ok());
+  CHECK(make_edge(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
+  CHECK(make_edge(o, top_k{16}, fixed_window{{4, 20}}).error() == disagrees(o.at_resolution));
   o.format.attachments.resolution_with_draft = true;  // then each draft says a smaller one
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 20}}).ok());
-  CHECK(edge_session::make(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
+  CHECK(make_edge(o, top_k{16}, fixed_window{{4, 20}}).ok());
+  CHECK(make_edge(o, top_k{16}, fixed_window{{4, 240}}).error() == disagrees(o.at_resolution));
   o.format = {.format = law_format::dense_lattice, .resolution = 720};
-  using modelled = basic_edge_session<top_k, model_window>;  // plans 240 and 720
-  CHECK(modelled::make(o).error() == disagrees(o.at_resolution));
+  CHECK(make_edge(o, model_window{}).error() == disagrees(o.at_resolution));
   o.format.attachments.resolution_with_draft = true;
-  CHECK(modelled::make(o).ok());
+  CHECK(make_edge(o, model_window{}).ok());
   o.format.resolution = 240;
-  CHECK(modelled::make(o).error() == disagrees(o.at_resolution));
+  CHECK(make_edge(o, model_window{}).error() == disagrees(o.at_resolution));
   o.format = {.format = law_format::token_only};  // no lattice: there is no l to say
-  CHECK(edge_session::make(o).ok());
-  CHECK(edge_session::make(o, {}, fixed_window{{4, 100}}).error() == disagrees(o.at_resolution));
+  CHECK(make_edge(o).ok());
+  CHECK(make_edge(o, fixed_window{{4, 100}}).error() == disagrees(o.at_resolution));
 }
 
 TEST_CASE("edge: K is said by the sparsifier, the format or the window, and two of them are named") {
   edge_options o = host_options();
   const auto made = [&o](std::optional<top_k> kept, const fixed_window& window = {}) {
-    return edge_session::make(o, kept, window).error();
+    return make_edge(o, kept, window).error();
   };
   CHECK(made(top_k{64}).ok());
   CHECK(made({}, {{4, 0, 64}}).ok());
@@ -253,72 +251,63 @@ TEST_CASE("edge: K of a modelled window is the sparsifier's, and all V need a fo
   edge_options o = host_options();
   o.format = {.resolution = 720, .max_draft_length = 12};
   o.format.attachments.resolution_with_draft = true;
-  using modelled = basic_edge_session<top_k, model_window>;
   model_window window;
-  CHECK(modelled::make(o, top_k{16}, window).error() == disagrees(o.at_window_support_size));  // models K = 1
+  CHECK(make_edge(o, top_k{16}, window).error() == disagrees(o.at_window_support_size));  // models K = 1
   window.model.support_size = 16;
-  CHECK(modelled::make(o, top_k{16}, window).ok());
+  CHECK(make_edge(o, top_k{16}, window).ok());
   o.format = {.support_size = 32};
-  using budgeted = basic_edge_session<top_k, bit_budget_window>;
   bit_budget_window all{.vocab_size = 100, .budget = 400};
-  CHECK(budgeted::make(o, top_k{16}, all).ok());
+  CHECK(make_edge(o, top_k{16}, all).ok());
   all.allow_dense = true;  // 100 tokens instead of 16
-  CHECK(budgeted::make(o, top_k{16}, all).error() == disagrees(o.at_support_size));
+  CHECK(make_edge(o, top_k{16}, all).error() == disagrees(o.at_support_size));
   o.format.support_size = 0;
-  CHECK(budgeted::make(o, top_k{16}, all).ok());
+  CHECK(make_edge(o, top_k{16}, all).ok());
 }
 
 TEST_CASE("edge: V of a window is the session's, and another one is named") {
   edge_options o = host_options();
-  using budgeted = basic_edge_session<top_k, bit_budget_window>;
   bit_budget_window budget{.budget = 400};
-  CHECK(budgeted::make(o, top_k{8}, budget).ok());
+  CHECK(make_edge(o, top_k{8}, budget).ok());
   budget.vocab_size = o.vocab_size;
-  CHECK(budgeted::make(o, top_k{8}, budget).ok());
+  CHECK(make_edge(o, top_k{8}, budget).ok());
   budget.vocab_size = o.vocab_size + 1;
-  CHECK(budgeted::make(o, top_k{8}, budget).error() == disagrees(o.at_vocab_size));
+  CHECK(make_edge(o, top_k{8}, budget).error() == disagrees(o.at_vocab_size));
   o.format = {.format = law_format::dense_lattice, .resolution = 720, .max_draft_length = 12};
   o.format.attachments.resolution_with_draft = true;
-  using modelled = basic_edge_session<top_k, model_window>;
   model_window window;
-  CHECK(modelled::make(o, {}, window).ok());
+  CHECK(make_edge(o, window).ok());
   window.model.vocab_size = 50272;
-  CHECK(modelled::make(o, {}, window).error() == disagrees(o.at_vocab_size));
+  CHECK(make_edge(o, window).error() == disagrees(o.at_vocab_size));
 }
 
 TEST_CASE("edge: a cap beyond the format is named, and one that is not given is the format's") {
   edge_options o = host_options();
-  using thresholds = basic_edge_session<threshold>;
-  using conformals = basic_edge_session<conformal>;
-  using budgets = basic_edge_session<vocabulary_budget>;
-  CHECK(thresholds::make(o, threshold{0.01, 0}).error() == status{errc::invalid_argument, part::sparsify, 1});
-  CHECK(conformals::make(o).error() == status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(make_edge(o, threshold{0.01, 0}).error() == status{errc::invalid_argument, part::sparsify, 1});
+  CHECK(make_edge(o, conformal{}).error() == status{errc::invalid_argument, part::sparsify, 5});
   o.format.support_size = 32;
-  CHECK(thresholds::make(o, threshold{0.01, 0}).ok());
-  CHECK(conformals::make(o).ok());
-  CHECK(conformals::make(o, conformal{.max_support_size = 32}).ok());
-  CHECK(budgets::make(o).ok());
-  CHECK(thresholds::make(o, threshold{0.01, 33}).error() == disagrees(o.at_support_size));
-  CHECK(conformals::make(o, conformal{.max_support_size = 33}).error() == disagrees(o.at_support_size));
-  CHECK(budgets::make(o, vocabulary_budget{.max_support_size = 33}).error() == disagrees(o.at_support_size));
-  CHECK(conformals::make(o, conformal{.max_support_size = 32}, fixed_window{{4, 0, 16}}).error() ==
+  CHECK(make_edge(o, threshold{0.01, 0}).ok());
+  CHECK(make_edge(o, conformal{}).ok());
+  CHECK(make_edge(o, conformal{.max_support_size = 32}).ok());
+  CHECK(make_edge(o, vocabulary_budget{}).ok());
+  CHECK(make_edge(o, threshold{0.01, 33}).error() == disagrees(o.at_support_size));
+  CHECK(make_edge(o, conformal{.max_support_size = 33}).error() == disagrees(o.at_support_size));
+  CHECK(make_edge(o, vocabulary_budget{.max_support_size = 33}).error() == disagrees(o.at_support_size));
+  CHECK(make_edge(o, conformal{.max_support_size = 32}, fixed_window{{4, 0, 16}}).error() ==
         disagrees(o.at_window_support_size));
   o.format = {.format = law_format::top_k_tail, .support_size = 32};
   o.draw_from_row = true;
-  using online = basic_edge_session<online_vocabulary_budget>;
-  CHECK(online::make(o).ok());
-  CHECK(online::make(o, online_vocabulary_budget{.max_support_size = 32}).error() == disagrees(o.at_support_size));
+  CHECK(make_edge(o, online_vocabulary_budget{}).ok());
+  CHECK(make_edge(o, online_vocabulary_budget{.max_support_size = 32}).error() == disagrees(o.at_support_size));
 }
 
 TEST_CASE("edge: a sparsifier is refused where no law lists a support, and none is needed there") {
   edge_options o = host_options();
   for (const law_format whole : {law_format::dense_lattice, law_format::fp16_row, law_format::token_only}) {
     o.format = {.format = whole};
-    CHECK(edge_session::make(o).ok());
-    CHECK(edge_session::make(o, {}, fixed_window{{4}}).ok());
-    CHECK(edge_session::make(o, top_k{16}).error() == disagrees(o.at_sparsifier));
-    CHECK(basic_edge_session<conformal>::make(o).ok());  // not asked for a support, so it needs no cap
-    CHECK(edge_session::make(o, {}, fixed_window{{4, 0, 16}}).error() == disagrees(o.at_window_support_size));
+    CHECK(make_edge(o).ok());
+    CHECK(make_edge(o, fixed_window{{4}}).ok());
+    CHECK(make_edge(o, top_k{16}).error() == disagrees(o.at_sparsifier));
+    CHECK(make_edge(o, fixed_window{{4, 0, 16}}).error() == disagrees(o.at_window_support_size));
   }
 }
 
@@ -355,10 +344,10 @@ TEST_CASE("edge: a row is read with sums only where it is drawn from, or measure
 TEST_CASE("edge: a transform out of its range is refused") {
   edge_options o = host_options();
   o.transform.temperature = std::numeric_limits<double>::quiet_NaN();
-  CHECK(edge_session::make(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
+  CHECK(make_edge(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
   o.transform = {};
   o.transform.truncation.min_p = -0.5;
-  CHECK(edge_session::make(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
+  CHECK(make_edge(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
 }
 
 TEST_CASE("edge: a threshold of the semantic rule is finite and not negative") {
@@ -367,9 +356,9 @@ TEST_CASE("edge: a threshold of the semantic rule is finite and not negative") {
   for (const double bad : {-0.1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     o.threshold = bad;
     o.rule = wire_rule::semantic;
-    CHECK(edge_session::make(o).error() == status{errc::invalid_argument, part::session, o.at_threshold});
+    CHECK(make_edge(o).error() == status{errc::invalid_argument, part::session, o.at_threshold});
     o.rule = wire_rule::greedy;  // nobody reads it
-    CHECK(edge_session::make(o).ok());
+    CHECK(make_edge(o).ok());
   }
 }
 
@@ -633,11 +622,10 @@ TEST_CASE("DET-4 edge: a simd policy and a scalar one write the same text") {
 
 TEST_CASE("NET-6 edge: a link measured while a round is open changes the next round, not the same one drafted again") {
   pair p;
-  using adaptive = basic_edge_session<top_k, link_window>;
   bytes journal, sent;
   std::uint32_t drafted = 0;
   hash_engine engine(pair::model(true));
-  const auto run = [&](adaptive& edge) {
+  const auto run = [&](edge_session& edge) {
     drafted = 0;
     for (session_output out = edge.next(); out.action != session_action::none; out = edge.next()) {
       if (out.action == session_action::send) sent.assign(out.bytes.begin(), out.bytes.end());
@@ -649,15 +637,15 @@ TEST_CASE("NET-6 edge: a link measured while a round is open changes the next ro
       CHECK(edge.supply_row(exec::seq, engine.rows()[0], {}, 1).ok());
     }
   };
-  const auto ask = [&](adaptive& edge) {
+  const auto ask = [&](edge_session& edge) {
     CHECK(edge.receive(p.answer(sent), 1).ok());
     run(edge);
   };
   specverify::edge_options wanted = p.edge_options();
   wanted.journal_drafts = specverify::draft_journaling::never;  // else nothing is drafted again
-  auto first = adaptive::make(wanted, top_k{8});
+  auto first = make_edge(wanted, top_k{8}, link_window{});
   REQUIRE(first.ok());
-  adaptive& edge = first.value();
+  edge_session& edge = first.value();
   CHECK(edge.start(std::array<token_id, 3>{4, 5, 6}, 1).ok());
   run(edge);
   ask(edge);
@@ -669,7 +657,7 @@ TEST_CASE("NET-6 edge: a link measured while a round is open changes the next ro
     run(edge);
   }
   CHECK(edge.epoch() == 2);
-  auto second = adaptive::make(wanted, top_k{8});
+  auto second = make_edge(wanted, top_k{8}, link_window{});
   REQUIRE(second.ok());
   engine.clear();
   CHECK(second.value().restore(journal, 10000).ok());
@@ -701,7 +689,6 @@ struct alternating_window {
 TEST_CASE(
     "E4 edge: a window changes the resolution from round to round where each draft says it; a restart changes "
     "nothing") {
-  using adaptive = basic_edge_session<top_k, alternating_window>;
   for (const law_format format :
        {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice, law_format::top_k_tail}) {
     for (const bool announced : {true, false}) {
@@ -715,8 +702,8 @@ TEST_CASE(
         hash_engine engine(pair::model(true));
         bytes journal, question;
         const specverify::edge_options wanted = p.edge_options();
-        std::optional<adaptive> edge;
-        edge.emplace(std::move(adaptive::make(wanted, p.kept(), {&seen})).value());
+        std::optional<edge_session> edge;
+        edge.emplace(std::move(make_edge(wanted, p.kept(), alternating_window{&seen})).value());
         const auto run = [&] {
           question.clear();
           for (session_output out = edge->next(); out.action != session_action::none; out = edge->next()) {
@@ -733,7 +720,7 @@ TEST_CASE(
         run();
         while (edge->state() != edge_state::finished) {
           if (restarts == 1 && edge->state() == edge_state::waiting) {
-            edge.emplace(std::move(adaptive::make(wanted, p.kept(), {&seen})).value());
+            edge.emplace(std::move(make_edge(wanted, p.kept(), alternating_window{&seen})).value());
             engine.clear();
             CHECK(edge->restore(journal, 2).ok());
             run();

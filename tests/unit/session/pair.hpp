@@ -51,7 +51,6 @@ struct pair_options {
 
 template <class Skip, class Window = sv::fixed_window>
 struct basic_pair {
-  using edge_type = sv::basic_edge_session<sv::top_k, Window, Skip>;
   static constexpr std::uint32_t vocab_size = 30;
 
   explicit basic_pair(const pair_options& with = {}, const Skip& gate = {})
@@ -98,7 +97,7 @@ struct basic_pair {
     return o;
   }
   void new_edge() {
-    edge.emplace(std::move(edge_type::make(edge_options(), kept(), Window{}, skip)).value());
+    edge.emplace(std::move(sv::make_edge(edge_options(), kept(), Window{}, skip)).value());
     edge_engine.clear();
   }
   void new_cloud() {
@@ -201,7 +200,7 @@ struct basic_pair {
   pair_options options;
   Skip skip;
   hash_engine edge_engine, cloud_engine;
-  std::optional<edge_type> edge;
+  std::optional<sv::edge_session> edge;
   std::optional<sv::cloud_session> cloud;
   bytes edge_journal, cloud_journal;
   std::string story;

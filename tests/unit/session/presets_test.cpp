@@ -49,23 +49,23 @@ TEST_CASE("presets: K-SQS, K 16, l 100, L 4 gives format, sparsifier and window"
   CHECK(system.format.resolution == 100);
   CHECK(system.sparsifier->support_size == 16);
   check_plan(k_sqs({.support_size = 8, .paper_code = true}), law_format::sparse_paper, {4, 100, 8}, 8);
-  const auto made = make(host_options(), system);
+  const auto made = make_edge(host_options(), system);
   REQUIRE(made.ok());
-  CHECK(make(host_options(), k_sqs({.support_size = 64})).ok());  // no default window of K = 16 in the way
-  CHECK_FALSE(qs().sparsifier.has_value());                       // nothing to choose
-  CHECK(make(host_options(), qs()).ok());
-  CHECK(make(host_options(), hlm()).ok());
-  CHECK(make(host_options(), greedy()).ok());
-  CHECK(make(host_options(), cu_hlm()).ok());
-  CHECK(make(host_options(), cu_hlm_online({.support_size = 200})).ok());
+  CHECK(make_edge(host_options(), k_sqs({.support_size = 64})).ok());  // no default window of K = 16 in the way
+  CHECK_FALSE(qs().sparsifier.has_value());                            // nothing to choose
+  CHECK(make_edge(host_options(), qs()).ok());
+  CHECK(make_edge(host_options(), hlm()).ok());
+  CHECK(make_edge(host_options(), greedy()).ok());
+  CHECK(make_edge(host_options(), cu_hlm()).ok());
+  CHECK(make_edge(host_options(), cu_hlm_online({.support_size = 200})).ok());
 }
 
 TEST_CASE("presets: a support that may hold all of a small vocabulary is any support") {
   edge_options small = host_options();
   small.vocab_size = 50;
-  CHECK(make(small, k_sqs({.support_size = 200})).ok());
-  CHECK(make(small, compressed_hlm()).ok());
-  CHECK(make(small, cu_hlm({.support_size = 49})).ok());
+  CHECK(make_edge(small, k_sqs({.support_size = 200})).ok());
+  CHECK(make_edge(small, compressed_hlm()).ok());
+  CHECK(make_edge(small, cu_hlm({.support_size = 49})).ok());
 }
 
 TEST_CASE("presets: every system has a format that check accepts") {
@@ -96,17 +96,17 @@ TEST_CASE("presets: every system has a format that check accepts") {
 }
 
 TEST_CASE("presets: C-SQS needs a cap, and a cap of V announces no limit") {
-  CHECK(make(host_options(), c_sqs({})).error() == status{errc::invalid_argument, part::sparsify, 5});
+  CHECK(make_edge(host_options(), c_sqs({})).error() == status{errc::invalid_argument, part::sparsify, 5});
   CHECK(c_sqs({.max_support_size = 256}).format_for(vocab_size).support_size == 256);
   CHECK(c_sqs({.max_support_size = vocab_size}).format_for(vocab_size).support_size == 0);
   CHECK(c_sqs({.max_support_size = vocab_size}).sparsifier->max_support_size == vocab_size);
   CHECK(c_sqs({.max_support_size = 9, .threshold = {.target = 0.25}}).sparsifier->target == 0.25);
-  CHECK(make(host_options(), c_sqs({.max_support_size = 256})).ok());
+  CHECK(make_edge(host_options(), c_sqs({.max_support_size = 256})).ok());
 }
 
 TEST_CASE("presets: gates come along") {
-  CHECK(make(host_options(), u_hlm()).ok());
-  CHECK(make(host_options(), u_hlm({.threshold = 0.5, .perturbation = {0, 2.0}})).error() ==
+  CHECK(make_edge(host_options(), u_hlm()).ok());
+  CHECK(make_edge(host_options(), u_hlm({.threshold = 0.5, .perturbation = {0, 2.0}})).error() ==
         status{errc::invalid_argument, part::policy, 1});
 }
 
@@ -132,5 +132,5 @@ TEST_CASE("presets: options that say what the preset says are refused by name") 
   twice = host_options();
   twice.draw_from_row = true;
   CHECK(refused(twice) == preset_at_draw_from_row);
-  CHECK(make(twice, k_sqs()).error().where == preset_at_draw_from_row);
+  CHECK(make_edge(twice, k_sqs()).error().where == preset_at_draw_from_row);
 }

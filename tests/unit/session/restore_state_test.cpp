@@ -25,7 +25,7 @@ using sv::errc;
 
 namespace {
 
-using edge_record = sv::edge_session::snapshot;
+using edge_record = sv::edge_snapshot<sv::no_state>;
 using tokens = std::vector<token_id>;
 
 //! Of a session when a record took the place of its journal.
@@ -104,7 +104,7 @@ class long_session {
     return o;
   }
   void begin_edge() {
-    edge.emplace(std::move(sv::edge_session::make(edge_options())).value());
+    edge.emplace(std::move(sv::make_edge(edge_options())).value());
     edge_engine_.clear();
   }
   void begin_cloud() {
@@ -493,7 +493,7 @@ TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {
   sv::edge_options o = p.edge_options();
   o.max_text_length = 8;
   o.token_budget = 4;
-  auto small = sv::edge_session::make(o, p.kept());
+  auto small = sv::make_edge(o, p.kept());
   REQUIRE(small.ok());
   CHECK(small->restore(p.edge_journal, 1).error().code == errc::output_too_small);
   CHECK(small->state() == sv::edge_state::idle);
@@ -510,14 +510,14 @@ TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk 
     pair p(with);
     sv::edge_options o = p.edge_options();
     begin(o);
-    auto first = sv::edge_session::make(o);
+    auto first = sv::make_edge(o);
     REQUIRE(first.ok());
     REQUIRE(first->start(std::array<token_id, 2>{4, 5}, 1).ok());
     const sv::session_output record = first->next();
     REQUIRE(record.action == sv::session_action::journal);
     const bytes journal = written(bytes(record.bytes.begin(), record.bytes.end()));
     change(o);
-    auto next = sv::edge_session::make(o);
+    auto next = sv::make_edge(o);
     REQUIRE(next.ok());
     const sv::status why = next->restore(journal, 1).error();
     CHECK(next->state() == (why.ok() ? sv::edge_state::resuming : sv::edge_state::idle));
@@ -578,12 +578,12 @@ TEST_CASE("session: drafts are journaled automatically in records of 4096 bytes,
     pair p(with);
     sv::edge_options o = p.edge_options();
     o.journal_drafts = journaled;
-    p.edge.emplace(std::move(sv::edge_session::make(o)).value());
+    p.edge.emplace(std::move(sv::make_edge(o)).value());
     const bytes draft = to_open_draft(p);
     tokens text(200);
     const auto read = sv::read_journal<edge_record>(p.edge_journal, text);
     REQUIRE(read.ok());
-    p.edge.emplace(std::move(sv::edge_session::make(o)).value());
+    p.edge.emplace(std::move(sv::make_edge(o)).value());
     p.edge_engine.clear();
     REQUIRE(p.edge->restore(p.edge_journal, 1).ok());
     const bytes sent = p.exchange(pair::only(p.run_edge()));

@@ -23,7 +23,7 @@ using sv::errc;
 
 namespace {
 
-using edge_record = sv::edge_session::snapshot;
+using edge_record = sv::edge_snapshot<sv::no_state>;
 
 template <class Snapshot>
 using forgery = std::pair<const char*, std::function<void(Snapshot&, std::vector<token_id>&)>>;
@@ -224,7 +224,7 @@ TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refus
   const auto restored = [&](auto change) {
     options o = p.edge_options();
     change(o);
-    auto made = sv::edge_session::make(o);
+    auto made = sv::make_edge(o);
     REQUIRE(made.ok());
     return made->restore(p.edge_journal, 1).error();
   };
@@ -287,7 +287,7 @@ TEST_CASE("restore: an edge whose draft differs from the decided one takes the c
   // A life that forgot it drafts other tokens, and the cloud decides these.
   auto options = p.edge_options();
   options.journal_drafts = sv::draft_journaling::never;
-  p.edge.emplace(std::move(sv::edge_session::make(options, p.kept())).value());
+  p.edge.emplace(std::move(sv::make_edge(options, p.kept())).value());
   p.edge_engine = hash_engine(pair::model(true));
   REQUIRE(p.edge->restore(before, 1).ok());
   const bytes other = p.exchange(pair::only(p.run_edge()));

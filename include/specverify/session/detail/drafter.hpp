@@ -1,120 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One row of the drafter's logits to the law that is drawn from and travels, in the format that hello agreed on: what
-//! the edge keeps between rows for quantize/draft_law.hpp and quantize/claim.hpp.
+//! An edge's parts at work: from one row of the drafter's logits to the law that is drawn from and travels, in the
+//! format that hello agreed on.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/policy/budgeted.hpp>
 #include <specverify/quantize/claim.hpp>
-#include <specverify/row/argmax.hpp>
-#include <specverify/session/detail/round_sizes.hpp>
+#include <specverify/session/detail/any_row.hpp>
+#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/detail/parts.hpp>
 #include <specverify/session/options.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What a drafter makes apart from laws.
-struct drafter_wishes {
-  bool probabilities = false;  //!< the row's own probability of drawn tokens
-  bool whole_row = false;      //!< tokens are drawn from the row, and their laws only travel (lossy)
-  bool all_tokens = false;     //!< a round may keep all V tokens instead of K
-  bool measured = false;       //!< rows are drawn from at other temperatures, too
-};
-
-template <sparsifier Sparsifier>
 class drafter {
  public:
-  using state_type = typename Sparsifier::state_type;
+  drafter(const edge_options& options, const parts_facts& facts, held_parts&& parts)
+      : parts_(std::move(parts)),
+        facts_(facts),
+        format_(format_of(options)),
+        draws_from_row_(options.draw_from_row),
+        reading_space_(digest_workspace_size(format_.vocab_size, options.transform, wanted(facts.widest)) +
+                       workspace_alignment),
+        scratch_(facts.law_bytes + (facts.needs_uncertainty
+                                        ? perturbation_workspace_size(format_.vocab_size) + workspace_alignment
+                                        : 0)) {}
 
-  drafter(const wire_format& format, const row_transform& transform, const Sparsifier& sparsifier,
-          drafter_wishes wishes)
-      : format_(format), sparsifier_(sparsifier), wishes_(wishes) {
-    const std::uint32_t vocab_size = format.vocab_size;
-    // The papers' code names exactly K ids.
-    if constexpr (requires { sparsifier_.exactly; })
-      sparsifier_.exactly = format.format == law_format::sparse_paper && format.support_size != 0;
-    most_kept_ = wishes.all_tokens ? vocab_size : detail::most_kept(sparsifier, format);
-    entries_ = std::min(most_kept_, vocab_size);
-    Sparsifier widest = sparsifier_;
-    if constexpr (requires { widest.support_size; }) {
-      widest.support_size = entries_;
-    }
-    const state_type state = widest_state(sparsifier);
-    reading_space_ = untouched_memory<std::byte>(digest_workspace_size(vocab_size, transform, wanted(widest, state)) +
-                                                 workspace_alignment);
-    if (carries_claims(format.format)) return;
-    scratch_ = untouched_memory<std::byte>((wishes.whole_row
-                                                ? claim_workspace_size(vocab_size, widest, state)
-                                                : draft_law_workspace_size(vocab_size, widest, state, law_options())) +
-                                           workspace_alignment);
-  }
-
-  [[nodiscard]] const Sparsifier& sparsifier() const noexcept { return sparsifier_; }
-  //! K that a round may plan at most.
-  [[nodiscard]] std::uint32_t most_kept() const noexcept { return most_kept_; }
-  //! K of a round, for a sparsifier that keeps K tokens.
-  void set_support_size(std::uint32_t size) noexcept {
-    if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = size;
-  }
+  [[nodiscard]] const parts_facts& facts() const noexcept { return facts_; }
+  //! The sparsifier's state before the first token.
+  void initial(std::byte* state) const noexcept { parts_->initial(state); }
   //! Whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
   //! Tokens that the sparsifier kept for the last law; 0 where the format takes no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
+
+  //! Laws are made with the plan's K, and with its l unless `set_resolution` says another one.
+  [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
+    const draft_plan made = parts_->plan(seen);
+    format_.resolution = made.resolution;
+    return made;
+  }
   //! At most the format's own.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! The row as a law of this format needs it; the reading holds until the next one.
-  template <execution_policy Policy, class Scalar>
-  [[nodiscard]] result<row_reading<Policy, Scalar>> read(Policy policy, row_view<Scalar> row,
-                                                         const row_transform& transform,
-                                                         const state_type& state) noexcept {
+  //! Reads the row for a law of this format; the reading holds until the next one.
+  [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
-    result<row_reading<Policy, Scalar>> reading = read_row(policy, row, transform, wanted(sparsifier_, state), scratch);
-    if (!reading) return named_truncation(reading.error(), edge_options::at_truncation);
-    return reading;
+    const status why = row.read(wanted(parts_->request(state)), scratch);
+    return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
   //! The law of the next draft; its arrays are the drafter's own until the next call. `state` becomes the state after
   //! this position.
-  template <execution_policy Policy, class Scalar, class Window>
-  [[nodiscard]] result<law> draft(const row_reading<Policy, Scalar>& row, const Window& window,
-                                  state_type& state) noexcept {
-    workspace scratch{std::span<std::byte>(scratch_)};
-    const auto made = under_budget(window, [&](const auto& sparsifier) noexcept {
-      return make_draft_law(row, sparsifier, state, law_options(), scratch);
-    });
+  [[nodiscard]] result<law> draft(any_row& row, std::byte* state) noexcept {
+    workspace scratch = law_space();
+    const auto made = make_law_of(row, state, scratch);
     if (!made) return made.error();
     drafted_ = made->drafted;
     if (format_.format != law_format::top_k_tail) drafted_.vocab_size = format_.vocab_size;
-    if (const status why = learn(made->kept, state); !why.ok()) return why;
+    if (const status why = keep(made->kept); !why.ok()) return why;
     return drafted_;
   }
 
   //! What travels with a token drawn from the row. Else as `draft`.
-  template <class Window>
-  [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, const Window& window, state_type& state,
+  [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
-    workspace scratch{std::span<std::byte>(scratch_)};
-    auto made = [&]() noexcept {
-      if constexpr (token_sparsifier<Sparsifier>) {
-        return make_claim(row, sparsifier_, state, drawn, law_options(), scratch);
-      } else {
-        return under_budget(window, [&](const auto& sparsifier) noexcept {
-          return make_claim(row, sparsifier, state, drawn, law_options(), scratch);
-        });
-      }
-    }();
+    workspace scratch = law_space();
+    const result<support> kept = parts_->select(row, &drawn, state, scratch);
+    if (!kept) return kept.error();
+    auto made = make_claim(row, *kept, drawn.token, law_options(), scratch);
     if (!made) return made;
-    if (const status why = learn(made->kept, state); !why.ok()) return why;
+    if (const status why = keep(*kept); !why.ok()) return why;
     const law& from = made->claimed;
-    if (from.size > entries_ + 1) return status{errc::support_too_large, part::session, from.size};
+    if (from.size > entries() + 1) return status{errc::support_too_large, part::session, from.size};
     const auto whole = make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
     if (!whole) return whole.error();
     made->claimed = *whole;
@@ -123,15 +89,11 @@ class drafter {
 
   //! A token was drawn from the row, its law does not travel: a sparsifier that learns has seen the position all the
   //! same.
-  template <class Window>
-  [[nodiscard]] status pass(const row_summary& row, const Window& window, state_type& state) noexcept {
-    if constexpr (!std::is_same_v<state_type, no_state>) {
-      workspace scratch{std::span<std::byte>(scratch_)};
-      const auto kept =
-          under_budget(window, [&](const auto& sparsifier) noexcept { return sparsifier.select(row, state, scratch); });
-      return kept ? learn(*kept, state) : kept.error();
-    }
-    return {};
+  [[nodiscard]] status pass(const row_summary& row, std::byte* state) noexcept {
+    if (facts_.state_bytes == 0) return {};
+    workspace scratch = law_space();
+    const result<support> kept = parts_->select(row, nullptr, state, scratch);
+    return kept ? keep(*kept) : kept.error();
   }
 
   //! What the row of the last law gives a token, before any lattice; 0 where its reading does not say. O(log K).
@@ -145,47 +107,74 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
+  //! Whether the window takes the position, decided from its law alone.
+  [[nodiscard]] bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept {
+    return facts_.unconditional || parts_->takes(so_far, position, next);
+  }
+
+  //! The gate's word on `token`, drawn from the row; `seen` becomes what it saw. The coin and the measurement have
+  //! counters of their own, so the draw of the token says nothing about them.
+  //! Errors: attention_missing, invalid_attention; those of the measurement.
+  [[nodiscard]] result<gate_answer> ask(any_row& row, token_id token, const uniforms<>& random,
+                                        skip_observation& seen) noexcept {
+    seen.position = random.position;
+    seen.round = random.round;
+    if (facts_.needs_uncertainty) {
+      workspace scratch{std::span<std::byte>(scratch_).subspan(facts_.law_bytes)};
+      const result<disagreement> found = row.perturb(token, facts_.perturbation, random, scratch);
+      if (!found) return found.error();
+      seen.disagreements = found->disagreements;
+      seen.samples = found->samples;
+    }
+    if (facts_.needs_coin) seen.coin = random.at(purpose::skip_coin).uniform();
+    return parts_->ask(seen);
+  }
+
  private:
   [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }
+  [[nodiscard]] workspace law_space() noexcept {
+    return workspace{std::span<std::byte>(scratch_).first(facts_.law_bytes)};
+  }
+  //! Tokens that a law may list.
+  [[nodiscard]] std::uint32_t entries() const noexcept { return std::min(facts_.most_kept, format_.vocab_size); }
 
-  [[nodiscard]] read_request wanted(const Sparsifier& sparsifier, const state_type& state) const noexcept {
-    read_request made = draft_law_request(format_.vocab_size, sparsifier, state, law_options());
-    if (wishes_.probabilities && carries_laws(format_.format) && format_.format != law_format::fp16_row) [[unlikely]]
+  //! `support`: what the sparsifier asks for.
+  [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
+    read_request made = law_request(format_.vocab_size, support, law_options());
+    const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
+    if (facts_.needs_probabilities && laws) [[unlikely]]
       made.integer_total = true;
-    if (wishes_.whole_row) [[unlikely]]
+    if (draws_from_row_) [[unlikely]]
       made.survivors = format_.vocab_size;
-    made.sums |= wishes_.whole_row || wishes_.measured;
+    made.sums |= draws_from_row_ || facts_.needs_uncertainty;
     return made;
   }
 
-  //! `use` with the sparsifier, under the window's budget where it has one.
-  template <class Window, class Use>
-  [[nodiscard]] auto under_budget(const Window& window, const Use& use) const noexcept {
-    if constexpr (budgeted_window<Window>) {
-      return use(budgeted<Sparsifier, Window>{sparsifier_, window});
-    } else {
-      return use(sparsifier_);
+  [[nodiscard]] result<draft_law> make_law_of(any_row& row, std::byte* state, workspace& scratch) const noexcept {
+    if (format_.format != law_format::fp16_row) [[likely]] {
+      const auto select = [&]() noexcept { return parts_->select(row.summary(), nullptr, state, scratch); };
+      return law_of_support(row.summary(), select, law_options(), scratch);
     }
+    const result<law> made = row.in_fp16(scratch);
+    if (!made) return made.error();
+    return draft_law{*made, {}};
   }
 
-  //! The support of this position; where the sparsifier chose it, its state learns from it.
-  [[nodiscard]] status learn(const support& kept, state_type& state) noexcept {
+  //! The support of this position.
+  [[nodiscard]] status keep(const support& kept) noexcept {
     kept_ = kept;
-    if (!has_support(format_.format)) return {};
-    if (kept.size() > entries_ + 1) return {errc::support_too_large, part::session, kept.size()};
-    state = sparsifier_.advance(state, kept);
-    return {};
+    const bool fits = !has_support(format_.format) || kept.size() <= entries() + 1;
+    return fits ? status{} : status{errc::support_too_large, part::session, kept.size()};
   }
 
+  held_parts parts_;
+  parts_facts facts_;
   wire_format format_;
-  Sparsifier sparsifier_;
-  drafter_wishes wishes_;
+  bool draws_from_row_;
   untouched_memory<std::byte> reading_space_;
-  untouched_memory<std::byte> scratch_;
+  untouched_memory<std::byte> scratch_;  // of a law, then of the gate's measurement
   support kept_{};
   law drafted_{};
-  std::uint32_t entries_ = 0;    // tokens that a law may list
-  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given
 };
 
 }  // namespace detail

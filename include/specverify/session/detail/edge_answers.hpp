@@ -67,7 +67,7 @@ SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> messa
   }
   switch (header.kind) {
     case message_kind::feedback:
-      return streams ? on_last(message, now) : on_feedback(message);
+      return streams ? on_last(message, now) : on_feedback(message, now);
     case message_kind::request:
       return on_request(message, now);
     case message_kind::stop:
@@ -77,7 +77,7 @@ SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> messa
   }
 }
 
-SPECVERIFY_BODY status edge_protocol::receive_message(std::span<const std::byte> message, session_time now) noexcept {
+SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message, session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   statistics_.messages_down += 1;
@@ -237,10 +237,7 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
     question_.wait(now, options_.retry_timeout);
     return {};
   }
-  if (!drafts_.is_complete()) {
-    due_ = due::round;
-    return {};
-  }
+  if (!drafts_.is_complete()) return begin_round(now);
   state_ = edge_state::waiting;
   return ask(question::draft, now);
 }
@@ -257,8 +254,15 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   return ask(question::supply, now);
 }
 
-//! The cloud decided the open round. `commit` decides what follows; the sparsifier's state is renewed before.
-SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message) noexcept {
+//! The cloud decided the open round.
+SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
+  if (const status why = take_verdict(message); !why.ok()) return why;
+  learn();
+  return commit(now);
+}
+
+//! Into `verdict_`, if the session can have it.
+SPECVERIFY_BODY status edge_protocol::take_verdict(std::span<const std::byte> message) noexcept {
   const result<feedback_message> read =
       decode_feedback(question_.context(), format_of(options_), drafts_.size(), message);
   if (!read) return fail(read.error());
@@ -267,7 +271,6 @@ SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> mes
   if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length())
     return fail({errc::field_out_of_range, part::session, verdict_.accepted});
   open_round_.feedback_bytes = message.size();
-  due_ = due::verdict;
   return {};
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, their hidden states, and the sparsifier's state as a journal holds it.
+//! The drafts of an edge's open round, and their hidden states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/formats.hpp>
 #include <specverify/session/options.hpp>
-#include <specverify/session/snapshot.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -151,41 +150,6 @@ class hidden_store {
   owned_memory<std::uint64_t> asked_;
   owned_memory<std::uint64_t> supplied_;
   bool fresh_ = false;
-};
-
-inline constexpr std::size_t edge_snapshot_head_bytes = snapshot_bytes<edge_snapshot_head>();
-
-//! The sparsifier's state after the committed text, as bytes: a record may be due at any time, and who writes it knows
-//! no sparsifier. They stand where the snapshot of the journal has them.
-class committed_state {
- public:
-  template <class State>
-  explicit committed_state(const State& initial) : snapshot_(edge_snapshot_head_bytes + detail::state_bytes<State>) {
-    static_assert(snapshot_bytes<edge_snapshot<State>>() == edge_snapshot_head_bytes + detail::state_bytes<State>);
-    set(initial);
-  }
-  template <class State>
-  void set(const State& state) noexcept {
-    store_state(state, snapshot_.data() + edge_snapshot_head_bytes);
-  }
-  template <class State>
-  [[nodiscard]] State get() const noexcept {
-    return load_state<State>(snapshot_.data() + edge_snapshot_head_bytes);
-  }
-  [[nodiscard]] std::size_t whole_bytes() const noexcept { return snapshot_.size(); }
-  [[nodiscard]] std::size_t bytes() const noexcept { return snapshot_.size() - edge_snapshot_head_bytes; }
-  //! The whole snapshot.
-  [[nodiscard]] std::span<const std::byte> with(const edge_snapshot_head& head) noexcept {
-    store_snapshot(head, snapshot_.data());
-    return snapshot_;
-  }
-  //! Takes the state of a whole snapshot.
-  void restore(std::span<const std::byte> snapshot) noexcept {
-    std::copy(snapshot.begin(), snapshot.end(), snapshot_.begin());
-  }
-
- private:
-  owned_memory<std::byte> snapshot_;
 };
 
 }  // namespace detail

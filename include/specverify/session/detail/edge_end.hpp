@@ -81,7 +81,7 @@ namespace detail {
   if (state_ != edge_state::streaming && state_ != edge_state::resuming) return drop(errc::unexpected_message);
   if (place_.epoch() == 0 || !place_.has_prompt() || place_.pending() > 0) return drop(errc::unexpected_message);
   question_.encode_under(context());
-  if (const status why = on_feedback(message); !why.ok()) return why;
+  if (const status why = take_verdict(message); !why.ok()) return why;
   if (static_cast<stop_reason>(verdict_.stop) != stop_reason::stop_token)
     return fail({errc::field_out_of_range, part::session, feedback_message::at_stop});
   return commit(now);

@@ -27,7 +27,7 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   hello.context = context();
   hello.fingerprint_low = mine.fingerprint_low;
   hello.fingerprint_high = mine.fingerprint_high;
-  hello.strength = std::min(strength_, strength_of(hello.format.drafts(), options_.rule));
+  hello.strength = std::min(drafter_.facts().strength, strength_of(hello.format.drafts(), options_.rule));
   hello.prompt_length = place_.prompt_length();
   hello.fields = hello_fields();
   return hello;
@@ -208,7 +208,6 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   question_.close();
   ahead_.stop();
   row_wanted_ = false;
-  due_ = due::nothing;
   if (began) tell_failure();
   emit_failure(why);
   return why;

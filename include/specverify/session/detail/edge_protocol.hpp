@@ -1,36 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An edge without its drafter: questions and answers, text, journal, link. It says what is due; the session, which
-//! knows the sparsifier, does it.
+//! The edge's state machine: questions and answers, rounds and drafts, text, journal, link.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_PROTOCOL_HPP
 
 #include <specverify/session/detail/draft_record.hpp>
+#include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/detail/edge_parts.hpp>
 #include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/detail/sparsifier_states.hpp>
 #include <specverify/session/options.hpp>
 
 #include <optional>
 #include <span>
 
 #include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_TYPES_BEGIN
+
+//! What an engine gives with a row where the session needs it.
+struct row_extras {
+  std::span<const float>
+      hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
+  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> attention{};
+};
+
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What the session has to do before an input is done.
-enum class due : std::uint8_t {
-  nothing,
-  verdict,  //!< renew the sparsifier's state from `verdict_`, then `commit`
-  round,    //!< plan a round: `open_round`
-  draft     //!< the block is complete: put what the drafter knows into `kept_`, then `send_draft`
+//! A token drawn for the block; no_token: the window ended before it.
+struct drawn_draft {
+  token_id token = no_token;
+  bool keep = false;        //!< it is committed here alone
+  skip_observation seen{};  //!< as the gate saw it
 };
 
 class edge_protocol : public endpoint {
  public:
-  // Inputs and outputs as basic_edge_session says them.
+  // Inputs and outputs as edge_session says them.
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  [[nodiscard]] result<journal_reading> restore_journal(std::span<const std::byte> journal, session_time now) noexcept;
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status tick(session_time now) noexcept;
   [[nodiscard]] status reconnect(session_time now) noexcept;
   [[nodiscard]] status disconnect(session_time now) noexcept;
@@ -51,12 +63,9 @@ class edge_protocol : public endpoint {
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
  protected:
-  //! `strength`: what the skip policy leaves of the guarantee. `observes`: the window asks for probabilities.
-  edge_protocol(const edge_options& options, guarantee strength, bool observes, edge_drafts&& drafts,
-                committed_state&& state);
+  edge_protocol(const edge_options& options, const parts_facts& facts, held_parts&& parts, edge_drafts&& drafts);
 
   // edge_start.hpp
-  [[nodiscard]] static status check_options(const edge_options& options) noexcept;
   [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
   [[nodiscard]] recorded_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
@@ -83,7 +92,6 @@ class edge_protocol : public endpoint {
   void send(std::size_t written) noexcept;
 
   // edge_answers.hpp: answers
-  [[nodiscard]] status receive_message(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
   [[nodiscard]] bool is_answer(std::span<const std::byte> message, const message_header& header) const noexcept;
   [[nodiscard]] status on_answer(std::span<const std::byte> message, const message_header& header,
@@ -110,7 +118,8 @@ class edge_protocol : public endpoint {
   void tell_text() noexcept;
   [[nodiscard]] status in_step(session_time now) noexcept;
   [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
-  [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status take_verdict(std::span<const std::byte> message) noexcept;
 
   // edge_end.hpp
   [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
@@ -123,14 +132,27 @@ class edge_protocol : public endpoint {
                                   session_time now) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
 
-  // edge_round.hpp: the session drafts between `open_round` and `close_block`
+  // edge_draft.hpp
+  [[nodiscard]] status begin_round(session_time now) noexcept;
+  void learn() noexcept;
+  [[nodiscard]] uniform_stream<> draws_at(std::uint32_t position) const noexcept;
+  [[nodiscard]] status take_row(any_row& row, std::uint32_t size, const row_extras& extras, session_time now) noexcept;
+  [[nodiscard]] result<drawn_draft> draw_draft(any_row& row, const row_extras& extras) noexcept;
+  [[nodiscard]] result<drawn_draft> draw_from_row(any_row& row, const row_extras& extras, std::byte* state) noexcept;
+  [[nodiscard]] result<drawn_draft> draw_from_law(any_row& row, const row_extras& extras, std::byte* state) noexcept;
+  [[nodiscard]] result<drawn_draft> ask_gate(any_row& row, token_id token, std::span<const float> attention) noexcept;
+  [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
+  [[nodiscard]] status write_ahead(any_row& row, session_time now) noexcept;
+  [[nodiscard]] result<token_id> draw_ahead(any_row& row, std::uint32_t position) noexcept;
+
+  // edge_round.hpp
   void open_round(const draft_plan& plan, session_time now) noexcept;
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
-  [[nodiscard]] status want_next_row() noexcept;
-  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden) noexcept;
+  [[nodiscard]] status want_next_row(session_time now) noexcept;
+  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
   [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
-  void close_block() noexcept;
-  [[nodiscard]] status keep_draft(bool beyond) noexcept;
+  [[nodiscard]] status close_block(session_time now) noexcept;
+  [[nodiscard]] status keep_draft() noexcept;
   [[nodiscard]] status send_draft(session_time now) noexcept;
   [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
   [[nodiscard]] status commit(session_time now) noexcept;
@@ -151,8 +173,8 @@ class edge_protocol : public endpoint {
   void replace_shown(std::uint32_t position, token_id token) noexcept;
 
   wiped<edge_options> options_;
-  guarantee strength_;
-  committed_state sparsifier_state_;
+  drafter drafter_;
+  sparsifier_states states_;
   open_question question_{};
   peer_view peer_{};
   ahead_view ahead_{};
@@ -165,7 +187,6 @@ class edge_protocol : public endpoint {
   feedback_message verdict_{};
   status failure_{};
   edge_state state_ = edge_state::idle;
-  due due_ = due::nothing;
   bool row_wanted_ = false;
 };
 

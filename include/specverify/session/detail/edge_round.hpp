@@ -27,9 +27,7 @@ SPECVERIFY_BODY void edge_protocol::note_end() noexcept {
   }
 }
 
-//! `plan`: as `cut_plan` leaves it.
 SPECVERIFY_BODY void edge_protocol::open_round(const draft_plan& plan, session_time now) noexcept {
-  due_ = due::nothing;
   state_ = edge_state::drafting;
   hidden_.begin_round();
   kept_.clear();
@@ -50,22 +48,21 @@ SPECVERIFY_BODY status edge_protocol::want_row(std::uint32_t end) noexcept {
 }
 
 //! The row of the next draft, or the end of the block.
-SPECVERIFY_BODY status edge_protocol::want_next_row() noexcept {
+SPECVERIFY_BODY status edge_protocol::want_next_row(session_time now) noexcept {
   const std::uint32_t end = block_end();
   const bool stops = drafts_.size() > 0 && is_stop(stop_tokens_, text_[end - 1]);
-  if (drafts_.size() < drafts_.planned() && !stops) return want_row(end);
-  close_block();
-  return {};
+  return drafts_.size() < drafts_.planned() && !stops ? want_row(end) : close_block(now);
 }
 
 //! A token was drafted.
-SPECVERIFY_BODY status edge_protocol::take_draft(token_id token, std::span<const float> hidden) noexcept {
+SPECVERIFY_BODY status edge_protocol::take_draft(token_id token, std::span<const float> hidden,
+                                                 session_time now) noexcept {
   const std::uint32_t position = block_end();
   if (const status why = keep_hidden(hidden); !why.ok()) return fail(why);
   replace_shown(position, token);
   drafts_.add(token);
   outputs_.push(of_text(session_action::tentative, position, position + 1));
-  return want_next_row();
+  return want_next_row(now);
 }
 
 SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden) noexcept {
@@ -77,14 +74,14 @@ SPECVERIFY_BODY status edge_protocol::keep_hidden(std::span<const float> hidden)
   return hidden_.keep(drafts_.size(), hidden, format.hidden);
 }
 
-SPECVERIFY_BODY void edge_protocol::close_block() noexcept {
+SPECVERIFY_BODY status edge_protocol::close_block(session_time now) noexcept {
   drafts_.complete();
-  due_ = due::draft;
+  if (const status why = keep_draft(); !why.ok()) return fail(why);
+  return send_draft(now);
 }
 
-//! Encodes the draft once: to be sent, and for the journal if it keeps drafts and there is room for this one. `beyond`:
-//! the sparsifier has a state behind a law that was not drawn from.
-SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
+//! Encodes the draft once: to be sent, and for the journal if it keeps drafts and there is room for this one.
+SPECVERIFY_BODY status edge_protocol::keep_draft() noexcept {
   question_.prepare(0);
   if (!kept_.keeps()) return {};
   const auto message = drafts_.encode(context(), options_, attachments(), message_);
@@ -95,7 +92,7 @@ SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
   made.length = place_.length();
   made.drafts = drafts_.size();
   made.resolution = drafts_.resolution();
-  made.beyond = beyond ? 1u : 0u;
+  made.beyond = states_.beyond_known() ? 1u : 0u;
   made.clamped = open_round_.clamped;
   made.body = static_cast<std::uint32_t>(question_.prepared() - message_header_bytes);
   made.support_sum = open_round_.support_sum;
@@ -104,12 +101,12 @@ SPECVERIFY_BODY status edge_protocol::keep_draft(bool beyond) noexcept {
   std::copy_n(message->begin() + message_header_bytes, made.body, kept_.body().begin());
   const std::span<std::byte> hidden = kept_.hidden();
   if (!hidden.empty()) std::copy_n(hidden_.first(made.drafts).begin(), hidden.size(), hidden.begin());
+  states_.store(kept_);
   return {};
 }
 
 //! The draft is in the journal before it is sent: what the cloud may decide is never forgotten.
 [[gnu::noinline]] SPECVERIFY_BODY status edge_protocol::send_draft(session_time now) noexcept {
-  due_ = due::nothing;
   if (kept_.any()) record_draft(kept_.bytes());
   if (link_.names_again()) {
     link_.name_again(false);
@@ -139,9 +136,7 @@ SPECVERIFY_BODY status edge_protocol::commit_alone(token_id token, session_time 
   out.authority = token_authority::edge;
   out.stop = place_.stop();
   outputs_.push(out);
-  if (place_.is_over()) return finish(true, now);
-  due_ = due::round;
-  return {};
+  return place_.is_over() ? finish(true, now) : begin_round(now);
 }
 
 //! What travels with the drafts of the open round.
@@ -168,7 +163,6 @@ SPECVERIFY_BODY draft_attachments edge_protocol::attachments() const noexcept {
 
 //! The verdict becomes text.
 SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
-  due_ = due::nothing;
   const std::uint32_t base = place_.length(), drafted = drafts_.size(), void_from = base + verdict_.accepted;
   const bool adds = verdict_.next_token != no_token;
   link_is_back();
@@ -194,9 +188,7 @@ SPECVERIFY_BODY status edge_protocol::commit(session_time now) noexcept {
   outputs_.push(out);
   roll_back(void_from);
   drafts_.clear();
-  if (place_.is_over()) return finish(true, now);
-  due_ = due::round;
-  return {};
+  return place_.is_over() ? finish(true, now) : begin_round(now);
 }
 
 //! Counts the decided round, for the host and for the policies.

@@ -5,8 +5,8 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/edge_protocol.hpp>
 #include <specverify/session/detail/record_checks.hpp>
+#include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options) noexcept {
+SPECVERIFY_BODY status edge_maker::check(const edge_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.format.format == law_format::token_and_count)
@@ -25,9 +25,10 @@ SPECVERIFY_BODY status edge_protocol::check_options(const edge_options& options)
     return {errc::invalid_argument, part::session, options.at_support_size};
   if (!options.draw_from_row && options.format.attachments.drafted_probability)
     return {errc::options_disagree, part::session, options.at_draw_from_row};
-  if (const status why = check(format_of(options)); !why.ok()) return why;
+  if (const status why = specverify::check(format_of(options)); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
-  if (const status why = check(options.transform); !why.ok()) return {why.code, part::session, options.at_transform};
+  if (const status why = specverify::check(options.transform); !why.ok())
+    return {why.code, part::session, options.at_transform};
   if (options.rule == wire_rule::semantic && !(numeric::is_finite(options.threshold) && options.threshold >= 0.0))
     return {errc::invalid_argument, part::session, options.at_threshold};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
@@ -67,19 +68,27 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
          2 * journal_bytes(format_of(options).max_draft_length + 1, snapshot_bytes);
 }
 
-SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, guarantee strength, bool observes,
-                                             edge_drafts&& drafts, committed_state&& state)
+SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, const parts_facts& facts, held_parts&& parts,
+                                             edge_drafts&& drafts)
     : endpoint(edge_sizes(options), options.stop_tokens),
       options_(options),
-      strength_(strength),
-      sparsifier_state_(std::move(state)),
+      drafter_(options, facts, std::move(parts)),
+      states_(facts.state_bytes, options.format.max_draft_length, facts.needs_probabilities),
       drafts_(std::move(drafts)),
       hidden_(options.format.attachments, options.format.max_draft_length),
-      kept_(options, sparsifier_state_.bytes(), observes, message_.size()) {
+      kept_(options, facts.state_bytes, facts.needs_probabilities, message_.size()) {
+  drafter_.initial(states_.committed());
   options_.stop_tokens = {};
-  journal_ = journal_buffer(edge_records(options, sparsifier_state_.whole_bytes(), kept_.room()));
+  journal_ = journal_buffer(edge_records(options, states_.snapshot_bytes(), kept_.room()));
   place_ = text_place(options_.session_id);
   source_.key = derive_draft_key(options_.secret, options_.session_id);
+}
+
+SPECVERIFY_BODY result<edge_session> edge_maker::make(const edge_options& options, const parts_facts& facts,
+                                                      held_parts&& parts) {
+  auto drafts = edge_drafts::make(options);
+  if (!drafts) return drafts.error();
+  return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
 
 //! A text needs a prompt of one token or more, and room for one more token.
@@ -158,11 +167,11 @@ SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& l
   return {};
 }
 
-SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span<const std::byte> journal,
-                                                                       session_time now) noexcept {
+SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
+                                                               session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  const auto read = read_journal_bytes(journal, sparsifier_state_.whole_bytes(), space);
+  const auto read = read_journal_bytes(journal, states_.snapshot_bytes(), space);
   if (!read) return named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
   if (reading.records == 0) return no_record(reading);
@@ -181,7 +190,7 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore_journal(std::span
   place_.begin_epoch(next_epoch(last.epoch));
   ahead_.restore(last.carry_round, last.carry_end);
   link_.restore(last.seen, last.channel);
-  sparsifier_state_.restore(read->last);
+  states_.restore(read->last);
   statistics_.restarts += 1;
   state_ = last.finished ? edge_state::finished : edge_state::resuming;
   write_journal(last.length);
@@ -208,6 +217,9 @@ SPECVERIFY_BODY void edge_protocol::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
+  static_cast<void>(drafter_.plan(link_.seen()));  // laws ahead are made as the round's
+  drafter_.set_resolution(kept.resolution);
+  states_.load(kept_);
   if (kept.drafts > 0) outputs_.push(of_text(session_action::tentative, from, from + kept.drafts));
 }
 
@@ -254,7 +266,7 @@ SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) 
   now.stop = place_.stop();
   now.finished = state_ == edge_state::finished;
   now.needs_no_more = place_.is_cancelled() && question_.cause() == stop_cause::finished;
-  record(first_position, sparsifier_state_.with(now), kept_.bytes());
+  record(first_position, states_.snapshot(now), kept_.bytes());
 }
 
 //! What hello says, as a journal holds it.

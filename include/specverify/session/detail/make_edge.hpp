@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From parts whose types are known to a session that has forgotten them; and what a part lacks, by name.
+#ifndef SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
+#define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
+
+#include <specverify/session/detail/parts_of.hpp>
+#include <specverify/session/detail/round_sizes.hpp>
+#include <specverify/session/edge_session.hpp>
+
+#include <optional>
+#include <utility>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+enum class part_kind { sparsifier, window, gate };
+
+template <class Part>
+inline constexpr bool is_sparsifier = sparsifier<Part>;
+template <class Part>
+inline constexpr bool is_sparsifier<std::optional<Part>> = sparsifier<Part>;
+
+template <part_kind Kind, class Part>
+[[nodiscard]] constexpr bool is_part() noexcept {
+  if constexpr (Kind == part_kind::sparsifier) return is_sparsifier<Part>;
+  if constexpr (Kind == part_kind::window) return window_policy<Part>;
+  return Kind == part_kind::gate && skip_policy<Part>;
+}
+
+//! The part of this kind; `otherwise` if there is none.
+template <part_kind Kind, class Otherwise>
+[[nodiscard]] constexpr const Otherwise& pick_part(const Otherwise& otherwise) noexcept {
+  return otherwise;
+}
+template <part_kind Kind, class Otherwise, class First, class... Rest>
+[[nodiscard]] constexpr const auto& pick_part(const Otherwise& otherwise, const First& first,
+                                              const Rest&... rest) noexcept {
+  if constexpr (is_part<Kind, First>()) {
+    return first;
+  } else {
+    return pick_part<Kind>(otherwise, rest...);
+  }
+}
+
+// A type that is no part: the first line of the compiler names the concept, and the member that it lacks.
+
+template <class Part>
+constexpr void explain_sparsifier() noexcept {
+  static_assert(std::copyable<Part>, "sparsifier: it cannot be copied");
+  if constexpr (!requires { typename Part::state_type; }) {
+    static_assert(sparsifier<Part>, "sparsifier: state_type is missing");
+  } else {
+    using state = typename Part::state_type;
+    static_assert(std::is_trivially_copyable_v<state>, "sparsifier: state_type is not trivially copyable");
+    static_assert(
+        requires(const Part& part) {
+          { part.initial_state() } noexcept -> std::same_as<state>;
+        },
+        "sparsifier: state_type initial_state() const noexcept");
+    static_assert(
+        requires(const Part& part, const state& now, std::uint32_t vocab_size) {
+          { part.request(now, vocab_size) } noexcept -> std::same_as<read_request>;
+        },
+        "sparsifier: read_request request(const state_type&, std::uint32_t vocab_size) const noexcept");
+    static_assert(
+        requires(const Part& part, const state& now, std::uint32_t vocab_size) {
+          { part.workspace_size(now, vocab_size) } noexcept -> std::same_as<std::size_t>;
+        },
+        "sparsifier: std::size_t workspace_size(const state_type&, std::uint32_t vocab_size) const noexcept");
+    static_assert(
+        requires(const Part& part, const row_summary& row, const state& now, workspace& scratch) {
+          { part.select(row, now, scratch) } noexcept -> std::same_as<result<support>>;
+        },
+        "sparsifier: result<support> select(const row_summary&, const state_type&, workspace&) const noexcept");
+    static_assert(
+        requires(const Part& part, const state& now, const support& kept) {
+          { part.advance(now, kept) } noexcept -> std::same_as<state>;
+        },
+        "sparsifier: state_type advance(const state_type&, const support&) const noexcept");
+  }
+}
+
+template <class Part>
+constexpr void explain_window() noexcept {
+  static_assert(std::copyable<Part>, "window_policy: it cannot be copied");
+  static_assert(
+      requires(const Part& part, const observation& seen) {
+        { part.begin(seen) } noexcept -> std::same_as<draft_plan>;
+      },
+      "window_policy: draft_plan begin(const observation&) const noexcept");
+  static_assert(
+      requires(const Part& part, const law& next) {
+        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) } noexcept -> std::same_as<bool>;
+      },
+      "window_policy: bool proceed(std::uint32_t position, const law&, std::uint64_t bits) const noexcept");
+}
+
+template <class Part>
+constexpr void explain_gate() noexcept {
+  static_assert(std::copyable<Part>, "skip_policy: it cannot be copied");
+  static_assert(
+      requires(const Part& part, const skip_observation& seen) {
+        { part.send(seen) } noexcept -> std::same_as<bool>;
+      },
+      "skip_policy: bool send(const skip_observation&) const noexcept");
+  static_assert(
+      requires {
+        { Part::needs_uncertainty } -> std::convertible_to<bool>;
+      },
+      "skip_policy: static constexpr bool needs_uncertainty");
+  static_assert(
+      requires {
+        { Part::needs_attention } -> std::convertible_to<bool>;
+      },
+      "skip_policy: static constexpr bool needs_attention");
+  static_assert(
+      requires {
+        { Part::needs_coin } -> std::convertible_to<bool>;
+      },
+      "skip_policy: static constexpr bool needs_coin");
+  static_assert(
+      requires {
+        { Part::strength } -> std::convertible_to<guarantee>;
+      },
+      "skip_policy: static constexpr guarantee strength");
+}
+
+//! Any member of a concept tells which one was meant.
+template <class Part>
+constexpr void explain_part() noexcept {
+  if constexpr (is_sparsifier<Part> || window_policy<Part> || skip_policy<Part>) {
+  } else if constexpr (
+      requires { &Part::select; } || requires { &Part::advance; } || requires { &Part::request; }) {
+    explain_sparsifier<Part>();
+  } else if constexpr (
+      requires { &Part::begin; } || requires { &Part::proceed; }) {
+    explain_window<Part>();
+  } else if constexpr (
+      requires { &Part::send; } || requires { Part::strength; }) {
+    explain_gate<Part>();
+  } else {
+    static_assert(sparsifier<Part>, "make_edge takes a sparsifier, a window_policy or a skip_policy");
+  }
+}
+
+//! The `check` of a part, if it has one.
+template <class Part>
+[[nodiscard]] constexpr status check_if_any(const Part& part) noexcept {
+  if constexpr (requires {
+                  { check(part) } -> std::same_as<status>;
+                })
+    return check(part);
+  return {};
+}
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+[[nodiscard]] result<edge_session> make_edge_of(const edge_options& options,
+                                                const std::optional<Sparsifier>& sparsifier, const Window& window,
+                                                const Skip& skip) {
+  using parts = parts_of<Sparsifier, Window, Skip>;
+  const round_sizes<Sparsifier, Window> said(options, sparsifier, window);
+  if (const status why = edge_maker::check(said.options); !why.ok()) return why;
+  if (parts::gates && options.format.attachments.max_skipped == 0)
+    return status{errc::invalid_argument, part::session, options.at_max_skipped};
+  if (has_support(options.format.format)) {
+    if (const status why = check_if_any(said.sparsifier); !why.ok()) return why;
+  }
+  if (const status why = check_if_any(said.window); !why.ok()) return why;
+  if (const status why = check_if_any(skip); !why.ok()) return why;
+  if (const status why = said.check(); !why.ok()) return why;
+  return within_memory([&]() -> result<edge_session> {
+    parts_facts facts;
+    held_parts held = parts::make(said.options, said.sparsifier, said.window, skip, facts);
+    return edge_maker::make(said.options, facts, std::move(held));
+  });
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif

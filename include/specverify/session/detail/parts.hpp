@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parts of an edge as its session sees them: one sparsifier, one window and one gate behind six calls.
+#ifndef SPECVERIFY_SESSION_DETAIL_PARTS_HPP
+#define SPECVERIFY_SESSION_DETAIL_PARTS_HPP
+
+#include <specverify/policy/concepts.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/sparsify/concepts.hpp>
+#include <specverify/uncertainty/temperature_perturbation.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! What the parts are like. It holds as long as the session, so it is said once, in `make_edge`.
+struct parts_facts {
+  guarantee strength = guarantee::unconditional;  //!< of the text, with this gate
+  bool gates = false;                             //!< the gate may keep a token
+  bool needs_coin = false;
+  bool needs_uncertainty = false;    //!< rows are drawn from at other temperatures too
+  bool needs_probabilities = false;  //!< the window asks for the row's own probability of drawn tokens
+  bool unconditional = false;        //!< the window takes every position
+  bool charges = false;              //!< the window counts laws in a unit of its own
+  bool counts_beyond = false;        //!< a law that the window refused counts for a bonus token
+  std::uint32_t most_kept = 0;       //!< K that a round may plan at most
+  std::size_t state_bytes = 0;       //!< of the sparsifier's state
+  std::size_t law_bytes = 0;         //!< of workspace, for one law
+  read_request widest{};             //!< the most that `request` asks for
+  perturbation_options perturbation{};
+};
+
+//! The gate's word on a drafted token.
+struct gate_answer {
+  bool keep = false;  //!< it is committed here alone
+  bool uncertain = false;
+};
+
+//! States are bytes, as a journal holds them: `state_bytes` of them, at any address.
+class edge_parts {
+ public:
+  edge_parts(const edge_parts&) = delete;
+  edge_parts& operator=(const edge_parts&) = delete;
+
+  //! The state before the first token.
+  virtual void initial(std::byte* state) const noexcept = 0;
+  //! Plans a round, cut to what was agreed on; its K holds until the next one.
+  [[nodiscard]] virtual draft_plan plan(const observation& seen) noexcept = 0;
+  //! What a reading must gather for `select`.
+  [[nodiscard]] virtual read_request request(const std::byte* state) const noexcept = 0;
+  //! The support of a position; `state` becomes the state behind it. With a `drawn` token a sparsifier may look at
+  //! that too; else nullptr.
+  [[nodiscard]] virtual result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* state,
+                                               workspace& scratch) const noexcept = 0;
+  //! Whether the window takes the position, decided from its law alone.
+  [[nodiscard]] virtual bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept = 0;
+  //! Errors: attention_missing, invalid_attention.
+  [[nodiscard]] virtual result<gate_answer> ask(const skip_observation& seen) const noexcept = 0;
+  //! Gives the memory back to the allocator that it came from.
+  virtual void destroy() noexcept = 0;
+
+ protected:
+  edge_parts() noexcept = default;
+  ~edge_parts() = default;
+};
+
+struct destroy_parts {
+  void operator()(edge_parts* parts) const noexcept { parts->destroy(); }
+};
+using held_parts = std::unique_ptr<edge_parts, destroy_parts>;
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif

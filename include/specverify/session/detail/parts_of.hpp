@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parts of one edge: after `make_edge`, the only place that knows their types.
+#ifndef SPECVERIFY_SESSION_DETAIL_PARTS_OF_HPP
+#define SPECVERIFY_SESSION_DETAIL_PARTS_OF_HPP
+
+#include <specverify/policy/budgeted.hpp>
+#include <specverify/quantize/claim.hpp>
+#include <specverify/session/detail/parts.hpp>
+#include <specverify/session/detail/record_fields.hpp>
+#include <specverify/session/detail/round_sizes.hpp>
+
+#include <algorithm>
+#include <memory>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+class parts_of final : public edge_parts {
+ public:
+  using state_type = typename Sparsifier::state_type;
+  using allocator = SPECVERIFY_ALLOCATOR<parts_of>;
+  //! always_send keeps nothing, and costs nothing.
+  static constexpr bool gates = Skip::strength != guarantee::unconditional;
+
+  parts_of(const allocator& memory, const edge_options& options, const Sparsifier& sparsifier, const Window& window,
+           const Skip& skip)
+      : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format_of(options)) {
+    // The papers' code names exactly K ids.
+    if constexpr (requires { sparsifier_.exactly; })
+      sparsifier_.exactly = format_.format == law_format::sparse_paper && format_.support_size != 0;
+    most_kept_ = may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_);
+  }
+
+  //! One block, whose address stays: a session that moves takes the pointer along.
+  [[nodiscard]] static held_parts make(const edge_options& options, const Sparsifier& sparsifier, const Window& window,
+                                       const Skip& skip, parts_facts& facts) {
+    allocator memory;
+    const auto give_back = [&memory](parts_of* block) noexcept { memory.deallocate(block, 1); };
+    std::unique_ptr<parts_of, decltype(give_back)> block(memory.allocate(1), give_back);  // until every copy is made
+    held_parts made(std::construct_at(block.get(), memory, options, sparsifier, window, skip));
+    facts = block.release()->facts(options);
+    return made;
+  }
+  void destroy() noexcept override {
+    allocator memory = memory_;
+    std::destroy_at(this);
+    memory.deallocate(this, 1);
+  }
+
+  void initial(std::byte* state) const noexcept override { store_state(sparsifier_.initial_state(), state); }
+  draft_plan plan(const observation& seen) noexcept override {
+    const draft_plan plan = cut_plan(window_.begin(seen), format_.drafts(), most_kept_);
+    if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = plan.support_size;
+    return plan;
+  }
+  read_request request(const std::byte* state) const noexcept override {
+    return sparsifier_.request(load_state<state_type>(state), format_.vocab_size);
+  }
+  result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* bytes,
+                         workspace& scratch) const noexcept override {
+    const state_type state = load_state<state_type>(bytes);
+    const result<support> kept = choose(row, drawn, state, scratch);
+    if (kept) store_state(sparsifier_.advance(state, *kept), bytes);
+    return kept;
+  }
+  bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept override {
+    return takes_position(window_, so_far, position, next);
+  }
+  result<gate_answer> ask(const skip_observation& seen) const noexcept override {
+    gate_answer answer;
+    if constexpr (gates) {
+      if constexpr (Skip::needs_attention) {
+        if (const result<bool> usable = skip_.importance.eligible(seen.attention); !usable) return usable.error();
+      }
+      answer.keep = !skip_.send(seen);
+      if constexpr (requires { skip_.uncertain(seen); }) answer.uncertain = skip_.uncertain(seen);
+    }
+    return answer;
+  }
+
+ private:
+  [[nodiscard]] parts_facts facts(const edge_options& options) const noexcept {
+    parts_facts made;
+    made.strength = Skip::strength;
+    made.gates = gates;
+    made.needs_coin = Skip::needs_coin;
+    made.needs_uncertainty = Skip::needs_uncertainty;
+    if constexpr (Skip::needs_uncertainty) made.perturbation = skip_.perturbation;
+    made.needs_probabilities = requires { requires Window::needs_probabilities; };
+    made.unconditional = requires { requires Window::unconditional; };
+    made.charges = charging_window<Window>;
+    if constexpr (requires { sparsifier_.update_on_bonus; }) made.counts_beyond = sparsifier_.update_on_bonus;
+    made.most_kept = most_kept_;
+    made.state_bytes = detail::state_bytes<state_type>;
+    // Arrays serve every round and every state.
+    Sparsifier widest = sparsifier_;
+    if constexpr (requires { widest.support_size; }) widest.support_size = std::min(most_kept_, format_.vocab_size);
+    const state_type state = widest_state(sparsifier_);
+    made.widest = widest.request(state, format_.vocab_size);
+    if (carries_claims(format_.format)) return made;
+    const draft_law_options law{format_.format, format_.resolution};
+    made.law_bytes = (options.draw_from_row ? claim_workspace_size(format_.vocab_size, widest, state)
+                                            : draft_law_workspace_size(format_.vocab_size, widest, state, law)) +
+                     workspace_alignment;
+    return made;
+  }
+
+  [[nodiscard]] result<support> choose(const row_summary& row, const drawn_token* drawn, const state_type& state,
+                                       workspace& scratch) const noexcept {
+    if constexpr (token_sparsifier<Sparsifier>) {
+      if (drawn != nullptr) return sparsifier_.select_with_token(row, *drawn, scratch);
+    }
+    if constexpr (budgeted_window<Window>) {
+      return budgeted<Sparsifier, Window>{sparsifier_, window_}.select(row, state, scratch);
+    } else {
+      return sparsifier_.select(row, state, scratch);
+    }
+  }
+
+  [[no_unique_address]] allocator memory_;
+  Sparsifier sparsifier_;
+  Window window_;
+  Skip skip_;
+  wire_format format_;
+  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif
