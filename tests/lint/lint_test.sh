@@ -48,7 +48,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables foreign_macros; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -130,6 +130,28 @@ tabled docs/session.md '/^| `wisv` /d'; red session_tables 'wisv: missing in the
 tabled docs/session.md 's/^| `busy` /| `bussy` /'; red session_tables 'bussy: not in core/errc.def'
 tabled include/specverify/core/errc.def '/^SPECVERIFY_ERRC(salt_missing/d'; red session_tables 'salt_missing: not in core/errc.def'
 rm include/specverify/core/errc.def docs/algorithms/options.md; reset
+stated() { # a file of the real house to change, how
+  mkdir -p include/specverify/session/detail
+  cp "$root/include/specverify/session/states.hpp" include/specverify/session/
+  cp "$root/docs/session.md" docs/
+  header session/detail/a.hpp 'class a {' 'session_state<edge_table> state_;' 'edge_state ahead_state = edge_state::idle;' '};'
+  sed -i "$2" "$1"
+}
+states=include/specverify/session/states.hpp
+stated $states ''; green states
+for written in 'state_ = b;' 'this->state_ = b;' 'std::exchange(state_, b);' 'swap(b, this->state_);' 'a.state_ = {};'; do
+  stated include/specverify/session/detail/a.hpp "s/^};/void f() { $written }\n&/"; red states 'a.hpp:9: writes the state'
+done
+stated include/specverify/session/detail/a.hpp 's/state_;/now_;/; s/^};/void f() { now_ = b; }\n&/'; red states 'a.hpp:9: writes the state'
+stated include/specverify/session/detail/a.hpp 's/^};/bool f() { return state_ == b; }\n&/'; green states
+stated include/specverify/session/detail/a.hpp 's/^};/cloud_state own_ = b;\n&/'; red states 'a.hpp:9: keeps a state of its own'
+stated $states 's/{other_draft, {waiting}, resuming}/{other_draft, {waiting, drafting}, resuming}/'; red states 'missing: | `other_draft` | the cloud decided the round on another draft | `drafting`, `waiting` |'
+stated $states 's/{blank, {kind::hello}}/{blank, {kind::hello, kind::stop}}/'; red states 'missing: | `blank` | `hello`, `stop` |'
+stated docs/session.md 's/^| `scoring` |.*//'; red states 'says nothing about the state `scoring` of the cloud'
+stated docs/session.md 's/^  drafting --> waiting.*/  drafting --> finished: send_draft/'; red states 'not in session/states.hpp:   drafting --> finished: send_draft'
+stated $states 's/{drafting, waiting, streaming}, stopping/{waiting, streaming}, stopping/'; perl scripts/lint/states.pl --fix >/dev/null; green states
+grep -q 'waits for its host.s scores' docs/session.md || { echo "states forgets what a page says of a state"; code=1; }
+rm -r include/specverify/session/detail; reset
 echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
 sed -i 3d docs/algorithms/digest.md; red pages 'does not begin with a title'

@@ -104,7 +104,7 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
   heard_ = {};
   refusal_ = {};
   stopped_ = gone_ = false;
-  state_ = cloud_state::filling;
+  state_.enter<cloud_event::meet, cloud_state::blank>();
 }
 
 SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
@@ -131,6 +131,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
   // In doubt an edge is told the end: a number that came before may be of a life that lists none.
   peer_lists_stops_ = stop_tokens_hash(hello).has_value() && (peer_lists_stops_ || why == errc::ok);
   if (why != errc::ok) return greet_again(peer, header, drop(why));
+  state_.take(message_kind::hello);
   if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::hello;
@@ -164,7 +165,7 @@ SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexce
     if (!gone_) return false;  // else the epoch is one that the life which failed has not begun
     gone_ = false;
     refusal_ = {};
-    state_ = cloud_state::filling;
+    state_.enter<cloud_event::reopen, cloud_state::failed>();
     if (place_.length() >= target_.length()) settle();
   } else if (state_ == cloud_state::finished && !place_.is_over() && anew) {
     stopped_ = false;
@@ -196,6 +197,7 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
   }
   if (const status why = has_journal ? accept_epoch(peer) : accept_nonce(peer.prefix_hash); !why.ok()) return why;
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
+  state_.take(message_kind::resume);
   if (!reopens(epoch)) return closed(peer);
   if (engine_works()) {
     owed_ = message_kind::resume;

@@ -32,6 +32,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
   const bool cancels = read->cause == stop_cause::cancelled || read->cause == stop_cause::finished;
   if (round_is_open() && !cancels) return drop(errc::unexpected_message);
   contexts_.remember(asked);
+  state_.take(message_kind::stop);
   const std::uint32_t length = read->length;
   const bool lacks_text = length > place_.length() || state_ == cloud_state::filling;
   if (lacks_text && !cancels) return greet(message_kind::resume);
@@ -40,7 +41,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
   if (length < place_.length() && !terms_.streams() && !cancels) return greet(message_kind::resume);
   const bool ends = cancels || !is_late || place_.is_over() || stopped_;
   if (cancels) cancel();
-  if (ends) state_ = cloud_state::finished;
+  if (ends) state_.enter<cloud_event::stop>();
   const auto bytes = encode_stop(asked, *read, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length());
@@ -50,7 +51,7 @@ SPECVERIFY_BODY status cloud_protocol::on_stop(std::span<const std::byte> messag
 
 //! Gives up what is open. An engine at work on it is heard out, and its rows are not used.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_protocol::cancel() noexcept {
-  abandon();
+  drafts_.open(0, 0);
   owed_ = message_kind::stop;
   if (!place_.is_over()) place_.end(stop_reason::cancelled);
 }

@@ -32,7 +32,7 @@ SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
     want_scores();
     return {};
   }
-  state_ = cloud_state::requesting;
+  state_.enter<cloud_event::request>();
   return send_request();
 }
 
@@ -53,7 +53,7 @@ SPECVERIFY_BODY void cloud_protocol::want_scores() noexcept {
   out.positions = scoring_.asked();
   out.bytes = scoring_.asked_hidden(hidden_bytes(terms_.format().attachments));
   outputs_.push(out);
-  state_ = cloud_state::scoring;
+  state_.enter<cloud_event::score>();
 }
 
 SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> scores, session_time) noexcept {
@@ -93,6 +93,7 @@ SPECVERIFY_BODY status cloud_protocol::take_supply(std::span<const std::byte> me
     statistics_.repeated_answers += 1;  // what an earlier request asked for
     return send_request();
   }
+  state_.take(message_kind::supply);
   heard_.note_new(header.flags);
   scoring_.keep_hidden(supplied.payload);
   want_scores();

@@ -49,7 +49,7 @@ SPECVERIFY_BODY status cloud_protocol::fail(status why) noexcept {
   // whole, and not what an encoder writes: no damage, which would be sent again
   if (!ends_session(why.code)) why.code = errc::not_canonical;
   refuse(place_.end_context(), why);
-  state_ = cloud_state::failed;
+  state_.enter<cloud_event::fail>();
   gone_ = false;
   rows_wanted_ = rows_stale_ = false;
   emit_failure(why);
@@ -136,9 +136,10 @@ SPECVERIFY_BODY status cloud_protocol::on_damage(errc code, std::uint32_t checks
   const result<refuse_message> read = decode_refuse(named, message);
   const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
   if (!read || over || !ends_session(read->reason.code)) return drop(errc::unexpected_message);
+  state_.take(message_kind::refuse);
   contexts_.remember(awaited());
-  abandon();
-  state_ = cloud_state::failed;
+  drafts_.open(0, 0);
+  state_.enter<cloud_event::edge_failed>();
   gone_ = true;
   place_.begin_epoch(next_epoch(place_.epoch()));
   heard_ = {};
@@ -186,7 +187,7 @@ SPECVERIFY_BODY status cloud_protocol::accept_epoch(const wire_context& peer) no
 SPECVERIFY_BODY void cloud_protocol::aim_at(const wire_context& peer) noexcept {
   if (peer.base_length > place_.length()) {
     target_.aim(peer.base_length, peer.round, peer.prefix_hash);
-    state_ = cloud_state::filling;
+    state_.enter<cloud_event::fill>();
     rows_stale_ = rows_wanted_;  // of a stream, whose next token the edge has
   } else if (state_ == cloud_state::filling) {
     target_.aim(0, 0, 0);

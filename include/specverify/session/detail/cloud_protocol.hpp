@@ -7,6 +7,7 @@
 #include <specverify/session/detail/endpoint.hpp>
 #include <specverify/session/detail/formats.hpp>
 #include <specverify/session/options.hpp>
+#include <specverify/session/states.hpp>
 
 #include <span>
 
@@ -23,7 +24,7 @@ class cloud_protocol : public endpoint {
 
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
   [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
-  [[nodiscard]] cloud_state state() const noexcept { return state_; }
+  [[nodiscard]] cloud_state state() const noexcept { return state_.now(); }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id(); }
   [[nodiscard]] const decided_round& last_round() const noexcept { return last_round_; }
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
@@ -142,7 +143,7 @@ class cloud_protocol : public endpoint {
   round_scoring scoring_;
   decided_round last_round_{};
   channel_report channel_{};
-  cloud_state state_ = cloud_state::blank;
+  session_state<cloud_table> state_;
   message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
   std::uint8_t unrecorded_ = 0;             // as refusals_per_record counts, since the last journal record
   bool rows_wanted_ = false;                // the engine has an `evaluate`

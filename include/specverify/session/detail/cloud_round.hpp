@@ -50,6 +50,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
     return send_request();
   }
   if (round_is_open()) return {};  // asked again while the host works: one answer will do
+  state_.take(message_kind::draft);
   const auto read = drafts_.read(open, terms_.format(), message);
   if (!read) return fail(read.error());
   const std::uint32_t drafts = read->drafts;
@@ -63,7 +64,7 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   scoring_.keep_hidden(attachments.hidden);
   channel_ = attachments.channel;
   want_rows();
-  state_ = cloud_state::evaluating;
+  state_.enter<cloud_event::draft, cloud_state::ready>();
   return {};
 }
 
@@ -126,7 +127,13 @@ SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexc
   place_.begin_round(next_round(place_.round()));
   place_.end(decided.stop);
   count_round(decided);
-  state_ = place_.is_over() ? cloud_state::finished : terms_.streams() ? cloud_state::streaming : cloud_state::ready;
+  if (place_.is_over()) {
+    state_.enter<cloud_event::complete>();
+  } else if (terms_.streams()) {
+    state_.enter<cloud_event::stream>();
+  } else {
+    state_.enter<cloud_event::decide>();
+  }
   session_output alone = of_text(session_action::committed, base, drafts);
   alone.authority = token_authority::edge;
   session_output out = of_text(session_action::committed, drafts, place_.length());
@@ -202,7 +209,7 @@ SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
 
 //! Forgets the drafts of the open round; the edge sends them again.
 SPECVERIFY_BODY void cloud_protocol::abandon() noexcept {
-  state_ = cloud_state::ready;
+  state_.enter<cloud_event::abandon>();
   drafts_.open(0, 0);
 }
 

@@ -150,8 +150,8 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
+  state_.enter<cloud_event::restore, cloud_state::blank>();
   if (place_.length() < target_.length() && !place_.is_cancelled()) {
-    state_ = cloud_state::filling;
     contexts_.remember(place_.context_at(target_.round(), place_.length(), place_.hash()));
   } else {
     settle();
@@ -192,16 +192,20 @@ SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position)
 
 //! All text is there, if the prompt is.
 SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
-  if (place_.is_cancelled() || !place_.has_prompt()) {
-    state_ = place_.is_cancelled() ? cloud_state::finished : cloud_state::filling;
-    return;
-  }
+  if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
+  if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
   if (place_.length() > place_.prompt_length() && is_stop(stop_tokens_, text_[place_.length() - 1])) {
     place_.end(stop_reason::stop_token);
   } else if (remaining() == 0) {
     place_.end(stop_reason::budget);
   }
-  state_ = place_.is_over() ? cloud_state::finished : terms_.streams() ? cloud_state::streaming : cloud_state::ready;
+  if (place_.is_over()) {
+    state_.enter<cloud_event::complete>();
+  } else if (terms_.streams()) {
+    state_.enter<cloud_event::stream>();
+  } else {
+    state_.enter<cloud_event::in_step>();
+  }
 }
 
 //! Tokens that may still be generated.

@@ -46,6 +46,7 @@ SPECVERIFY_BODY status cloud_protocol::on_text(std::span<const std::byte> messag
     return fail({errc::base_length_mismatch, part::session, value.position});
   if (length + count == target && prefix_hash(value.tokens, place_.hash()) != target_.hash())
     return fail({errc::prefix_mismatch, part::session, target});
+  state_.take(message_kind::text);
   contexts_.remember(expected);
   return take_text(value.tokens);
 }

@@ -155,6 +155,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
   // a new epoch forgets the numbers of this one
   if (const errc why = overtaken ? errc::ok : take_number(header.flags); why != errc::ok) return drop(why);
   if (const status why = is_hello ? check_hello(message) : status{}; !why.ok()) return fail(why);
+  state_.take(header.kind);
   link_is_back();
   peer_.greet();
   if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
@@ -166,7 +167,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
     if (peer.base_length < place_.prompt_length() || place_.is_over()) return ask(question::resume, now);
   } else if (overtaken) {
     begin_epoch(next_epoch(peer.epoch));
-    state_ = asked == question::hello ? edge_state::greeting : edge_state::resuming;
+    if (asked != question::hello) state_.enter<edge_event::new_epoch>();
     return ask(asked == question::hello ? asked : question::resume, now);
   }
   return follow_greeting(peer, now);
@@ -184,7 +185,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
   const std::uint32_t length = peer.base_length;
   if (peer.prefix_hash != hash_at(length)) return fail({errc::prefix_mismatch, part::session, length});
   if (length < place_.agreed()) {
-    state_ = edge_state::sending_text;
+    state_.enter<edge_event::send_text>();
     return ask(question::text, now);
   }
   if (const status why = check_round(peer.round); !why.ok()) return fail(why);
@@ -200,7 +201,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
   if (place_.is_cancelled()) return finish(true, now);
   if (state_ == edge_state::fetching_text && length <= place_.agreed()) {  // it was aimed beyond what the cloud has
     forget_fetch();
-    state_ = edge_state::resuming;
+    state_.enter<edge_event::drop_fetch, edge_state::fetching_text>();
   }
   // nobody has the prompt
   if (!place_.has_prompt() && length < place_.prompt_length())
@@ -223,7 +224,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
                     place_.hash());  // the cloud repeats what was committed here alone
   }
   peer_.aim(peer.prefix_hash);
-  state_ = edge_state::fetching_text;
+  state_.enter<edge_event::fetch_text>();
   return ask(question::resume, now);
 }
 
@@ -233,12 +234,12 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   if (place_.is_over()) return finish(true, now);
   peer_.progress();
   if (options_.mode == session_mode::stream) {
-    state_ = edge_state::streaming;
+    state_.enter<edge_event::stream>();
     question_.wait(now, options_.retry_timeout);
     return {};
   }
   if (!drafts_.is_complete()) return begin_round(now);
-  state_ = edge_state::waiting;
+  state_.enter<edge_event::send_draft>();
   return ask(question::draft, now);
 }
 
@@ -248,6 +249,7 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
   const result<request_message> request =
       decode_request(question_.context(), format_of(options_), drafts_.size(), message, hidden_.words());
   if (!request) return fail(request.error());
+  state_.take(message_kind::request);
   link_is_back();
   if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
   hidden_.note_request(request->positions.size());
@@ -266,6 +268,7 @@ SPECVERIFY_BODY status edge_protocol::take_verdict(std::span<const std::byte> me
   const result<feedback_message> read =
       decode_feedback(question_.context(), format_of(options_), drafts_.size(), message);
   if (!read) return fail(read.error());
+  state_.take(message_kind::feedback);
   verdict_ = *read;
   const std::uint32_t emitted = verdict_.accepted + (verdict_.next_token != no_token ? 1u : 0u);
   if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length())

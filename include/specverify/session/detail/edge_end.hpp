@@ -13,10 +13,10 @@ namespace detail {
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
   ahead_.cancel();
   if (tell) {
-    state_ = edge_state::stopping;
+    state_.enter<edge_event::complete>();
     return ask(question::stop, now);
   }
-  state_ = edge_state::finished;
+  state_.enter<edge_event::agree>();
   question_.close();
   write_journal(place_.length());
   emit_end();
@@ -63,11 +63,13 @@ namespace detail {
   const bool same = read->length == place_.agreed() && read->prefix_hash == place_.hash();
   if (question_.what() == question::stop) {
     if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
+    state_.take(message_kind::stop);
     link_is_back();
     return finish(false);
   }
   if (!same || !place_.has_prompt() || state_ == edge_state::fetching_text || read->cause != stop_cause::stop_token)
     return drop(errc::unexpected_message);
+  state_.take(message_kind::stop);
   link_is_back();
   discard_draft();
   if (!place_.is_over()) place_.end(stop_reason::stop_token);

@@ -157,7 +157,7 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
   begin_epoch(next_epoch(place_.epoch()));
   if (question_.what() == question::hello) return;
   question_.rephrase(question::resume);
-  state_ = edge_state::resuming;
+  state_.enter<edge_event::new_epoch>();
 }
 
 //! Text that is being fetched and is not whole was neither journaled nor told: goes back to where that began.
@@ -203,7 +203,7 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
   const bool began = state_ != edge_state::idle;
-  state_ = edge_state::failed;
+  state_.enter<edge_event::fail>();
   failure_ = why;
   question_.close();
   ahead_.stop();

@@ -10,6 +10,7 @@
 #include <specverify/session/detail/endpoint.hpp>
 #include <specverify/session/detail/sparsifier_states.hpp>
 #include <specverify/session/options.hpp>
+#include <specverify/session/states.hpp>
 
 #include <optional>
 #include <span>
@@ -57,7 +58,7 @@ class edge_protocol : public endpoint {
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
   }
   [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
-  [[nodiscard]] edge_state state() const noexcept { return state_; }
+  [[nodiscard]] edge_state state() const noexcept { return state_.now(); }
   [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
   [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed(); }
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
@@ -186,7 +187,7 @@ class edge_protocol : public endpoint {
   round_record open_round_{};
   feedback_message verdict_{};
   status failure_{};
-  edge_state state_ = edge_state::idle;
+  session_state<edge_table> state_;
   bool row_wanted_ = false;
 };
 

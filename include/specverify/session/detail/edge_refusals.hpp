@@ -32,6 +32,7 @@ namespace detail {
   if (state_ == edge_state::finished) return drop(errc::session_closed);
   const bool is_host = named == contexts + 1 && reason.reporter == part::host;
   if (ends_session(reason.code) && named != std::begin(contexts) && !is_host) return drop(errc::stale_epoch);
+  state_.take(message_kind::refuse);
   if (reason.code == errc::unknown_session) return on_unknown(reason, now);
   if (!ends_session(reason.code)) {
     const bool open = question_.is_open() && reason.where == question_.checksum();
@@ -57,7 +58,7 @@ namespace detail {
     refusal_ = reason;
     return fail({errc::unknown_session, part::session, 0});
   }
-  state_ = edge_state::greeting;
+  state_.enter<edge_event::unknown>();
   return ask(question::hello, now);
 }
 

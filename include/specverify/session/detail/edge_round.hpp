@@ -28,7 +28,7 @@ SPECVERIFY_BODY void edge_protocol::note_end() noexcept {
 }
 
 SPECVERIFY_BODY void edge_protocol::open_round(const draft_plan& plan, session_time now) noexcept {
-  state_ = edge_state::drafting;
+  state_.enter<edge_event::draft>();
   hidden_.begin_round();
   kept_.clear();
   open_round_ = {};
@@ -114,7 +114,7 @@ SPECVERIFY_BODY status edge_protocol::keep_draft() noexcept {
     begin_anew();
     return ask(question::resume, now);
   }
-  state_ = edge_state::waiting;
+  state_.enter<edge_event::send_draft, edge_state::drafting>();
   if (const status why = ask(question::draft, now); !why.ok()) return why;
   if (link_.is_lost()) plan_ahead(now);
   return {};

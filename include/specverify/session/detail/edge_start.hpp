@@ -112,7 +112,7 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
   agree(length);
   link_.stand_at(length);
   write_journal(0);
-  state_ = edge_state::greeting;
+  state_.enter<edge_event::start, edge_state::idle>();
   return ask(question::hello, now);
 }
 
@@ -192,7 +192,11 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const s
   link_.restore(last.seen, last.channel);
   states_.restore(read->last);
   statistics_.restarts += 1;
-  state_ = last.finished ? edge_state::finished : edge_state::resuming;
+  if (last.finished) {
+    state_.enter<edge_event::restore_finished, edge_state::idle>();
+  } else {
+    state_.enter<edge_event::restore, edge_state::idle>();
+  }
   write_journal(last.length);
   announce_text();
   restore_draft();
@@ -241,7 +245,7 @@ SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, sessi
   place_ = text_place(options_.session_id, 0, 0, prompt_length);
   peer_.name_by(nonce_at(now));
   statistics_.restarts += 1;
-  state_ = edge_state::resuming;
+  state_.enter<edge_event::recover, edge_state::idle>();
   return ask(question::resume, now);
 }
 

@@ -26,14 +26,16 @@ namespace detail {
   if (place_.epoch() == 0 || (!fetches && !place_.has_prompt())) return drop(errc::unexpected_message);
   if (value.position != length || count == 0 || place_.pending() > 0) return drop(errc::base_length_mismatch);
   if (count > text_limit() - length) return fail({errc::base_length_mismatch, part::session, length + count});
+  state_.take(message_kind::text);
   return take_text(value.tokens, now);
 }
 
 //! Text in place of a verdict: the cloud decided the round on other drafts, of an earlier life. Its text counts.
 [[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_other_drafts(session_time now) noexcept {
+  state_.take(message_kind::text);
   link_is_back();
   discard_draft();
-  state_ = edge_state::resuming;
+  state_.enter<edge_event::other_draft, edge_state::waiting>();
   return ask(question::resume, now);
 }
 
@@ -91,7 +93,7 @@ namespace detail {
   }
   tell_text();
   if (!goes_on || place_.is_over()) return in_step(now);
-  state_ = edge_state::resuming;
+  state_.enter<edge_event::more_text>();
   return ask(question::resume, now);
 }
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parts of a table of states, and the checks that make a wrong table fail to compile.
+#ifndef SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
+#define SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
+
+#include <specverify/codec/message.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! A set of enumerators, each below 32.
+template <class Value>
+class enum_set {
+ public:
+  constexpr enum_set() noexcept = default;
+  constexpr enum_set(std::initializer_list<Value> values) noexcept {
+    for (const Value value : values) add(value);
+  }
+  [[nodiscard]] static constexpr enum_set all() noexcept {
+    enum_set made;
+    made.bits_ = ~std::uint32_t{0};
+    return made;
+  }
+  constexpr void add(Value value) noexcept { bits_ |= std::uint32_t{1} << static_cast<unsigned>(value); }
+  constexpr void remove(Value value) noexcept { bits_ &= ~(std::uint32_t{1} << static_cast<unsigned>(value)); }
+  constexpr void add(const enum_set& others) noexcept { bits_ |= others.bits_; }
+  [[nodiscard]] constexpr bool has(Value value) const noexcept {
+    return (bits_ >> static_cast<unsigned>(value) & 1u) != 0;
+  }
+  [[nodiscard]] constexpr bool meets(const enum_set& others) const noexcept { return (bits_ & others.bits_) != 0; }
+  friend constexpr bool operator==(const enum_set&, const enum_set&) noexcept = default;
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+//! A state, and the kinds of messages that count in it. Late messages and copies do not count.
+template <class State>
+struct state_row {
+  State state;
+  enum_set<message_kind> takes;
+};
+
+template <class Event, class State>
+struct transition {
+  Event event;
+  enum_set<State> from;
+  State to;
+};
+
+//! All rows of an event in one. Its `from` is empty if the event has no row.
+template <class Table>
+[[nodiscard]] consteval auto transition_of(typename Table::event what) noexcept {
+  transition<typename Table::event, typename Table::state> found{what, {}, Table::states[0].state};
+  for (const auto& each : Table::transitions) {
+    if (each.event != what) continue;
+    found.from.add(each.from);
+    found.to = each.to;
+  }
+  return found;
+}
+
+//! The messages that count in a state.
+template <class Table>
+[[nodiscard]] constexpr enum_set<message_kind> taken_in(typename Table::state now) noexcept {
+  enum_set<message_kind> taken;
+  for (const auto& each : Table::states) {
+    if (each.state == now) taken = each.takes;
+  }
+  return taken;
+}
+
+//! The first state, and all states that events lead to from there.
+template <class Table>
+[[nodiscard]] consteval auto reached_states() noexcept {
+  enum_set<typename Table::state> reached{Table::states[0].state};
+  for (std::size_t step = 0; step < std::size(Table::states); ++step) {
+    for (const auto& each : Table::transitions) {
+      if (each.from.meets(reached)) reached.add(each.to);
+    }
+  }
+  return reached;
+}
+
+//! The states from which events lead to the last state but one, without the last state (a failure) on the way.
+template <class Table>
+[[nodiscard]] consteval auto ending_states() noexcept {
+  constexpr std::size_t count = std::size(Table::states);
+  constexpr auto failed = Table::states[count - 1].state;
+  enum_set<typename Table::state> ending{Table::states[count - 2].state};
+  for (std::size_t step = 0; step < count; ++step) {
+    for (const auto& each : Table::transitions) {
+      if (each.to != failed && ending.has(each.to)) ending.add(each.from);
+    }
+  }
+  ending.remove(failed);
+  return ending;
+}
+
+template <class Table, std::size_t Index>
+struct checked_state {
+  static_assert(reached_states<Table>().has(Table::states[Index].state), "states: no event leads to this state");
+  static_assert(Index + 2 >= std::size(Table::states) || ending_states<Table>().has(Table::states[Index].state),
+                "states: this state has no way to the end");
+  static constexpr bool is_sound = true;
+};
+
+template <class Table>
+[[nodiscard]] consteval bool has_one_target_each() noexcept {
+  for (const auto& each : Table::transitions) {
+    if (transition_of<Table>(each.event).to != each.to) return false;
+  }
+  return true;
+}
+
+template <class Table>
+[[nodiscard]] consteval bool lists_all_targets() noexcept {
+  enum_set<typename Table::state> listed;
+  for (const auto& each : Table::states) listed.add(each.state);
+  for (const auto& each : Table::transitions) {
+    if (!listed.has(each.to)) return false;
+  }
+  return true;
+}
+
+template <class Table, std::size_t... Index>
+[[nodiscard]] consteval bool all_sound(std::index_sequence<Index...>) noexcept {
+  return (checked_state<Table, Index>::is_sound && ...);
+}
+
+//! Fails to compile if a table is wrong. The compiler's message has the index of the state in the table.
+template <class Table>
+[[nodiscard]] consteval bool is_sound() noexcept {
+  static_assert(has_one_target_each<Table>(), "states: an event with two targets");
+  static_assert(lists_all_targets<Table>(), "states: an event leads to a state that the table does not list");
+  return all_sound<Table>(std::make_index_sequence<std::size(Table::states)>());
+}
+
+//! Whether each kind of message counts in some state of one of the tables.
+template <class... Tables>
+[[nodiscard]] consteval bool every_kind_is_taken() noexcept {
+  enum_set<message_kind> taken;
+  const auto add = [&](const auto& states) {
+    for (const auto& each : states) taken.add(each.takes);
+  };
+  (add(Tables::states), ...);
+  bool all = true;
+  for (auto kind = static_cast<unsigned>(message_kind::hello); kind <= static_cast<unsigned>(message_kind::stop);
+       ++kind)
+    all = all && taken.has(static_cast<message_kind>(kind));
+  return all;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
