@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# One convention for functions. In public headers a parameter that a function may write through is a workspace or one of
+# One convention for functions. In what is public of public headers a parameter that a function may write through is a workspace or one of
 # the types below: what is made comes back as a value. In all headers a workspace is called `scratch` and comes last, a
 # digest is called `digest`, and the status that says what failed is called `why`.
 use strict; use warnings; use lib 'scripts/lint'; use House;
@@ -25,6 +25,8 @@ for my $file (files(qr/\.(hpp|cuh)$/, 'include/specverify')) {
   $code =~ s/^[ \t]*#(?:[^\n\\]|\\.|\\\n)*//mg;
   my $line_at = sub { 1 + (substr($code, 0, $_[0]) =~ tr/\n//) };
   my $is_inner = $file =~ m{/(detail|kernel|device|cuda)/};
+  my @private;  # sections of classes, from where to where
+  push @private, [$-[0], $+[0]] while $code =~ /^ (?:private|protected):.*?(?=^(?: public:|\};))/msg;
   for my $declared (declarations($code)) {
     my ($name, $begin, @parameters) = @$declared;
     ++$checked;
@@ -37,7 +39,7 @@ for my $file (files(qr/\.(hpp|cuh)$/, 'include/specverify')) {
         complain("$file:" . $line_at->($begin), "$name: the workspace is not the last parameter") if $i < $#parameters;
       }
       complain("$file:" . $line_at->($begin), "$name: the digest is called $1") if $parameter =~ /\brow_digest ?& ?(\w+)/ && $1 ne 'digest';
-      next if $is_inner || $name =~ /^operator/ || $parameter =~ /\bconst\b|&&/;
+      next if $is_inner || grep({ $_->[0] < $begin && $begin < $_->[1] } @private) || $name =~ /^operator/ || $parameter =~ /\bconst\b|&&/;
       next unless $parameter =~ /^ ?(?:typename )?(?:[\w:]+::)?(\w+)(?: ?<.*>)? ?([&*]) ?(\w*) ?$/;
       my ($type, $kind, $called) = ($1, $2, $3);
       next if $state{$type} || exists $exception{substr($file, length 'include/specverify/') . ":$name"};

@@ -8,9 +8,12 @@
 
 #include <specverify/core/execution.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/detail/cloud_parts.hpp>
+#include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/detail/formats.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
+#include <specverify/session/states.hpp>
 #include <specverify/verify/concepts.hpp>
 
 #include <cstddef>
@@ -20,10 +23,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Each input returns `busy` while outputs wait. The status says what became of the input; a session that fails also
 //! says so in an output, and tells the edge.
-class cloud_session : private detail::cloud_protocol {
+class cloud_session : public detail::endpoint {
  public:
-  using snapshot = cloud_snapshot;
-
   //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
   //!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
   //!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
@@ -41,7 +42,6 @@ class cloud_session : private detail::cloud_protocol {
 
   // Inputs.
 
-  //! result<journal_reading> restore(std::span<const std::byte> journal)
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
   //! appends. A cloud that kept none simply waits for messages. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
@@ -49,10 +49,9 @@ class cloud_session : private detail::cloud_protocol {
   //! output_too_small (the text is longer than max_text_length), those of a hello that other options cure
   //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
   //! unconditional, and the edge handed some of the text over), unexpected_message (not blank).
-  using cloud_protocol::restore;
-  //! status receive(std::span<const std::byte> message, session_time now)
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
   //! A message arrived. ok, or why it was not used.
-  using cloud_protocol::receive;
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
   //! what makes it final. Where a message has made them useless meanwhile, they are dropped (ok), and what waited for
   //! the engine is asked for.
@@ -61,71 +60,137 @@ class cloud_session : private detail::cloud_protocol {
   //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
-  //! status supply_scores(std::span<const double> scores, session_time now)
   //! The scores that `score` asked for, one per named draft, ascending, in [0, 1]. They are not used once the edge has
   //! said stop.
   //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
   //!         `decide_semantically` (failed).
-  using cloud_protocol::supply_scores;
-  //! status engine_failed(status why)
+  [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
   //! The engine cannot go on; the edge gets a refusal. A `why` that is ok counts as engine_failed.
-  using cloud_protocol::engine_failed;
+  [[nodiscard]] status engine_failed(status why) noexcept;
 
   // Outputs.
 
-  //! session_output next(): the next output, `none` where there is none.
-  using cloud_protocol::next;
-  //! bool has_outputs(): `next` has more: every input is `busy`.
-  using cloud_protocol::has_outputs;
-  //! bool wants_rows()
-  //! `evaluate` is unanswered; another one does not come before. Ask before the rows are supplied where the engine
-  //! works while messages arrive.
-  using cloud_protocol::wants_rows;
-  //! bool wants_scores(): `score` is unanswered.
-  using cloud_protocol::wants_scores;
-  //! cloud_state state()
-  using cloud_protocol::state;
-  //! std::uint64_t session_id()
-  using cloud_protocol::session_id;
-  //! std::span<const token_id> text()
-  using cloud_protocol::text;
-  //! std::uint32_t length()
-  using cloud_protocol::length;
-  //! std::uint32_t prompt_length()
-  using cloud_protocol::prompt_length;
-  //! std::uint32_t round(), counts from 1
-  using cloud_protocol::round;
-  //! std::uint32_t keep_from()
-  //! The lowest position that the target will still be cut to: committed length - 1. An engine that cannot cut its
-  //! cache keeps a checkpoint there.
-  using cloud_protocol::keep_from;
-  //! std::uint32_t epoch(): of the edge
-  using cloud_protocol::epoch;
-  //! status refusal()
-  //! Why this cloud refused the edge's session, as it told the edge: a hello that it does not take, or what failed
-  //! here. Or why the edge gave up, as it told the cloud. ok: neither. Refused copies of damaged or unknown messages,
-  //! which the edge sends again, are not meant.
-  using cloud_protocol::refusal;
-  //! const session_statistics& statistics()
-  using cloud_protocol::statistics;
-  //! const decided_round& last_round(): the last round that this process decided.
-  using cloud_protocol::last_round;
-  //! const channel_report& reported_channel()
-  //! The state of its channel as the edge reported it with the open round's draft; zeros where the format has no
-  //! report.
-  using cloud_protocol::reported_channel;
-  //! std::uint32_t draft_position()
+  //! `evaluate` is unanswered; another one does not come before. Ask before the rows are supplied if the engine works
+  //! while messages arrive.
+  [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
+  //! `score` is unanswered.
+  [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
+  [[nodiscard]] cloud_state state() const noexcept { return state_.now(); }
+  [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id; }
+  //! The last round that this process decided.
+  [[nodiscard]] const decided_round& last_round() const noexcept { return last_round_; }
+  //! The state of its channel as the edge reported it with the open round's draft; zeros if the format has no report.
+  [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
   //! First position of the open round's drafts: the host's target states for `score` stand at the rows of supply_rows
   //! from here on.
-  using cloud_protocol::draft_position;
-  //! row_transform transform()
+  [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped(); }
   //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
   //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
   //! with invalid_temperature or invalid_truncation.
-  using cloud_protocol::transform;
+  [[nodiscard]] row_transform transform() const noexcept { return terms_.transform(); }
 
  private:
   cloud_session(const cloud_options& options, received_draft_block&& block);
+
+  // cloud_start.hpp
+  [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
+  [[nodiscard]] static status check_limits(const cloud_options& options) noexcept;
+  [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
+  [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
+  void settle() noexcept;
+  [[nodiscard]] std::uint32_t remaining() const noexcept;
+
+  // cloud_link.hpp: classify, refuse, number
+  [[nodiscard]] bool round_is_open() const noexcept {
+    return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
+  }
+  [[nodiscard]] bool engine_works() const noexcept {
+    return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
+  }
+  [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
+  [[nodiscard]] status on_unknown(const message_header& header) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message,
+                                     const message_header& header) noexcept;
+  [[nodiscard]] status answer_stale() noexcept;
+  [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
+  [[nodiscard]] status closed(const wire_context& asked) noexcept;
+  [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
+  [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] wire_context awaited() const noexcept;
+  [[nodiscard]] errc take_again(std::uint8_t number) noexcept;
+  [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
+  void aim_at(const wire_context& peer) noexcept;
+  void send(std::size_t written) noexcept;
+  void post(std::size_t written, std::uint32_t first_position) noexcept;
+  void refuse(const wire_context& context, status reason) noexcept;
+  void tell(const wire_context& context, status reason) noexcept;
+  status fail(status why) noexcept;
+
+  // cloud_end.hpp
+  [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
+  void cancel() noexcept;
+  //! The text has ended by this side's stop tokens, which the edge does not list.
+  [[nodiscard]] bool knows_end_alone() const noexcept {
+    return place_.stop == stop_reason::stop_token && !peer_lists_stops_;
+  }
+  [[nodiscard]] result<std::span<std::byte>> encode_end() noexcept;
+  [[nodiscard]] status tell_end() noexcept;
+
+  // cloud_answers.hpp
+  [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_terms(const detail::session_terms& terms, std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_format(const wire_format& format) const noexcept;
+  [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
+  [[nodiscard]] status check_length(const wire_context& peer) noexcept;
+  void begin_session(const hello_message& hello, const message_header& header) noexcept;
+  [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
+  //! The edge has text that has not come; also where it has failed meanwhile.
+  [[nodiscard]] bool fills() const noexcept {
+    return state_ == cloud_state::filling || (gone_ && place_.length < target_.length);
+  }
+  [[nodiscard]] bool is_without_text(const wire_context& peer) const noexcept;
+  [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
+  [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
+    return hash_at(peer.base_length) == peer.prefix_hash;
+  }
+  [[nodiscard]] status greet(message_kind kind, const wire_context& peer = {}) noexcept;
+  [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
+
+  // cloud_text.hpp
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] bool finds_text(std::span<const std::byte> message, const message_header& header,
+                                wire_context& found) const noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
+  [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
+  void stream_on() noexcept;
+
+  // cloud_round.hpp
+  [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] result<bool> repeats(std::span<const std::byte> message) noexcept;
+  void want_rows() noexcept;
+  [[nodiscard]] status drop_rows() noexcept;
+  [[nodiscard]] verify_request round_request() const noexcept;
+  [[nodiscard]] uniforms<> round_uniforms() const noexcept;
+  [[nodiscard]] status commit(const result<verdict>& made) noexcept;
+  void count_round(const verdict& decided) noexcept;
+  [[nodiscard]] status answer(const wire_context& asked, const session_output& alone,
+                              const session_output& out) noexcept;
+  [[nodiscard]] status send_feedback() noexcept;
+  void abandon() noexcept;
+
+  // cloud_extras.hpp: the semantic rule
+  [[nodiscard]] status decide_or_ask() noexcept;
+  [[nodiscard]] status send_request() noexcept;
+  void want_scores() noexcept;
+  [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status take_supply(std::span<const std::byte> message, const message_header& header) noexcept;
 
   // detail/cloud_decide.hpp
   template <class Policy, class Rows>
@@ -133,6 +198,23 @@ class cloud_session : private detail::cloud_protocol {
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
+  wiped<cloud_options> options_;
+  detail::session_terms terms_{};
+  detail::kept_verdict kept_{};
+  detail::text_target target_{};
+  std::uint64_t nonce_ = 0;  // of the last edge that came without a journal
+  detail::received_drafts drafts_;
+  detail::round_scoring scoring_;
+  decided_round last_round_{};
+  channel_report channel_{};
+  session_state<cloud_table> state_;
+  message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
+  std::uint8_t unrecorded_ = 0;             // as refusals_per_record counts, since the last journal record
+  bool rows_wanted_ = false;                // the engine has an `evaluate`
+  bool rows_stale_ = false;                 // whose rows are of no use
+  bool stopped_ = false;                    // the edge said stop, and the host heard of it
+  bool gone_ = false;                       // failed: the edge said so of itself
+  bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
   untouched_memory<std::byte> verify_space_;
 };
 

@@ -9,9 +9,15 @@
 #include <specverify/core/execution.hpp>
 #include <specverify/policy/concepts.hpp>
 #include <specverify/session/detail/any_row.hpp>
-#include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/detail/draft_record.hpp>
+#include <specverify/session/detail/drafter.hpp>
+#include <specverify/session/detail/edge_drafts.hpp>
+#include <specverify/session/detail/edge_parts.hpp>
+#include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/detail/sparsifier_states.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
+#include <specverify/session/states.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -19,45 +25,58 @@
 #include <utility>
 
 #include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_TYPES_BEGIN
+
+//! What an engine gives with a row where the session needs it.
+struct row_extras {
+  std::span<const float>
+      hidden{};  //!< the drafter's hidden state behind this row; format.attachments.hidden_size numbers
+  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> attention{};
+};
+
+SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 struct edge_maker;
+
+//! A token drawn for the block; no_token: the window ended before it.
+struct drawn_draft {
+  token_id token = no_token;
+  bool keep = false;        //!< it is committed here alone
+  skip_observation seen{};  //!< as the gate saw it
+};
 
 }  // namespace detail
 
 //! `make_edge` makes one. Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while
 //! a row is wanted that is written ahead. The status says what became of the input; a session that fails also says so
 //! in an output.
-class edge_session : private detail::edge_protocol {
+class edge_session : public detail::endpoint {
  public:
   // Inputs.
 
-  //! status start(std::span<const token_id> prompt, session_time now)
   //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), prompt_empty
   //! (at_prompt), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range (`where` =
   //! position).
-  using edge_protocol::start;
-  //! result<journal_reading> restore(std::span<const std::byte> journal, session_time now)
+  [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
   //! appends. A draft of the open round that the journal holds is sent again. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
   //! at_sparsifier: another sparsifier's, or a cloud's), output_too_small (the text is longer than max_text_length),
   //! prompt_empty and prompt_too_long (as of `start`), unexpected_message (not idle).
-  using edge_protocol::restore;
-  //! status recover(std::uint32_t prompt_length, session_time now)
+  [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
   //! earlier runs have sent cannot disturb this one. Errors: unexpected_message (not idle), prompt_empty and
   //! prompt_too_long as of `start`.
-  using edge_protocol::recover;
-  //! status receive(std::span<const std::byte> message, session_time now)
+  [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
   //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
   //! unexpected_message, refused_by_peer...
-  using edge_protocol::receive;
-  //! status tick(session_time now)
+  [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! Time passed. Does nothing before `deadline()`.
-  using edge_protocol::tick;
+  [[nodiscard]] status tick(session_time now) noexcept;
   //! The row that `evaluate` asked for; a drafter that knows fewer tokens than vocab_size may give a shorter one.
   //! Errors: unexpected_message (none is wanted), row_size_mismatch (`where` = its entries, more than vocab_size),
   //! beyond_limit (at_truncation: the transform takes more workspace than that of the options), those of the row
@@ -75,78 +94,175 @@ class edge_session : private detail::edge_protocol {
     detail::row_of<Policy, Scalar> any(policy, row, transform);
     return take_row(any, row.valid_size(), extras, now);
   }
-  //! status reconnect(session_time now)
   //! The transport was lost and stands again: names the session in a new epoch and asks again what was open.
-  using edge_protocol::reconnect;
-  //! status disconnect(session_time now)
+  [[nodiscard]] status reconnect(session_time now) noexcept;
   //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session
   //! has failed).
-  using edge_protocol::disconnect;
-  //! status engine_failed(status why)
+  [[nodiscard]] status disconnect(session_time now) noexcept;
   //! The engine cannot go on; the cloud gets a refusal. A `why` that is ok counts as engine_failed.
-  using edge_protocol::engine_failed;
-  //! status stop(stop_cause cause, session_time now)
+  [[nodiscard]] status engine_failed(status why) noexcept;
   //! The host wants no more text: gives up what is open, tells the cloud, and waits for its answer as for any other.
   //! The session then ends with `finished` (stop_reason::cancelled) and is over for good: a restored one goes on to
   //! end, with the same cause. A text that is complete ends as it would. `cause`: what the cloud is told, cancelled
   //! or finished (the host has all that it needs). A row that is wanted must not be supplied afterwards.
   //! Errors: busy, invalid_argument (`where` = another cause), unexpected_message (idle), session_closed (over).
-  using edge_protocol::stop;
-  //! void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time)
+  [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
   //! What the host measured of the link; recorded with the next round.
-  using edge_protocol::record_link;
-  //! void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0)
+  void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
   //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the
   //! next round.
-  using edge_protocol::record_channel;
+  void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
 
-  //! session_output next(): the next output, `none` where there is none.
-  using edge_protocol::next;
-  //! bool has_outputs(): `next` has more: every input is `busy`.
-  using edge_protocol::has_outputs;
-  //! std::optional<session_time> deadline(): when `tick` has something to do.
-  using edge_protocol::deadline;
-  //! bool wants_rows()
-  //! `evaluate` is unanswered. Ask before the rows are supplied where the engine works while messages arrive.
-  using edge_protocol::wants_rows;
-  //! edge_state state()
-  using edge_protocol::state;
-  //! const row_transform& transform()
+  //! When `tick` has something to do.
+  [[nodiscard]] std::optional<session_time> deadline() const noexcept {
+    const std::optional<session_time>&asked = question_.deadline, &ahead = ahead_.deadline;
+    return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
+  }
+  //! `evaluate` is unanswered. Ask before the rows are supplied if the engine works while messages arrive.
+  [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
+  [[nodiscard]] edge_state state() const noexcept { return state_.now(); }
   //! Temperature and truncation of the session, as `edge_options::transform` gave them: pass this one with the rows.
-  using edge_protocol::transform;
-  //! std::span<const token_id> text()
-  using edge_protocol::text;
-  //! std::uint32_t length()
-  using edge_protocol::length;
-  //! std::uint32_t agreed_length()
-  //! Of it, what the cloud has too: tokens from here on were committed here alone.
-  using edge_protocol::agreed_length;
-  //! std::uint32_t prompt_length()
-  using edge_protocol::prompt_length;
-  //! std::uint32_t round(), counts from 1
-  using edge_protocol::round;
-  //! std::uint32_t keep_from()
-  //! The lowest position that the drafter will still be cut to: committed length - 1. An engine that cannot cut its
-  //! cache keeps a checkpoint there.
-  using edge_protocol::keep_from;
-  //! std::uint32_t epoch(): counts from 1; lives and connections of this edge begin new ones
-  using edge_protocol::epoch;
-  //! status refusal()
-  //! Why the cloud refused the session: code, part and `where` as it found them, for `to_string`. The session has
-  //! failed with refused_by_peer or unknown_session. ok: it was not refused.
-  using edge_protocol::refusal;
-  //! const session_statistics& statistics()
-  using edge_protocol::statistics;
-  //! const round_record& last_round()
-  using edge_protocol::last_round;
+  [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
+  //! Tokens that the cloud has too: those from here to `length()` were committed here alone.
+  [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed; }
+  [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
  private:
   friend struct detail::edge_maker;
   edge_session(const edge_options& options, const detail::parts_facts& facts, detail::held_parts&& parts,
-               detail::edge_drafts&& drafts)
-      : edge_protocol(options, facts, std::move(parts), std::move(drafts)) {}
+               detail::edge_drafts&& drafts);
+
+  using question = detail::question;
+
+  // edge_start.hpp
+  [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
+  [[nodiscard]] recorded_terms terms(std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
+  [[nodiscard]] status check_snapshot(const edge_snapshot_head& last, std::span<const token_id> text) const noexcept;
+  void restore_draft() noexcept;
+  void announce_text() noexcept;
+
+  // edge_link.hpp: questions
+  [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.writing; }
+  [[nodiscard]] status ask(question what, session_time now) noexcept;
+  [[nodiscard]] status transmit(session_time now) noexcept;
+  [[nodiscard]] result<std::span<std::byte>> encode() noexcept;
+  [[nodiscard]] hello_message greeting() const noexcept;
+  [[nodiscard]] status ask_again(session_time now) noexcept;
+  [[nodiscard]] status hurry(session_time now) noexcept;
+  void begin_anew() noexcept;
+  void begin_epoch(std::uint32_t epoch) noexcept;
+  void forget_fetch() noexcept;
+  status fail(status why) noexcept;
+  [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
+  [[nodiscard]] wire_context own_end() const noexcept;
+  void tell_failure() noexcept;
+  void send(std::size_t written) noexcept;
+
+  // edge_answers.hpp: answers
+  [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
+  [[nodiscard]] bool is_answer(std::span<const std::byte> message, const message_header& header) const noexcept;
+  [[nodiscard]] status on_answer(std::span<const std::byte> message, const message_header& header,
+                                 session_time now) noexcept;
+  [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
+  [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
+                                   session_time now) noexcept;
+  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message, const message_header& header,
+                                     session_time now) noexcept;
+  [[nodiscard]] bool awaits(bool is_hello, const wire_context& peer) const noexcept;
+  //! The cloud has heard of a newer epoch than this one.
+  [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {
+    return peer.epoch > place_.epoch && place_.epoch != 0;
+  }
+  [[nodiscard]] status check_hello(std::span<const std::byte> message) const noexcept;
+  [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status check_round(std::uint32_t round) const noexcept;
+  [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
+                               session_time now) noexcept;
+  [[nodiscard]] status on_other_drafts(session_time now) noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens, session_time now) noexcept;
+  [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
+  void tell_text() noexcept;
+  [[nodiscard]] status in_step(session_time now) noexcept;
+  [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status take_verdict(std::span<const std::byte> message) noexcept;
+
+  // edge_end.hpp
+  [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
+  [[nodiscard]] stop_cause cause() const noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
+  [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
+
+  // edge_refusals.hpp
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
+                                  session_time now) noexcept;
+  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
+
+  // edge_draft.hpp
+  [[nodiscard]] status begin_round(session_time now) noexcept;
+  void learn() noexcept;
+  [[nodiscard]] uniform_stream<> draws_at(std::uint32_t position) const noexcept;
+  [[nodiscard]] status take_row(detail::any_row& row, std::uint32_t size, const row_extras& extras,
+                                session_time now) noexcept;
+  [[nodiscard]] result<detail::drawn_draft> draw_draft(detail::any_row& row, const row_extras& extras) noexcept;
+  [[nodiscard]] result<detail::drawn_draft> draw_from_row(detail::any_row& row, const row_extras& extras,
+                                                          std::byte* state) noexcept;
+  [[nodiscard]] result<detail::drawn_draft> draw_from_law(detail::any_row& row, const row_extras& extras,
+                                                          std::byte* state) noexcept;
+  [[nodiscard]] result<detail::drawn_draft> ask_gate(detail::any_row& row, token_id token,
+                                                     std::span<const float> attention) noexcept;
+  [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
+  [[nodiscard]] status write_ahead(detail::any_row& row, session_time now) noexcept;
+  [[nodiscard]] result<token_id> draw_ahead(detail::any_row& row, std::uint32_t position) noexcept;
+
+  // edge_round.hpp
+  void open_round(const draft_plan& plan, session_time now) noexcept;
+  [[nodiscard]] status want_row(std::uint32_t end) noexcept;
+  [[nodiscard]] status want_next_row(session_time now) noexcept;
+  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
+  [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
+  [[nodiscard]] status close_block(session_time now) noexcept;
+  [[nodiscard]] status keep_draft() noexcept;
+  [[nodiscard]] status send_draft(session_time now) noexcept;
+  [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
+  [[nodiscard]] status commit(session_time now) noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
+  void count_round(std::uint32_t emitted, session_time now) noexcept;
+  void discard_draft() noexcept;
+  [[nodiscard]] std::uint32_t text_limit() const noexcept { return text_limit(place_.prompt_length); }
+  [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length) const noexcept;
+  void note_end() noexcept;
+  [[nodiscard]] draft_attachments attachments() const noexcept;
+
+  // edge_ahead.hpp: tokens written while the link is lost
+  [[nodiscard]] status lose_link(session_time now) noexcept;
+  void link_is_back() noexcept;
+  [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length + drafts_.size(); }
+  [[nodiscard]] std::uint32_t ahead() const noexcept { return std::max(ahead_.shown_end, block_end()); }
+  void plan_ahead(session_time now) noexcept;
+  [[nodiscard]] status show_ahead(token_id token, session_time now) noexcept;
+  void replace_shown(std::uint32_t position, token_id token) noexcept;
+
+  wiped<edge_options> options_;
+  detail::drafter drafter_;
+  detail::sparsifier_states states_;
+  detail::open_question question_{};
+  detail::peer_view peer_{};
+  detail::ahead_view ahead_{};
+  detail::link_view link_{};
+  detail::edge_drafts drafts_;
+  detail::hidden_store hidden_;
+  detail::draft_record kept_;  // the draft of the open round as the journal has it
+  round_record last_round_{};
+  round_record open_round_{};
+  feedback_message verdict_{};
+  status failure_{};
+  session_state<edge_table> state_;
+  bool row_wanted_ = false;
 };
 
 namespace detail {

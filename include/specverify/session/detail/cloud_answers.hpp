@@ -4,7 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/cloud_session.hpp>
 #include <specverify/session/detail/record_checks.hpp>
 #include <specverify/verify/token.hpp>
 
@@ -12,10 +12,9 @@
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
 //! Whether messages of this format stay within the limits, and so within the buffers.
-SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) const noexcept {
+SPECVERIFY_BODY status cloud_session::check_format(const wire_format& format) const noexcept {
   const cloud_limits& limits = options_.limits;
   const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
   if (format.vocab_size != options_.vocab_size)
@@ -34,8 +33,8 @@ SPECVERIFY_BODY status cloud_protocol::check_format(const wire_format& format) c
 }
 
 //! Whether this cloud serves a session on these terms, which a hello or a journal gives.
-SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
-                                                   std::uint32_t prompt_length) const noexcept {
+SPECVERIFY_BODY status cloud_session::check_terms(const detail::session_terms& terms,
+                                                  std::uint32_t prompt_length) const noexcept {
   if (const status why = check_format(terms.format()); !why.ok()) return why;
   if (terms.text_chunk() > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
   const auto space = [&](const row_transform& transform) {
@@ -48,16 +47,16 @@ SPECVERIFY_BODY status cloud_protocol::check_terms(const session_terms& terms,
              : status{errc::beyond_limit, part::session, options_.at_max_text_length};
 }
 
-SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) const noexcept {
+SPECVERIFY_BODY status cloud_session::check_hello(const hello_message& hello) const noexcept {
   if (hello.format.vocab_size != options_.vocab_size)
     return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
   if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
     return {errc::fingerprint_mismatch, part::session, 0};
   // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
-  if (std::min(hello.strength, strength_of(hello.format.drafts(), hello.rule)) < options_.required)
+  if (std::min(hello.strength, detail::strength_of(hello.format.drafts(), hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
-  const session_terms terms(hello);
+  const detail::session_terms terms(hello);
   if (hello.prompt_length == 0) return {errc::prompt_empty, part::session, 0};
   if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
   if (hello.context.base_length < hello.prompt_length)
@@ -65,13 +64,13 @@ SPECVERIFY_BODY status cloud_protocol::check_hello(const hello_message& hello) c
   if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
   if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
-  if (!is_round(hello.context.round)) return {errc::field_out_of_range, part::session, hello.context.round};
+  if (!detail::is_round(hello.context.round)) return {errc::field_out_of_range, part::session, hello.context.round};
   return {};
 }
 
 //! Text beyond the `own` tokens that this cloud has, or that are the prompt, was verified by nobody whom it knows: an
 //! edge may hand it over unless the guarantee has to be unconditional.
-SPECVERIFY_BODY status cloud_protocol::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
+SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
   return claimed > own && options_.required == guarantee::unconditional
              ? status{errc::unverified_text, part::session, own}
              : status{};
@@ -79,23 +78,23 @@ SPECVERIFY_BODY status cloud_protocol::check_claim(std::uint32_t claimed, std::u
 
 //! Refuses an edge that claims more text than there may be, or, while the cloud lacks the prompt, less than the prompt.
 //! Refuses a round that no session has. The session stays as it was. A cancelled one takes no claim.
-SPECVERIFY_BODY status cloud_protocol::check_length(const wire_context& peer) noexcept {
+SPECVERIFY_BODY status cloud_session::check_length(const wire_context& peer) noexcept {
   if (place_.is_cancelled()) return {};
-  const std::uint32_t own = place_.length(), claimed = peer.base_length;
-  const bool lacks_prompt = !place_.has_prompt() && claimed < place_.prompt_length();
+  const std::uint32_t own = place_.length, claimed = peer.base_length;
+  const bool lacks_prompt = !place_.has_prompt() && claimed < place_.prompt_length;
   if ((claimed <= own && !lacks_prompt) || (state_ == cloud_state::failed && !gone_)) return {};
-  status why = check_claim(claimed, std::max(own, place_.prompt_length()));
-  if (!is_round(peer.round)) why = {errc::field_out_of_range, part::session, peer.round};
+  status why = check_claim(claimed, std::max(own, place_.prompt_length));
+  if (!detail::is_round(peer.round)) why = {errc::field_out_of_range, part::session, peer.round};
   if (lacks_prompt || claimed - own > remaining()) why = {errc::base_length_mismatch, part::session, claimed};
   if (why.ok()) return {};
-  count_fault(statistics_, why.code);
-  tell(end_of(peer), why);
+  detail::count_fault(statistics_, why.code);
+  tell(detail::end_of(peer), why);
   return why;
 }
 
-SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, const message_header& header) noexcept {
-  place_ = text_place(hello.context.session_id, hello.context.epoch, hello.context.round, hello.prompt_length);
-  terms_ = session_terms(hello);
+SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello, const message_header& header) noexcept {
+  place_ = detail::text_place{hello.context.session_id, hello.context.epoch, hello.context.round, hello.prompt_length};
+  terms_ = detail::session_terms(hello);
   kept_ = {};
   target_ = {};
   nonce_ = 0;
@@ -107,25 +106,25 @@ SPECVERIFY_BODY void cloud_protocol::begin_session(const hello_message& hello, c
   state_.enter<cloud_event::meet, cloud_state::blank>();
 }
 
-SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> message,
-                                                const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message,
+                                               const message_header& header) noexcept {
   const result<hello_message> read = decode_hello(message);
   if (!read) return on_unreadable(read.error(), message, header);
   const hello_message& hello = *read;
   const wire_context& peer = hello.context;
   if (state_ == cloud_state::blank) {
-    if (peer.session_id == place_.session_id() && peer.epoch < place_.epoch()) return answer_stale();
+    if (peer.session_id == place_.session_id && peer.epoch < place_.epoch) return answer_stale();
     status why = check_hello(hello);
     if (why.ok()) why = check_claim(peer.base_length, hello.prompt_length);
     if (!why.ok()) {
-      refuse(end_of(peer), why);
+      refuse(detail::end_of(peer), why);
       return why;
     }
     begin_session(hello, header);
-  } else if (peer.session_id != place_.session_id() || !(hello.format == terms_.format())) {
+  } else if (peer.session_id != place_.session_id || !(hello.format == terms_.format())) {
     return on_stranger(peer);
   }
-  const std::uint32_t epoch = place_.epoch();
+  const std::uint32_t epoch = place_.epoch;
   if (const status why = accept_epoch(peer); !why.ok()) return why;
   const errc why = heard_.take(header.flags);
   // In doubt an edge is told the end: a number that came before may be of a life that lists none.
@@ -143,7 +142,7 @@ SPECVERIFY_BODY status cloud_protocol::on_hello(std::span<const std::byte> messa
 }
 
 //! An edge without a journal; the nonce is its clock. An older one is answered.
-SPECVERIFY_BODY status cloud_protocol::accept_nonce(std::uint64_t nonce) noexcept {
+SPECVERIFY_BODY status cloud_session::accept_nonce(std::uint64_t nonce) noexcept {
   if (nonce < nonce_) return answer_stale();
   heard_.doubt();
   if (nonce == nonce_) return {};
@@ -151,22 +150,22 @@ SPECVERIFY_BODY status cloud_protocol::accept_nonce(std::uint64_t nonce) noexcep
   recovers_ = true;
   contexts_.remember(awaited());
   // ahead of every epoch that its forgotten lives can have begun; the edge begins the next one
-  place_.begin_epoch(next_epoch(place_.epoch(), 1024));
+  place_.epoch = detail::next_epoch(place_.epoch, 1024);
   heard_ = {};
   return {};
 }
 
 //! Whether a greeting finds the session open, or opens it again: for a new life of an edge that said stop and has
 //! forgotten it, or that said that it failed.
-SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexcept {
-  const bool anew = place_.epoch() != earlier_epoch;
+SPECVERIFY_BODY bool cloud_session::reopens(std::uint32_t earlier_epoch) noexcept {
+  const bool anew = place_.epoch != earlier_epoch;
   if (place_.is_cancelled()) return false;
   if (state_ == cloud_state::failed) {
     if (!gone_) return false;  // else the epoch is one that the life which failed has not begun
     gone_ = false;
     refusal_ = {};
     state_.enter<cloud_event::reopen, cloud_state::failed>();
-    if (place_.length() >= target_.length()) settle();
+    if (place_.length >= target_.length) settle();
   } else if (state_ == cloud_state::finished && !place_.is_over() && anew) {
     stopped_ = false;
     settle();
@@ -174,26 +173,27 @@ SPECVERIFY_BODY bool cloud_protocol::reopens(std::uint32_t earlier_epoch) noexce
   return true;
 }
 
-SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> message,
-                                                 const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_resume(std::span<const std::byte> message,
+                                                const message_header& header) noexcept {
   const result<resume_message> resume = decode_resume(message);
   if (!resume) return on_unreadable(resume.error(), message, header);
   const wire_context& peer = resume->context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
-    if (peer.session_id != place_.session_id() || peer.epoch > place_.epoch()) {
-      place_.meet(peer.session_id, peer.epoch);
+    if (peer.session_id != place_.session_id || peer.epoch > place_.epoch) {
+      place_.session_id = peer.session_id;
+      place_.epoch = peer.epoch;
       heard_ = {};
     }
     return on_unknown(header);
   }
-  if (peer.session_id != place_.session_id()) return on_stranger(peer);
-  const std::uint32_t epoch = place_.epoch();
+  if (peer.session_id != place_.session_id) return on_stranger(peer);
+  const std::uint32_t epoch = place_.epoch;
   const bool has_journal = peer.epoch != 0;
   if (fills() && is_without_text(peer)) {  // nobody has the rest of the text
-    count_fault(statistics_, errc::unknown_session);
+    detail::count_fault(statistics_, errc::unknown_session);
     tell({}, {errc::unknown_session, part::session, header.checksum});
-    return {errc::unknown_session, part::session, place_.length()};
+    return {errc::unknown_session, part::session, place_.length};
   }
   if (const status why = has_journal ? accept_epoch(peer) : accept_nonce(peer.prefix_hash); !why.ok()) return why;
   if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
@@ -212,22 +212,22 @@ SPECVERIFY_BODY status cloud_protocol::on_resume(std::span<const std::byte> mess
 
 //! Whether a resume is of an edge that forgot its text: it has less than the prompt, or, in round 0, has not heard how
 //! much text there is.
-SPECVERIFY_BODY bool cloud_protocol::is_without_text(const wire_context& peer) const noexcept {
-  return peer.base_length < place_.prompt_length() || (peer.round == 0 && peer.base_length < place_.length());
+SPECVERIFY_BODY bool cloud_session::is_without_text(const wire_context& peer) const noexcept {
+  return peer.base_length < place_.prompt_length || (peer.round == 0 && peer.base_length < place_.length);
 }
 
 //! Whether a resume asks for text. In a stream each token is a round: any but the 0 of an edge that has not heard how
 //! much text there is.
-SPECVERIFY_BODY bool cloud_protocol::wants_text(const wire_context& peer) const noexcept {
-  return peer.epoch != 0 && peer.base_length < place_.length() &&
-         (peer.round == place_.round() || (terms_.streams() && peer.round != 0));
+SPECVERIFY_BODY bool cloud_session::wants_text(const wire_context& peer) const noexcept {
+  return peer.epoch != 0 && peer.base_length < place_.length &&
+         (peer.round == place_.round || (terms_.streams() && peer.round != 0));
 }
 
 //! A greeting of this epoch with a number that came before. It is a copy, or of another life of the edge, which has
 //! forgotten this epoch and counts from 0: whoever it is hears where this side stands, or has the text that it asks
 //! for. A verdict that the engine works on is not for another life.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::greet_again(const wire_context& peer, const message_header& header,
-                                                                 status late) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::greet_again(const wire_context& peer, const message_header& header,
+                                                                status late) noexcept {
   heard_.note_again(header.flags);
   if (state_ == cloud_state::failed || place_.is_cancelled()) return closed(peer);
   if (engine_works()) {
@@ -241,26 +241,25 @@ SPECVERIFY_BODY bool cloud_protocol::wants_text(const wire_context& peer) const 
 }
 
 //! Says where we stand; a stream begins, or goes on, behind it. `peer`: the greeting that this answers.
-SPECVERIFY_BODY status cloud_protocol::greet(message_kind kind, const wire_context& peer) noexcept {
-  if (knows_end_alone() && peer.base_length == place_.length() && peer.prefix_hash == place_.hash()) return tell_end();
+SPECVERIFY_BODY status cloud_session::greet(message_kind kind, const wire_context& peer) noexcept {
+  if (knows_end_alone() && peer.base_length == place_.length && peer.prefix_hash == place_.hash) return tell_end();
   hello_message hello;
   if (kind == message_kind::hello) {
     terms_.write(hello);
     hello.context = context();
     hello.fingerprint_low = options_.fingerprint.low;
     hello.fingerprint_high = options_.fingerprint.high;
-    hello.strength = strength_of(terms_.format().drafts(), terms_.rule());
-    hello.prompt_length = place_.prompt_length();
+    hello.strength = detail::strength_of(terms_.format().drafts(), terms_.rule());
+    hello.prompt_length = place_.prompt_length;
     hello.fields = hello_fields();
   }
   const auto bytes = kind == message_kind::hello ? encode_hello(hello, message_) : encode_resume({context()}, message_);
   if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length());
+  post(bytes->size(), place_.length);
   stream_on();
   return {};
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 

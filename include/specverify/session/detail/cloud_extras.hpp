@@ -4,17 +4,16 @@
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_EXTRAS_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/cloud_session.hpp>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
 //! Decides, or says what is missing: scores of the host, for which the edge's hidden states may have to come first.
-SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
+SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
   const wire_format& format = terms_.format();
   const verify_request request = round_request();
   const result<verdict> decided =
@@ -36,16 +35,16 @@ SPECVERIFY_BODY status cloud_protocol::decide_or_ask() noexcept {
   return send_request();
 }
 
-SPECVERIFY_BODY status cloud_protocol::send_request() noexcept {
+SPECVERIFY_BODY status cloud_session::send_request() noexcept {
   const std::uint32_t drafted = drafts_.size();
   const std::span<const std::uint64_t> words = scoring_.asked().first((std::size_t{drafted} + 63) / 64);
   const auto bytes = encode_request(context(), terms_.format(), drafted, {1, words}, message_);
   if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length());
+  post(bytes->size(), place_.length);
   return {};
 }
 
-SPECVERIFY_BODY void cloud_protocol::want_scores() noexcept {
+SPECVERIFY_BODY void cloud_session::want_scores() noexcept {
   session_output out;
   out.action = session_action::score;
   out.position = draft_position();
@@ -56,7 +55,7 @@ SPECVERIFY_BODY void cloud_protocol::want_scores() noexcept {
   state_.enter<cloud_event::score>();
 }
 
-SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> scores, session_time) noexcept {
+SPECVERIFY_BODY status cloud_session::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (state_ == cloud_state::finished && stopped_) return {};  // the edge said stop while the host scored
   if (state_ != cloud_state::scoring) return {errc::unexpected_message, part::session, 0};
@@ -67,10 +66,10 @@ SPECVERIFY_BODY status cloud_protocol::supply_scores(std::span<const double> sco
   return decide_or_ask();
 }
 
-SPECVERIFY_BODY status cloud_protocol::on_supply(std::span<const std::byte> message,
-                                                 const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_supply(std::span<const std::byte> message,
+                                                const message_header& header) noexcept {
   const wire_context open = context();
-  if (!belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
+  if (!detail::belongs_to(open, message, header) || (state_ != cloud_state::ready && !round_is_open()))
     return on_other_round(message, header);
   if (state_ == cloud_state::requesting) return take_supply(message, header);
   if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
@@ -80,8 +79,8 @@ SPECVERIFY_BODY status cloud_protocol::on_supply(std::span<const std::byte> mess
 }
 
 //! What was asked for, whatever its number is.
-SPECVERIFY_BODY status cloud_protocol::take_supply(std::span<const std::byte> message,
-                                                   const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::take_supply(std::span<const std::byte> message,
+                                                  const message_header& header) noexcept {
   const wire_context open = context();
   std::array<std::uint64_t, max_wire_draft_length / 64> words;
   const result<supply_message> read = decode_supply(open, terms_.format(), drafts_.size(), message, words);
@@ -100,7 +99,6 @@ SPECVERIFY_BODY status cloud_protocol::take_supply(std::span<const std::byte> me
   return {};
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

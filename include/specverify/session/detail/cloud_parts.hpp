@@ -18,84 +18,31 @@
 #include <cstdint>
 #include <span>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The last verdict, which is given again to whoever asks again. Round 0: none.
-class kept_verdict {
- public:
-  kept_verdict() noexcept = default;
-  explicit kept_verdict(const cloud_snapshot& kept) noexcept
-      : verdict_(kept.kept),
-        hash_(kept.kept_hash),
-        round_(kept.kept_round),
-        base_(kept.kept_base),
-        drafted_(kept.kept_drafted),
-        skipped_(kept.kept_skipped) {}
-  //! Of the round that is open at `place`.
-  kept_verdict(const feedback_message& verdict, const text_place& place, std::uint32_t drafted,
-               std::uint32_t skipped) noexcept
-      : verdict_(verdict),
-        hash_(place.hash()),
-        round_(place.round()),
-        base_(place.length()),
-        drafted_(drafted),
-        skipped_(skipped) {}
+struct kept_verdict {
+  feedback_message verdict{};
+  std::uint64_t hash = 0;  //!< of the text before its round
+  std::uint32_t round = 0;
+  std::uint32_t base = 0;
+  std::uint32_t drafted = 0;
+  std::uint32_t skipped = 0;
 
-  [[nodiscard]] bool any() const noexcept { return round_ != 0; }
-  [[nodiscard]] const feedback_message& verdict() const noexcept { return verdict_; }
-  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
-  [[nodiscard]] std::uint32_t base() const noexcept { return base_; }
-  [[nodiscard]] std::uint32_t drafted() const noexcept { return drafted_; }
-  [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_; }
+  [[nodiscard]] bool any() const noexcept { return round != 0; }
   //! Of its question, in the epoch of `place`.
   [[nodiscard]] wire_context context(const text_place& place, std::uint8_t transmission = 0) const noexcept {
-    return place.context_at(round_, base_, hash_, transmission);
+    return place.context_at(round, base, hash, transmission);
   }
-  void write(cloud_snapshot& kept) const noexcept {
-    kept.kept = verdict_;
-    kept.kept_hash = hash_;
-    kept.kept_round = round_;
-    kept.kept_base = base_;
-    kept.kept_drafted = drafted_;
-    kept.kept_skipped = skipped_;
-  }
-
- private:
-  feedback_message verdict_{};
-  std::uint64_t hash_ = 0;
-  std::uint32_t round_ = 0;
-  std::uint32_t base_ = 0;
-  std::uint32_t drafted_ = 0;
-  std::uint32_t skipped_ = 0;
 };
 
 //! Where the edge stands: the text that is wanted from it when it has more.
-class text_target {
- public:
-  text_target() noexcept = default;
-  text_target(std::uint32_t length, std::uint32_t round, std::uint64_t hash, bool handed_over) noexcept
-      : hash_(hash), length_(length), round_(round), handed_over_(handed_over) {}
-  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
-  [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
-  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
-  //! Text beyond the prompt came from the edge: nobody here verified it.
-  [[nodiscard]] bool handed_over() const noexcept { return handed_over_; }
-
-  //! Length 0: nothing is wanted.
-  void aim(std::uint32_t length, std::uint32_t round, std::uint64_t hash) noexcept {
-    length_ = length;
-    round_ = round;
-    hash_ = hash;
-  }
-  void hand_over() noexcept { handed_over_ = true; }
-
- private:
-  std::uint64_t hash_ = 0;
-  std::uint32_t length_ = 0;
-  std::uint32_t round_ = 0;
-  bool handed_over_ = false;
+struct text_target {
+  std::uint32_t length = 0;  //!< 0: nothing is wanted
+  std::uint32_t round = 0;
+  std::uint64_t hash = 0;
+  bool handed_over = false;  //!< text beyond the prompt came from the edge: nobody here verified it
 };
 
 //! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or
@@ -202,6 +149,5 @@ class round_scoring {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -4,7 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/cloud_protocol.hpp>
+#include <specverify/session/cloud_session.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -34,11 +34,13 @@ SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wi
   return contents{with_laws_.size(), *attachments};
 }
 
-SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> message,
-                                                const message_header& header) noexcept {
+}  // namespace detail
+
+SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> message,
+                                               const message_header& header) noexcept {
   const wire_context open = context();
   const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
-  if (!belongs_to(open, message, header) || !takes) return on_other_round(message, header);
+  if (!detail::belongs_to(open, message, header) || !takes) return on_other_round(message, header);
   if (state_ == cloud_state::ready) {
     heard_.note_new(header.flags);  // whatever number a copy of a greeting had: nobody has read a draft of this round
   } else if (const errc why = heard_.take(header.flags); why != errc::ok) {
@@ -58,8 +60,8 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
   const auto skipped = static_cast<std::uint32_t>(attachments.skipped.size());
   drafts_.open(drafts, skipped);
   if (skipped >= remaining() && skipped > 0)
-    return fail({errc::base_length_mismatch, part::session, place_.length() + skipped});
-  std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + place_.length());
+    return fail({errc::base_length_mismatch, part::session, place_.length + skipped});
+  std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + place_.length);
   for (std::uint32_t i = 0; i < drafts; ++i) text_[draft_position() + i] = drafts_.token(i, terms_.laws_travel());
   scoring_.keep_hidden(attachments.hidden);
   channel_ = attachments.channel;
@@ -70,17 +72,17 @@ SPECVERIFY_BODY status cloud_protocol::on_draft(std::span<const std::byte> messa
 
 //! Whether a draft is the one that the kept verdict was given for: an edge that drafted other tokens after a restart
 //! must not commit them.
-SPECVERIFY_BODY result<bool> cloud_protocol::repeats(std::span<const std::byte> message) noexcept {
+SPECVERIFY_BODY result<bool> cloud_session::repeats(std::span<const std::byte> message) noexcept {
   if (round_is_open()) return true;  // another round's drafts are in use, and the edge has gone on
   const auto read = drafts_.read(kept_.context(place_), terms_.format(), message);
   if (!read) return read.error();
   const std::uint32_t drafts = read->drafts;
   const draft_attachments& attachments = read->attachments;
-  const std::uint32_t skipped = kept_.skipped();
-  bool same = drafts == kept_.drafted() && attachments.skipped.size() == skipped;
-  const token_id* const then = text_.data() + kept_.base();
+  const std::uint32_t skipped = kept_.skipped;
+  bool same = drafts == kept_.drafted && attachments.skipped.size() == skipped;
+  const token_id* const then = text_.data() + kept_.base;
   for (std::uint32_t i = 0; same && i < skipped; ++i) same = then[i] == attachments.skipped[i];
-  for (std::uint32_t i = 0; same && i < kept_.verdict().accepted; ++i)
+  for (std::uint32_t i = 0; same && i < kept_.verdict.accepted; ++i)
     same = then[skipped + i] == drafts_.token(i, terms_.laws_travel());
   return same;
 }
@@ -89,16 +91,16 @@ SPECVERIFY_BODY result<bool> cloud_protocol::repeats(std::span<const std::byte> 
 //! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
 //! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
 //! An engine that is still at work on rows of no use comes first: rows have no number.
-SPECVERIFY_BODY void cloud_protocol::want_rows() noexcept {
+SPECVERIFY_BODY void cloud_session::want_rows() noexcept {
   if (rows_wanted_) return;
   const std::uint32_t drafted = drafts_.size();
   const std::uint32_t room = std::max(remaining() - drafts_.skipped(), std::uint32_t{1});
   const std::uint32_t fed = terms_.bonus() || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
-  feed(place_.length() - 1, draft_position() + fed, fed + 1);
+  feed(place_.length - 1, draft_position() + fed, fed + 1);
   rows_wanted_ = true;
 }
 
-SPECVERIFY_BODY verify_request cloud_protocol::round_request() const noexcept {
+SPECVERIFY_BODY verify_request cloud_session::round_request() const noexcept {
   verify_request request;
   request.stop_tokens = stop_tokens_;
   request.remaining_budget = remaining() - drafts_.skipped();
@@ -106,26 +108,30 @@ SPECVERIFY_BODY verify_request cloud_protocol::round_request() const noexcept {
   return request;
 }
 
-SPECVERIFY_BODY uniforms<> cloud_protocol::round_uniforms() const noexcept {
-  return {source_, draft_position(), place_.round()};
+SPECVERIFY_BODY uniforms<> cloud_session::round_uniforms() const noexcept {
+  return {source_, draft_position(), place_.round};
 }
 
 //! A verdict becomes text: journaled, told to the host, sent.
-SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexcept {
+SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexcept {
   if (!made) return fail(made.error());
   const verdict& decided = *made;
   if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0)
     return fail({errc::unsupported, part::session, 0});
-  const std::uint32_t base = place_.length(), drafts = draft_position(), skipped = drafts_.skipped();
+  const std::uint32_t base = place_.length, drafts = draft_position(), skipped = drafts_.skipped();
   const wire_context asked = context();
   contexts_.remember(asked);
   if (decided.next_token != no_token) text_[drafts + decided.accepted] = decided.next_token;
-  kept_ = kept_verdict({decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
-                        static_cast<std::uint8_t>(decided.stop)},
-                       place_, drafts_.size(), skipped);
+  kept_ = {{decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
+            static_cast<std::uint8_t>(decided.stop)},
+           place_.hash,
+           place_.round,
+           place_.length,
+           drafts_.size(),
+           skipped};
   agree(skipped + decided.commit_length);
-  place_.begin_round(next_round(place_.round()));
-  place_.end(decided.stop);
+  place_.round = detail::next_round(place_.round);
+  place_.stop = decided.stop;
   count_round(decided);
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
@@ -136,7 +142,7 @@ SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexc
   }
   session_output alone = of_text(session_action::committed, base, drafts);
   alone.authority = token_authority::edge;
-  session_output out = of_text(session_action::committed, drafts, place_.length());
+  session_output out = of_text(session_action::committed, drafts, place_.length);
   out.accepted = decided.accepted;
   out.source = decided.source;
   out.stop = decided.stop;
@@ -145,8 +151,8 @@ SPECVERIFY_BODY status cloud_protocol::commit(const result<verdict>& made) noexc
 }
 
 //! Tells what was committed: the edge its verdict, the host the tokens of the edge (`alone`) and those behind them.
-SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const session_output& alone,
-                                              const session_output& out) noexcept {
+SPECVERIFY_BODY status cloud_session::answer(const wire_context& asked, const session_output& alone,
+                                             const session_output& out) noexcept {
   const std::uint32_t base = alone.position, stands = out.position + out.accepted;
   // The edge restarted meanwhile: it will ask for this verdict in its new epoch.
   const message_kind owed = std::exchange(owed_, message_kind::stop);
@@ -155,7 +161,7 @@ SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const s
     // the last token of a stream that only this side ends comes with the reason
     const auto bytes = terms_.streams() && !knows_end_alone()
                            ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_)
-                           : encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
+                           : encode_feedback(asked, terms_.format(), kept_.drafted, kept_.verdict, message_);
     if (!bytes) return fail(bytes.error());
     written = bytes->size();
     count_transmission();
@@ -170,10 +176,10 @@ SPECVERIFY_BODY status cloud_protocol::answer(const wire_context& asked, const s
   return {};
 }
 
-SPECVERIFY_BODY void cloud_protocol::count_round(const verdict& decided) noexcept {
+SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept {
   const verdict_counters& counters = decided.counters;
   const std::uint32_t skipped = drafts_.skipped();
-  last_round_ = {kept_.round(),       drafts_.size(),
+  last_round_ = {kept_.round,         drafts_.size(),
                  decided.accepted,    terms_.compares() ? scoring_.mismatches() : 0,
                  counters.mismatches, counters.accepted_score};
   count_drafts(statistics_, drafts_.size(), counters.evaluated, decided.accepted);
@@ -191,16 +197,16 @@ SPECVERIFY_BODY void cloud_protocol::count_round(const verdict& decided) noexcep
 }
 
 //! The kept verdict once more, in the epoch of the question.
-SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
+SPECVERIFY_BODY status cloud_session::send_feedback() noexcept {
   const wire_context asked = kept_.context(place_, next_number_);
-  const auto bytes = encode_feedback(asked, terms_.format(), kept_.drafted(), kept_.verdict(), message_);
+  const auto bytes = encode_feedback(asked, terms_.format(), kept_.drafted, kept_.verdict, message_);
   if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length());
+  post(bytes->size(), place_.length);
   return {};
 }
 
 //! Rows of no use have come: the engine is free for what waited.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_protocol::drop_rows() noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::drop_rows() noexcept {
   rows_stale_ = false;
   if (state_ == cloud_state::evaluating) want_rows();
   stream_on();
@@ -208,12 +214,11 @@ SPECVERIFY_BODY status cloud_protocol::send_feedback() noexcept {
 }
 
 //! Forgets the drafts of the open round; the edge sends them again.
-SPECVERIFY_BODY void cloud_protocol::abandon() noexcept {
+SPECVERIFY_BODY void cloud_session::abandon() noexcept {
   state_.enter<cloud_event::abandon>();
   drafts_.open(0, 0);
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 

@@ -14,9 +14,8 @@
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
-SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& options) noexcept {
+SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
@@ -29,7 +28,7 @@ SPECVERIFY_BODY status cloud_protocol::check_options(const cloud_options& option
 }
 
 //! A limit that no hello could stay within, or that no message could reach.
-SPECVERIFY_BODY status cloud_protocol::check_limits(const cloud_options& options) noexcept {
+SPECVERIFY_BODY status cloud_session::check_limits(const cloud_options& options) noexcept {
   const cloud_limits& limits = options.limits;
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)
@@ -40,11 +39,13 @@ SPECVERIFY_BODY status cloud_protocol::check_limits(const cloud_options& options
   if (longest_message(plain, options.text_chunk) > limits.max_message_bytes) return wrong(options.at_max_message_bytes);
   const std::uint64_t body = limits.max_message_bytes - message_header_bytes;
   if (limits.max_skipped > max_wire_skipped ||
-      bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
+      detail::bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
     return wrong(options.at_max_skipped);
   if (limits.max_hidden_bytes > body) return wrong(options.at_max_hidden_bytes);
   return {};
 }
+
+namespace detail {
 
 SPECVERIFY_BODY received_drafts::received_drafts(const cloud_options& options, received_draft_block&& block)
     : with_laws_(std::move(block)),
@@ -72,13 +73,19 @@ SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
   return sizes;
 }
 
-SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, received_draft_block&& block)
-    : endpoint(cloud_sizes(options), options.stop_tokens),
+}  // namespace detail
+
+SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
+    : endpoint(detail::cloud_sizes(options), options.stop_tokens),
       options_(options),
       drafts_(options, std::move(block)),
-      scoring_(options.limits) {
+      scoring_(options.limits),
+      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length) +
+                    workspace_alignment) {
   options_.stop_tokens = {};
 }
+
+namespace detail {
 
 //! Whether an error of check_hello comes from this cloud's options: with others it would take the session.
 [[nodiscard]] constexpr bool is_of_options(errc code) noexcept {
@@ -86,73 +93,76 @@ SPECVERIFY_BODY cloud_protocol::cloud_protocol(const cloud_options& options, rec
          code == errc::fingerprint_mismatch;
 }
 
+}  // namespace detail
+
 //! Whether a snapshot holds what this cloud would take from a hello, and can have written since. Errors: those of a
 //! hello that other options cure; journal_corrupt for what no message can have made.
-SPECVERIFY_BODY status cloud_protocol::check_snapshot(const cloud_snapshot& last,
-                                                      std::span<const token_id> text) const noexcept {
-  if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return corrupt_snapshot();
-  if (!is_epoch(last.epoch) || last.salt == 0 || !all_tokens_below(options_.vocab_size, text))
-    return corrupt_snapshot();
+SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
+                                                     std::span<const token_id> text) const noexcept {
+  if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();
+  if (!detail::is_epoch(last.epoch) || last.salt == 0 || !detail::all_tokens_below(options_.vocab_size, text))
+    return detail::corrupt_snapshot();
   hello_message hello;
-  const session_terms terms(last.terms);
+  const detail::session_terms terms(last.terms);
   terms.write(hello);
   hello.fingerprint_low = last.terms.fingerprint_low;
   hello.fingerprint_high = last.terms.fingerprint_high;
-  hello.strength = strength_of(terms.format().drafts(), terms.rule());
+  hello.strength = detail::strength_of(terms.format().drafts(), terms.rule());
   hello.prompt_length = last.prompt_length;
   hello.context.epoch = last.epoch;
   hello.context.round = 1;
   hello.context.base_length = std::max(last.length, last.target_length);
   const std::uint64_t budget = last.terms.token_budget;
-  if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return corrupt_snapshot();
-  if (!is_round(last.round)) return corrupt_snapshot();
-  if (last.target_length > last.length && !is_round(last.target_round)) return corrupt_snapshot();
-  if (!detail::check_hello(hello).ok()) return corrupt_snapshot();
-  if (const status why = check_hello(hello); !why.ok()) return is_of_options(why.code) ? why : corrupt_snapshot();
+  if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return detail::corrupt_snapshot();
+  if (!detail::is_round(last.round)) return detail::corrupt_snapshot();
+  if (last.target_length > last.length && !detail::is_round(last.target_round)) return detail::corrupt_snapshot();
+  if (!detail::check_hello(hello).ok()) return detail::corrupt_snapshot();
+  if (const status why = check_hello(hello); !why.ok())
+    return detail::is_of_options(why.code) ? why : detail::corrupt_snapshot();
   const std::uint32_t own = last.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
   if (const status why = check_claim(hello.context.base_length, own); !why.ok()) return why;
-  return check_kept(last, text) ? status{} : corrupt_snapshot();
+  return check_kept(last, text) ? status{} : detail::corrupt_snapshot();
 }
 
 //! Whether the kept verdict fits the text, and the numbers of messages are such.
-SPECVERIFY_BODY bool cloud_protocol::check_kept(const cloud_snapshot& last,
-                                                std::span<const token_id> text) const noexcept {
+SPECVERIFY_BODY bool cloud_session::check_kept(const cloud_snapshot& last,
+                                               std::span<const token_id> text) const noexcept {
   const wire_format format = last.terms.format.value();
   if (last.next_number > 15 || last.heard_number > 15 || last.round == 0) return false;
   if (last.kept_round == 0) return true;
   const feedback_message& kept = last.kept;
   const std::uint64_t end =
       std::uint64_t{last.kept_base} + last.kept_skipped + kept.accepted + (kept.next_token != no_token ? 1u : 0u);
-  return is_round(last.kept_round) && next_round(last.kept_round) <= last.round &&
+  return detail::is_round(last.kept_round) && detail::next_round(last.kept_round) <= last.round &&
          last.kept_drafted <= format.max_draft_length && last.kept_skipped <= format.attachments.max_skipped &&
-         check_feedback(kept, format, last.kept_drafted).ok() && end <= text.size() &&
+         detail::check_feedback(kept, format, last.kept_drafted).ok() && end <= text.size() &&
          last.kept_hash == prefix_hash(text.first(last.kept_base));
 }
 
-SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const std::byte> journal) noexcept {
+SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const std::byte> journal) noexcept {
   if (state_ != cloud_state::blank || heard_.any()) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = read_journal<cloud_snapshot>(journal, space);
-  if (!read) return named_snapshot(read.error(), options_.at_journal);
+  if (!read) return detail::named_snapshot(read.error(), options_.at_journal);
   const journal_reading& reading = read->found;
-  if (!read->last) return no_record(reading);
+  if (!read->last) return detail::no_record(reading);
   const cloud_snapshot& last = *read->last;
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
-  place_ = text_place(last.session_id, last.epoch, last.round, last.prompt_length);
+  place_ = detail::text_place{last.session_id, last.epoch, last.round, last.prompt_length};
   agree(last.length);
-  place_.end(last.stop);
-  terms_ = session_terms(last.terms);
-  kept_ = kept_verdict(last);
-  target_ = text_target(last.target_length, last.target_round, last.target_hash, last.handed_over);
+  place_.stop = last.stop;
+  terms_ = detail::session_terms(last.terms);
+  kept_ = {last.kept, last.kept_hash, last.kept_round, last.kept_base, last.kept_drafted, last.kept_skipped};
+  target_ = {last.target_length, last.target_round, last.target_hash, last.handed_over};
   nonce_ = last.nonce;
   next_number_ = last.next_number;
-  heard_ = transmission_window(last.heard_number, last.heard_any);
+  heard_ = detail::transmission_window(last.heard_number, last.heard_any);
   journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
   state_.enter<cloud_event::restore, cloud_state::blank>();
-  if (place_.length() < target_.length() && !place_.is_cancelled()) {
-    contexts_.remember(place_.context_at(target_.round(), place_.length(), place_.hash()));
+  if (place_.length < target_.length && !place_.is_cancelled()) {
+    contexts_.remember(place_.context_at(target_.round, place_.length, place_.hash));
   } else {
     settle();
   }
@@ -161,43 +171,48 @@ SPECVERIFY_BODY result<journal_reading> cloud_protocol::restore(std::span<const 
   return reading;
 }
 
-SPECVERIFY_BODY void cloud_protocol::write_journal(std::uint32_t first_position) noexcept {
+SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) noexcept {
   if (state_ == cloud_state::blank) return;
   cloud_snapshot now;
-  now.session_id = place_.session_id();
-  now.prefix_hash = place_.hash();
-  now.target_hash = target_.hash();
+  now.session_id = place_.session_id;
+  now.prefix_hash = place_.hash;
+  now.target_hash = target_.hash;
   now.nonce = nonce_;
   now.salt = options_.salt;
   terms_.write(now.terms);
   now.terms.fingerprint_low = options_.fingerprint.low;
   now.terms.fingerprint_high = options_.fingerprint.high;
-  kept_.write(now);
-  now.epoch = place_.epoch();
-  now.round = place_.round();
-  now.prompt_length = place_.prompt_length();
-  now.length = place_.length();
-  now.target_length = target_.length();
-  now.target_round = target_.round();
-  now.stop = place_.stop();
+  now.kept = kept_.verdict;
+  now.kept_hash = kept_.hash;
+  now.kept_round = kept_.round;
+  now.kept_base = kept_.base;
+  now.kept_drafted = kept_.drafted;
+  now.kept_skipped = kept_.skipped;
+  now.epoch = place_.epoch;
+  now.round = place_.round;
+  now.prompt_length = place_.prompt_length;
+  now.length = place_.length;
+  now.target_length = target_.length;
+  now.target_round = target_.round;
+  now.stop = place_.stop;
   now.next_number = next_number_;
   now.heard_number = heard_.last();
   now.heard_any = heard_.any();
-  now.handed_over = target_.handed_over();
+  now.handed_over = target_.handed_over;
   unrecorded_ = 0;
-  std::array<std::byte, snapshot_bytes<cloud_snapshot>()> snapshot;
-  store_snapshot(now, snapshot.data());
+  std::array<std::byte, detail::snapshot_bytes<cloud_snapshot>()> snapshot;
+  detail::store_snapshot(now, snapshot.data());
   record(first_position, snapshot);
 }
 
 //! All text is there, if the prompt is.
-SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
+SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
   if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
-  if (place_.length() > place_.prompt_length() && is_stop(stop_tokens_, text_[place_.length() - 1])) {
-    place_.end(stop_reason::stop_token);
+  if (place_.length > place_.prompt_length && is_stop(stop_tokens_, text_[place_.length - 1])) {
+    place_.stop = stop_reason::stop_token;
   } else if (remaining() == 0) {
-    place_.end(stop_reason::budget);
+    place_.stop = stop_reason::budget;
   }
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
@@ -209,12 +224,10 @@ SPECVERIFY_BODY void cloud_protocol::settle() noexcept {
 }
 
 //! Tokens that may still be generated.
-SPECVERIFY_BODY std::uint32_t cloud_protocol::remaining() const noexcept {
-  const std::uint32_t limit = terms_.text_limit(place_.prompt_length(), options_.max_text_length);
-  return limit > place_.length() ? limit - place_.length() : 0;
+SPECVERIFY_BODY std::uint32_t cloud_session::remaining() const noexcept {
+  const std::uint32_t limit = terms_.text_limit(place_.prompt_length, options_.max_text_length);
+  return limit > place_.length ? limit - place_.length : 0;
 }
-
-}  // namespace detail
 
 SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
   if (const status why = check_options(options); !why.ok()) return why;
@@ -228,11 +241,6 @@ SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& o
     return cloud_session(options, *std::move(block));
   });
 }
-
-SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, received_draft_block&& block)
-    : cloud_protocol(options, std::move(block)),
-      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length) +
-                    workspace_alignment) {}
 
 SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& asked) noexcept {
   draft_format chosen = asked.drafts();

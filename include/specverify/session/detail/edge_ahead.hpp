@@ -10,74 +10,72 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_AHEAD_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_AHEAD_HPP
 
-#include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/edge_session.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
-SPECVERIFY_BODY status edge_protocol::disconnect(session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::disconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::idle || state_ == edge_state::finished || state_ == edge_state::failed) return {};
   return lose_link(now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::lose_link(session_time now) noexcept {
-  link_.lose();
-  if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, question_.attempts()});
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::lose_link(session_time now) noexcept {
+  link_.lost = true;
+  if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, question_.attempts});
   plan_ahead(now);
   return {};
 }
 
-SPECVERIFY_BODY void edge_protocol::link_is_back() noexcept {
-  link_.mend();
-  ahead_.cancel();
+SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
+  link_.lost = false;
+  ahead_.deadline.reset();
 }
 
 //! Sets a time for the next token ahead, if there may be one: a deadline, so that the host looks at its transport
 //! between two of them.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::plan_ahead(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead(session_time now) noexcept {
   const std::uint32_t position = ahead();
   const bool may = options_.on_link_loss == link_loss::continue_local && options_.mode == session_mode::draft &&
                    drafts_.is_complete() && question_.is_open();
-  const bool ended = position > place_.prompt_length() && is_stop(stop_tokens_, text_[position - 1]);
-  if (may && !ended && position < text_limit() && position - block_end() < options_.max_ahead) ahead_.plan(now);
+  const bool ended = position > place_.prompt_length && is_stop(stop_tokens_, text_[position - 1]);
+  if (may && !ended && position < text_limit() && position - block_end() < options_.max_ahead) ahead_.deadline = now;
 }
 
 //! A token ahead was drawn.
-SPECVERIFY_BODY status edge_protocol::show_ahead(token_id token, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::show_ahead(token_id token, session_time now) noexcept {
   const std::uint32_t position = ahead();
   text_[position] = token;
-  ahead_.show(position + 1);
+  ahead_.shown_end = position + 1;
   statistics_.written_ahead += 1;
   outputs_.push(of_text(session_action::tentative, position, position + 1));
-  if (link_.is_lost()) plan_ahead(now);
+  if (link_.lost) plan_ahead(now);
   return {};
 }
 
 //! A token that may have been shown already. It is the same one unless the round's plan made another law of the same
 //! text.
-SPECVERIFY_BODY void edge_protocol::replace_shown(std::uint32_t position, token_id token) noexcept {
-  if (position < ahead_.shown_end() && text_[position] != token) {
-    ahead_.forget_shown();
+SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
+  if (position < ahead_.shown_end && text_[position] != token) {
+    ahead_.shown_end = 0;
     emit_action(session_action::retracted, position);
   }
   text_[position] = token;
 }
 
-SPECVERIFY_BODY void edge_protocol::record_link(float uplink_rate, float downlink_rate, float round_trip,
-                                                float draft_time) noexcept {
+SPECVERIFY_BODY void edge_session::record_link(float uplink_rate, float downlink_rate, float round_trip,
+                                               float draft_time) noexcept {
   link_.measure(uplink_rate, downlink_rate, round_trip);
-  link_.measure_drafting(draft_time);
+  link_.measured.draft_time = draft_time;
   if (state_ == edge_state::idle) link_.note();
 }
 
-SPECVERIFY_BODY void edge_protocol::record_channel(const channel_report& channel, std::uint32_t uplink_state) noexcept {
+SPECVERIFY_BODY void edge_session::record_channel(const channel_report& channel, std::uint32_t uplink_state) noexcept {
   link_.measure(channel, uplink_state);
   if (state_ == edge_state::idle) link_.note();
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -4,17 +4,15 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ANSWERS_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/edge_protocol.hpp>
 #include <specverify/session/detail/record_checks.hpp>
+#include <specverify/session/edge_session.hpp>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
 //! A damaged message: most likely the answer to the open question, so the question is asked again at once.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_damage(errc code, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_damage(errc code, session_time now) noexcept {
   const bool streams = state_ == edge_state::streaming && !question_.is_open();
-  count_fault(statistics_, code);
+  detail::count_fault(statistics_, code);
   const bool waits = streams || (question_.is_open() && state_ != edge_state::streaming);
   if (waits && question_.may_hurry(options_.retry_timeout, options_.retry_limit)) {
     if (const status why = hurry(now); !why.ok()) return why;
@@ -23,7 +21,7 @@ namespace detail {
 }
 
 //! The number of an answer to the open question. Without timers it counts whatever that is: nobody would ask again.
-SPECVERIFY_BODY errc edge_protocol::take_number(std::uint8_t number) noexcept {
+SPECVERIFY_BODY errc edge_session::take_number(std::uint8_t number) noexcept {
   const errc why = heard_.take(number);
   if (why == errc::ok || options_.retry_timeout != 0) return why;
   heard_.note(number);
@@ -31,9 +29,9 @@ SPECVERIFY_BODY errc edge_protocol::take_number(std::uint8_t number) noexcept {
 }
 
 //! Whether a message other than a greeting or a refusal is of the open question, or of the stream.
-SPECVERIFY_BODY bool edge_protocol::is_answer(std::span<const std::byte> message,
-                                              const message_header& header) const noexcept {
-  const question asked = question_.what();
+SPECVERIFY_BODY bool edge_session::is_answer(std::span<const std::byte> message,
+                                             const message_header& header) const noexcept {
+  const question asked = question_.what;
   bool fits = false;
   switch (header.kind) {
     case message_kind::feedback:
@@ -44,20 +42,20 @@ SPECVERIFY_BODY bool edge_protocol::is_answer(std::span<const std::byte> message
       fits = asked == question::draft || asked == question::resume;
       break;
     case message_kind::stop:
-      return question_.is_open() && place_.epoch() != 0 && belongs_to(place_.end_context(), message, header);
+      return question_.is_open() && place_.epoch != 0 && detail::belongs_to(place_.end_context(), message, header);
     default:
       return false;
   }
-  if (fits && belongs_to(question_.context(), message, header)) return true;
+  if (fits && detail::belongs_to(question_.context, message, header)) return true;
   if (asked == question::stop) return false;
   const bool has_text = header.kind == message_kind::text || header.kind == message_kind::feedback;
   return has_text && options_.mode == session_mode::stream && state_ != edge_state::finished &&
-         belongs_to(context(), message, header);
+         detail::belongs_to(context(), message, header);
 }
 
-SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> message, const message_header& header,
-                                                session_time now) noexcept {
-  const question asked = question_.what();
+SPECVERIFY_BODY status edge_session::on_answer(std::span<const std::byte> message, const message_header& header,
+                                               session_time now) noexcept {
+  const question asked = question_.what;
   const bool streams = options_.mode == session_mode::stream;
   if (streams) {
     // Of a stream any number may be lost in a row; what fits the text is taken, and fits no more.
@@ -77,7 +75,7 @@ SPECVERIFY_BODY status edge_protocol::on_answer(std::span<const std::byte> messa
   }
 }
 
-SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message, session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   statistics_.messages_down += 1;
@@ -92,7 +90,7 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
   if (is_answer(message, header)) return on_answer(message, header, now);
   if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
   // a stream that has not heard of the end: its next texts follow some that were not read
-  const bool goes_on = options_.mode == session_mode::stream && question_.what() == question::stop;
+  const bool goes_on = options_.mode == session_mode::stream && question_.what == question::stop;
   if (goes_on && (header.kind == message_kind::text || header.kind == message_kind::feedback))
     return drop(errc::unexpected_message);
   return on_damage(errc::checksum_mismatch, now);
@@ -100,30 +98,30 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
 
 //! A greeting that cannot be read. It is damaged, or of another version, or has a field that must be known and is not:
 //! as an answer such a one ends the session by its name.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_unreadable(status why, std::span<const std::byte> message,
-                                                                  const message_header& header,
-                                                                  session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_unreadable(status why, std::span<const std::byte> message,
+                                                                 const message_header& header,
+                                                                 session_time now) noexcept {
   if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, now);
-  const wire_context peer = named_by(message, header.kind);
+  const wire_context peer = detail::named_by(message, header.kind);
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
-  if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
+  if (peer.epoch < place_.epoch) return drop(errc::stale_epoch);
   const bool is_answer = awaits(header.kind == message_kind::hello, peer);
   return is_answer ? fail(why) : drop(errc::unexpected_message);
 }
 
 //! Whether this side waits to hear where the cloud stands. Of a newer epoch, whatever it has asked.
-[[gnu::cold]] SPECVERIFY_BODY bool edge_protocol::awaits(bool is_hello, const wire_context& peer) const noexcept {
-  const question asked = question_.what();
+[[gnu::cold]] SPECVERIFY_BODY bool edge_session::awaits(bool is_hello, const wire_context& peer) const noexcept {
+  const question asked = question_.what;
   // The cloud heard another greeting of this epoch while it worked: the verdict, or the token of a stream, is there and
   // was not sent, or the round was given up. A timer would ask for it.
-  const bool unasked = options_.retry_timeout == 0, is_further = peer.base_length > place_.length();
-  if (asked == question::draft && peer.epoch == place_.epoch())
-    return unasked && (is_further || (peer.base_length == place_.agreed() && peer.round == place_.round()));
+  const bool unasked = options_.retry_timeout == 0, is_further = peer.base_length > place_.length;
+  if (asked == question::draft && peer.epoch == place_.epoch)
+    return unasked && (is_further || (peer.base_length == place_.agreed && peer.round == place_.round));
   if (is_overtaken(peer)) return question_.is_open();
   if (asked == question::none) return unasked && is_further && state_ == edge_state::streaming;
-  const bool is_here = peer.base_length >= place_.agreed();
+  const bool is_here = peer.base_length >= place_.agreed;
   if (is_hello) return asked == question::hello || (unasked && asked == question::supply && is_here);
-  const bool is_news = peer.base_length != peer_.length() || peer.round != peer_.round();
+  const bool is_news = peer.base_length != peer_.length || peer.round != peer_.round;
   switch (asked) {
     case question::resume:
       return state_ != edge_state::fetching_text || is_news || unasked;
@@ -132,41 +130,41 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
     case question::text:  // the piece that was sent made it longer
       return is_news;
     case question::stop:
-      return peer.base_length != place_.agreed() || peer.prefix_hash != place_.hash();
+      return peer.base_length != place_.agreed || peer.prefix_hash != place_.hash;
     default:
       return false;
   }
 }
 
 //! The cloud said where it stands.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_greeting(std::span<const std::byte> message,
-                                                                const message_header& header,
-                                                                session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_greeting(std::span<const std::byte> message,
+                                                               const message_header& header,
+                                                               session_time now) noexcept {
   const bool is_hello = header.kind == message_kind::hello;
-  const result<wire_context> read = greeting_context(message, header.kind);
+  const result<wire_context> read = detail::greeting_context(message, header.kind);
   if (!read) return on_unreadable(read.error(), message, header, now);
   const wire_context& peer = *read;
   if (peer.session_id != options_.session_id) return drop(errc::unexpected_message);
-  if (peer.epoch < place_.epoch()) return drop(errc::stale_epoch);
-  const question asked = question_.what();
+  if (peer.epoch < place_.epoch) return drop(errc::stale_epoch);
+  const question asked = question_.what;
   const bool overtaken = is_overtaken(peer);
   if (!awaits(is_hello, peer))
-    return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : errc::unexpected_message);
+    return drop(heard_.look(header.flags) == detail::arrival::duplicate ? errc::duplicate : errc::unexpected_message);
   // a new epoch forgets the numbers of this one
   if (const errc why = overtaken ? errc::ok : take_number(header.flags); why != errc::ok) return drop(why);
   if (const status why = is_hello ? check_hello(message) : status{}; !why.ok()) return fail(why);
   state_.take(header.kind);
   link_is_back();
-  peer_.greet();
-  if (peer_.greetings() > 64) return fail({errc::unexpected_message, part::session, peer_.greetings()});
-  if (place_.epoch() == 0) {  // the text is fetched in an epoch of its own, whoever the cloud has heard of before
-    place_.begin_epoch(next_epoch(peer.epoch));
+  peer_.greetings += 1;
+  if (peer_.greetings > 64) return fail({errc::unexpected_message, part::session, peer_.greetings});
+  if (place_.epoch == 0) {  // the text is fetched in an epoch of its own, whoever the cloud has heard of before
+    place_.epoch = detail::next_epoch(peer.epoch);
     heard_ = {};
-    peer_.name_by(0);
+    peer_.nonce = 0;
     // Of a cloud that is being filled, or what it said in another life of this edge: it may have more by now.
-    if (peer.base_length < place_.prompt_length() || place_.is_over()) return ask(question::resume, now);
+    if (peer.base_length < place_.prompt_length || place_.is_over()) return ask(question::resume, now);
   } else if (overtaken) {
-    begin_epoch(next_epoch(peer.epoch));
+    begin_epoch(detail::next_epoch(peer.epoch));
     if (asked != question::hello) state_.enter<edge_event::new_epoch>();
     return ask(asked == question::hello ? asked : question::resume, now);
   }
@@ -174,62 +172,63 @@ SPECVERIFY_BODY status edge_protocol::receive(std::span<const std::byte> message
 }
 
 //! The round of a cloud that has at least the text of this edge: a round of a session, and none that is over here.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::check_round(std::uint32_t round) const noexcept {
-  if (round < place_.round()) return {errc::stale_round, part::session, round};
-  return is_round(round) ? status{} : status{errc::field_out_of_range, part::session, round};
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::check_round(std::uint32_t round) const noexcept {
+  if (round < place_.round) return {errc::stale_round, part::session, round};
+  return detail::is_round(round) ? status{} : status{errc::field_out_of_range, part::session, round};
 }
 
 //! The cloud has no text beyond what both agreed on: in step, or it lacks some.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_shorter(const wire_context& peer,
-                                                                   session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::follow_shorter(const wire_context& peer, session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
   if (peer.prefix_hash != hash_at(length)) return fail({errc::prefix_mismatch, part::session, length});
-  if (length < place_.agreed()) {
+  if (length < place_.agreed) {
     state_.enter<edge_event::send_text>();
     return ask(question::text, now);
   }
   if (const status why = check_round(peer.round); !why.ok()) return fail(why);
-  place_.begin_round(peer.round);
+  place_.round = peer.round;
   return in_step(now);
 }
 
 //! Compares the cloud's text with ours: sends what it lacks, fetches what we lack.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::follow_greeting(const wire_context& peer,
-                                                                    session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::follow_greeting(const wire_context& peer,
+                                                                   session_time now) noexcept {
   const std::uint32_t length = peer.base_length;
   peer_.stands_at(length, peer.round);
   if (place_.is_cancelled()) return finish(true, now);
-  if (state_ == edge_state::fetching_text && length <= place_.agreed()) {  // it was aimed beyond what the cloud has
+  if (state_ == edge_state::fetching_text && length <= place_.agreed) {  // it was aimed beyond what the cloud has
     forget_fetch();
     state_.enter<edge_event::drop_fetch, edge_state::fetching_text>();
   }
   // nobody has the prompt
-  if (!place_.has_prompt() && length < place_.prompt_length())
+  if (!place_.has_prompt() && length < place_.prompt_length)
     return fail({errc::unknown_session, part::session, length});
-  if (length <= place_.agreed()) return follow_shorter(peer, now);
+  if (length <= place_.agreed) return follow_shorter(peer, now);
   // A stream that went on behind the end: the cloud compares what both have.
   if (place_.is_over() && options_.mode == session_mode::stream) return finish(true, now);
   // One round ahead: the cloud holds the verdict of the draft that is open here. Where that draft is forgotten, another
   // one would not be the same: the text is fetched.
-  if (options_.mode == session_mode::draft && place_.round() != 0 && peer.round == next_round(place_.round()) &&
+  if (options_.mode == session_mode::draft && place_.round != 0 && peer.round == detail::next_round(place_.round) &&
       drafts_.is_complete())
     return in_step(now);
-  if (length > text_limit() || length < place_.length() || place_.is_over())
+  if (length > text_limit() || length < place_.length || place_.is_over())
     return fail({errc::base_length_mismatch, part::session, length});
   if (const status why = check_round(peer.round); !why.ok()) return fail(why);
   if (state_ != edge_state::fetching_text) {
     discard_draft();
-    peer_.fetch_from(place_.agreed(), place_.length());
-    place_.stand_at(place_.agreed(), place_.agreed(),
-                    place_.hash());  // the cloud repeats what was committed here alone
+    peer_.fetch_start = place_.agreed;
+    peer_.fetch_own = place_.length;
+    place_.stand_at(place_.agreed, place_.agreed,
+                    place_.hash);  // the cloud repeats what was committed here alone
   }
-  peer_.aim(peer.prefix_hash);
+  peer_.target_length = peer_.length;
+  peer_.target_hash = peer.prefix_hash;
   state_.enter<edge_event::fetch_text>();
   return ask(question::resume, now);
 }
 
-SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
-  link_.name_again(false);
+SPECVERIFY_BODY status edge_session::in_step(session_time now) noexcept {
+  link_.names_again = false;
   question_.close();
   if (place_.is_over()) return finish(true, now);
   peer_.progress();
@@ -244,10 +243,10 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
 }
 
 //! The cloud asks for hidden states before it decides.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_request(std::span<const std::byte> message,
-                                                               session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_request(std::span<const std::byte> message,
+                                                              session_time now) noexcept {
   const result<request_message> request =
-      decode_request(question_.context(), format_of(options_), drafts_.size(), message, hidden_.words());
+      decode_request(question_.context, format_of(options_), drafts_.size(), message, hidden_.words());
   if (!request) return fail(request.error());
   state_.take(message_kind::request);
   link_is_back();
@@ -257,28 +256,26 @@ SPECVERIFY_BODY status edge_protocol::in_step(session_time now) noexcept {
 }
 
 //! The cloud decided the open round.
-SPECVERIFY_BODY status edge_protocol::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::on_feedback(std::span<const std::byte> message, session_time now) noexcept {
   if (const status why = take_verdict(message); !why.ok()) return why;
   learn();
   return commit(now);
 }
 
 //! Into `verdict_`, if the session can have it.
-SPECVERIFY_BODY status edge_protocol::take_verdict(std::span<const std::byte> message) noexcept {
+SPECVERIFY_BODY status edge_session::take_verdict(std::span<const std::byte> message) noexcept {
   const result<feedback_message> read =
-      decode_feedback(question_.context(), format_of(options_), drafts_.size(), message);
+      decode_feedback(question_.context, format_of(options_), drafts_.size(), message);
   if (!read) return fail(read.error());
   state_.take(message_kind::feedback);
   verdict_ = *read;
   const std::uint32_t emitted = verdict_.accepted + (verdict_.next_token != no_token ? 1u : 0u);
-  if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length())
+  if (verdict_.accepted > drafts_.size() || emitted == 0 || emitted > text_limit() - place_.length)
     return fail({errc::field_out_of_range, part::session, verdict_.accepted});
   open_round_.feedback_bytes = message.size();
   return {};
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -3,38 +3,36 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
-#include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/edge_session.hpp>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
-SPECVERIFY_BODY status edge_protocol::begin_round(session_time now) noexcept {
-  open_round(drafter_.plan(link_.seen()), now);
+SPECVERIFY_BODY status edge_session::begin_round(session_time now) noexcept {
+  open_round(drafter_.plan(link_.seen), now);
   states_.begin_round();
   return want_next_row(now);
 }
 
 //! The cloud decided the open round: sparsifier and window learn what became of its drafts.
-SPECVERIFY_BODY void edge_protocol::learn() noexcept {
+SPECVERIFY_BODY void edge_session::learn() noexcept {
   const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
   states_.commit(verdict_.accepted, drafts_.size(), bonus);
-  for (const float probability : states_.probabilities(verdict_.accepted)) link_.accept(probability);
+  for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
 //! Uniforms of a draft at `position`.
-SPECVERIFY_BODY uniform_stream<> edge_protocol::draws_at(std::uint32_t position) const noexcept {
-  return uniforms<>{source_, position, ahead_.round_of(position, place_.round())}.at(purpose::draft_draw);
+SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) const noexcept {
+  return uniforms<>{source_, position, ahead_.round_of(position, place_.round)}.at(purpose::draft_draw);
 }
 
 //! Whether the token is committed here alone: asked of the first one of a block. Pure in (prefix, round, key): a
 //! restarted edge answers the same.
-SPECVERIFY_BODY result<drawn_draft> edge_protocol::ask_gate(any_row& row, token_id token,
-                                                            std::span<const float> attention) noexcept {
-  drawn_draft drawn{token};
+SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
+                                                                   std::span<const float> attention) noexcept {
+  detail::drawn_draft drawn{token};
   if (!drafter_.facts().gates || drafts_.size() != 0) return drawn;
   drawn.seen.attention = attention;
-  const auto answer = drafter_.ask(row, token, uniforms<>{source_, place_.length(), place_.round()}, drawn.seen);
+  const auto answer = drafter_.ask(row, token, uniforms<>{source_, place_.length, place_.round}, drawn.seen);
   if (!answer) return answer.error();
   const bool full = place_.pending() >= options_.format.attachments.max_skipped;  // the cloud must hear of them
   drawn.keep = !full && answer->keep;
@@ -43,8 +41,8 @@ SPECVERIFY_BODY result<drawn_draft> edge_protocol::ask_gate(any_row& row, token_
 }
 
 //! Whether the window takes the position, decided from its law alone.
-SPECVERIFY_BODY bool edge_protocol::takes(std::uint32_t position, const law& next) noexcept {
-  const parts_facts& facts = drafter_.facts();
+SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
+  const detail::parts_facts& facts = drafter_.facts();
   if (facts.unconditional) return true;
   window_progress so_far{drafts_.size(), drafts_.charged()};
   if (!facts.charges && drafts_.size() > 0) {
@@ -58,13 +56,14 @@ SPECVERIFY_BODY bool edge_protocol::takes(std::uint32_t position, const law& nex
 
 //! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first
 //! one of a block may be the edge's own (`keep`): then it does not travel.
-SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_draft(any_row& row, const row_extras& extras) noexcept {
+SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
+                                                                     const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size();
   std::byte* const state = states_.next(drafted);
-  if (carries_claims(options_.format.format)) {
+  if (detail::carries_claims(options_.format.format)) {
     const result<token_id> best = row.most_probable();
     if (!best) return best.error();
-    if (!drafter_.facts().gates) return drawn_draft{*best};
+    if (!drafter_.facts().gates) return detail::drawn_draft{*best};
     if (const status why = drafter_.read(row, state); !why.ok()) return why;
     return ask_gate(row, *best, extras.attention);
   }
@@ -78,8 +77,8 @@ SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_draft(any_row& row, cons
 }
 
 //! The token from the row itself, with its probability there; the law that travels is what a rejection subtracts.
-SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_from_row(any_row& row, const row_extras& extras,
-                                                                 std::byte* state) noexcept {
+SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_row(detail::any_row& row, const row_extras& extras,
+                                                                        std::byte* state) noexcept {
   const std::uint32_t position = block_end();
   const result<token_id> token = row.sample(draws_at(position));
   if (!token) return token.error();
@@ -92,18 +91,18 @@ SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_from_row(any_row& row, c
   const skip_observation& seen = drawn->seen;
   const auto made = drafter_.claim_law(row.summary(), state, {*token, seen.disagreements, seen.samples});
   if (!made) return made.error();
-  if (!takes(position, made->claimed)) return drawn_draft{};
-  const status why = drafts_.push(claim{*token, made->claimed}, made->count, made->resolution);
+  if (!takes(position, made->claimed)) return detail::drawn_draft{};
+  const status why = drafts_.push(detail::claim{*token, made->claimed}, made->count, made->resolution);
   return why.ok() ? drawn : why;
 }
 
 //! The token from the law that travels.
-SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_from_law(any_row& row, const row_extras& extras,
-                                                                 std::byte* state) noexcept {
+SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_law(detail::any_row& row, const row_extras& extras,
+                                                                        std::byte* state) noexcept {
   const std::uint32_t position = block_end();
   const result<law> made = drafter_.draft(row, state);
   if (!made) return made.error();
-  if (!takes(position, *made)) return drawn_draft{};
+  if (!takes(position, *made)) return detail::drawn_draft{};
   const draft token = draw(*made, draws_at(position));
   const auto drawn = ask_gate(row, token.token(), extras.attention);
   if (!drawn || drawn->keep) return drawn;
@@ -112,15 +111,15 @@ SPECVERIFY_BODY result<drawn_draft> edge_protocol::draw_from_law(any_row& row, c
 }
 
 //! `size`: entries of the row.
-SPECVERIFY_BODY status edge_protocol::take_row(any_row& row, std::uint32_t size, const row_extras& extras,
-                                               session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_t size, const row_extras& extras,
+                                              session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   row_wanted_ = false;
   if (size > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, size});
-  if (ahead_.is_writing()) return write_ahead(row, now);
-  const result<drawn_draft> drawn = draw_draft(row, extras);
+  if (ahead_.writing) return write_ahead(row, now);
+  const result<detail::drawn_draft> drawn = draw_draft(row, extras);
   if (!drawn) return fail(drawn.error());
   if (drawn->token == no_token) return close_block(now);
   if (!drawn->keep) return take_draft(drawn->token, extras.hidden, now);
@@ -129,12 +128,12 @@ SPECVERIFY_BODY status edge_protocol::take_row(any_row& row, std::uint32_t size,
 }
 
 //! The row of a token ahead.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::write_ahead(any_row& row, session_time now) noexcept {
-  ahead_.written();
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::write_ahead(detail::any_row& row, session_time now) noexcept {
+  ahead_.writing = false;
   const std::uint32_t position = ahead();
   const bool first = position == block_end();
   if (first) {
-    ahead_.begin(place_.round());
+    ahead_.round = place_.round;
     states_.begin_ahead(drafts_.size());
   }
   const result<token_id> token = draw_ahead(row, position);
@@ -144,12 +143,12 @@ SPECVERIFY_BODY status edge_protocol::take_row(any_row& row, std::uint32_t size,
   return show_ahead(*token, now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY result<token_id> edge_protocol::draw_ahead(any_row& row,
-                                                                         std::uint32_t position) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY result<token_id> edge_session::draw_ahead(detail::any_row& row,
+                                                                        std::uint32_t position) noexcept {
   std::byte* const state = states_.next_ahead();
-  if (carries_claims(options_.format.format)) return row.most_probable();
+  if (detail::carries_claims(options_.format.format)) return row.most_probable();
   if (const status why = drafter_.read(row, state); !why.ok()) return why;
-  const uniform_stream<> draws = uniforms<>{source_, position, ahead_.drawn_in()}.at(purpose::draft_draw);
+  const uniform_stream<> draws = uniforms<>{source_, position, ahead_.round}.at(purpose::draft_draw);
   if (options_.draw_from_row) {
     const result<token_id> drawn = row.sample(draws);
     if (!drawn) return drawn;
@@ -161,8 +160,6 @@ SPECVERIFY_BODY status edge_protocol::take_row(any_row& row, std::uint32_t size,
   return draw(*made, draws).token();
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -4,33 +4,32 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_END_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/edge_protocol.hpp>
+#include <specverify/session/edge_session.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
 //! The text is complete. With `tell` the cloud compares it with its own first; else it has, and the journal says so.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::finish(bool tell, session_time now) noexcept {
-  ahead_.cancel();
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::finish(bool tell, session_time now) noexcept {
+  ahead_.deadline.reset();
   if (tell) {
     state_.enter<edge_event::complete>();
     return ask(question::stop, now);
   }
   state_.enter<edge_event::agree>();
   question_.close();
-  write_journal(place_.length());
+  write_journal(place_.length);
   emit_end();
   return {};
 }
 
-[[gnu::cold]] SPECVERIFY_BODY stop_cause edge_protocol::cause() const noexcept {
-  if (place_.is_cancelled()) return question_.cause();
-  return place_.stop() == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget;
+[[gnu::cold]] SPECVERIFY_BODY stop_cause edge_session::cause() const noexcept {
+  if (place_.is_cancelled()) return question_.cause;
+  return place_.stop == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget;
 }
 
 //! The host ends the text: the journal has the end before the cloud is told. If the cloud has not heard of this epoch,
 //! the answer to the open greeting comes before `stop`.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::stop(stop_cause cause, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)
     return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(cause)};
@@ -42,26 +41,26 @@ namespace detail {
   discard_draft();
   ahead_.stop();
   row_wanted_ = false;
-  question_.stop_because(cause);
-  place_.end(stop_reason::cancelled);
-  write_journal(place_.length());
-  if (link_.names_again()) {
-    link_.name_again(false);
+  question_.cause = cause;
+  place_.stop = stop_reason::cancelled;
+  write_journal(place_.length);
+  if (link_.names_again) {
+    link_.names_again = false;
     begin_anew();
     return ask(question::resume, now);
   }
-  const bool is_greeting = question_.what() == question::hello || question_.what() == question::resume;
+  const bool is_greeting = question_.what == question::hello || question_.what == question::resume;
   return is_greeting && state_ != edge_state::fetching_text ? status{} : finish(true, now);
 }
 
 //! The cloud has compared the text with its own. In answer to another question: the text ends here with a stop token
 //! that only the cloud lists.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_stop(std::span<const std::byte> message,
-                                                            session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_stop(std::span<const std::byte> message,
+                                                           session_time now) noexcept {
   const result<stop_message> read = decode_stop(place_.end_context(), message);
   if (!read) return fail(read.error());
-  const bool same = read->length == place_.agreed() && read->prefix_hash == place_.hash();
-  if (question_.what() == question::stop) {
+  const bool same = read->length == place_.agreed && read->prefix_hash == place_.hash;
+  if (question_.what == question::stop) {
     if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
     state_.take(message_kind::stop);
     link_is_back();
@@ -72,24 +71,23 @@ namespace detail {
   state_.take(message_kind::stop);
   link_is_back();
   discard_draft();
-  if (!place_.is_over()) place_.end(stop_reason::stop_token);
+  if (!place_.is_over()) place_.stop = stop_reason::stop_token;
   return finish(true, now);
 }
 
 //! The last token of a stream, with the reason that the edge cannot know. A stream has no other verdicts.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::on_last(std::span<const std::byte> message,
-                                                            session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_last(std::span<const std::byte> message,
+                                                           session_time now) noexcept {
   if (place_.is_over()) return finish(true, now);
   if (state_ != edge_state::streaming && state_ != edge_state::resuming) return drop(errc::unexpected_message);
-  if (place_.epoch() == 0 || !place_.has_prompt() || place_.pending() > 0) return drop(errc::unexpected_message);
-  question_.encode_under(context());
+  if (place_.epoch == 0 || !place_.has_prompt() || place_.pending() > 0) return drop(errc::unexpected_message);
+  question_.context = context();
   if (const status why = take_verdict(message); !why.ok()) return why;
   if (static_cast<stop_reason>(verdict_.stop) != stop_reason::stop_token)
     return fail({errc::field_out_of_range, part::session, feedback_message::at_stop});
   return commit(now);
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

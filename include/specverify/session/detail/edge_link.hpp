@@ -4,8 +4,8 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/edge_protocol.hpp>
 #include <specverify/session/detail/session_terms.hpp>
+#include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,29 +13,28 @@
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-namespace detail {
 
-SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::ask(question what, session_time now) noexcept {
   question_.open(what);
   return transmit(now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY hello_message edge_protocol::greeting() const noexcept {
-  const recorded_terms mine = terms(place_.prompt_length());
+[[gnu::cold]] SPECVERIFY_BODY hello_message edge_session::greeting() const noexcept {
+  const recorded_terms mine = terms(place_.prompt_length);
   hello_message hello;
-  session_terms(mine).write(hello);
+  detail::session_terms(mine).write(hello);
   hello.context = context();
   hello.fingerprint_low = mine.fingerprint_low;
   hello.fingerprint_high = mine.fingerprint_high;
-  hello.strength = std::min(drafter_.facts().strength, strength_of(hello.format.drafts(), options_.rule));
-  hello.prompt_length = place_.prompt_length();
+  hello.strength = std::min(drafter_.facts().strength, detail::strength_of(hello.format.drafts(), options_.rule));
+  hello.prompt_length = place_.prompt_length;
   hello.fields = hello_fields();
   return hello;
 }
 
 //! Whether the cloud's hello repeats ours: on other terms it would write another text. Its context is its own, and it
 //! gives the guarantee as format and rule support it.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::check_hello(std::span<const std::byte> message) const noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(std::span<const std::byte> message) const noexcept {
   const status why{errc::options_disagree, part::session, 0};
   const result<hello_message> theirs = decode_hello(message);
   if (!theirs) return why;
@@ -43,49 +42,50 @@ SPECVERIFY_BODY status edge_protocol::ask(question what, session_time now) noexc
   mine.fields = {};
   mine.context = theirs->context;
   mine.strength = theirs->strength;
-  std::array<std::byte, hello_bytes> same;  // without fields
+  std::array<std::byte, detail::hello_bytes> same;  // without fields
   if (!encode_hello(mine, same) ||
       !std::equal(same.begin() + message_header_bytes, same.end(), message.begin() + message_header_bytes))
     return why;
   return check_stop_tokens(stop_tokens_hash(*theirs));
 }
 
-SPECVERIFY_BODY result<std::span<std::byte>> edge_protocol::encode() noexcept {
+SPECVERIFY_BODY result<std::span<std::byte>> edge_session::encode() noexcept {
   const std::span<std::byte> out(message_);
   const wire_format format = format_of(options_);
-  switch (question_.what()) {
+  switch (question_.what) {
     case question::hello:
-      question_.encode_under(context());
+      question_.context = context();
       return encode_hello(greeting(), out);
     case question::resume:
-      question_.encode_under(place_.context_at(state_ == edge_state::fetching_text ? peer_.round() : place_.round(),
-                                               place_.agreed(), place_.epoch() == 0 ? peer_.nonce() : place_.hash(),
-                                               next_number_));
-      return encode_resume({question_.context()}, out);
+      question_.context = place_.context_at(state_ == edge_state::fetching_text ? peer_.round : place_.round,
+                                            place_.agreed, place_.epoch == 0 ? peer_.nonce : place_.hash, next_number_);
+      return encode_resume({question_.context}, out);
     case question::text: {
-      const std::uint32_t from = peer_.length(), count = std::min(options_.text_chunk, place_.agreed() - from);
-      question_.encode_under(place_.context_at(place_.round(), from, hash_at(from), next_number_));
-      return encode_text(question_.context(), format, {from, text().subspan(from, count)}, out);
+      const std::uint32_t from = peer_.length, count = std::min(options_.text_chunk, place_.agreed - from);
+      question_.context = place_.context_at(place_.round, from, hash_at(from), next_number_);
+      return encode_text(question_.context, format, {from, text().subspan(from, count)}, out);
     }
     case question::draft:
-      question_.encode_under(context());
-      if (const std::size_t ready = question_.prepared(); ready != 0) {
-        question_.prepare(0);
+      question_.context = context();
+      if (const std::size_t ready = question_.prepared; ready != 0) {
+        question_.prepared = 0;
         return out.first(ready);
       }
-      if (kept_.any()) return kept_.message(question_.context(), out);
-      return drafts_.encode(question_.context(), options_, attachments(), out);
+      if (kept_.any()) return kept_.message(question_.context, out);
+      return drafts_.encode(question_.context, options_, attachments(), out);
     case question::supply:
-      question_.encode_under(context());
-      return encode_supply(question_.context(), format, drafts_.size(), hidden_.supply(drafts_.size()), out);
+      question_.context = context();
+      return encode_supply(question_.context, format, drafts_.size(), hidden_.supply(drafts_.size()), out);
     case question::stop:
-      question_.encode_under(place_.end_context(next_number_));
-      return encode_stop(question_.context(), {cause(), place_.agreed(), place_.hash()}, out);
+      question_.context = place_.end_context(next_number_);
+      return encode_stop(question_.context, {cause(), place_.agreed, place_.hash}, out);
     case question::none:
       break;
   }
   return status{errc::unexpected_message, part::session, 0};
 }
+
+namespace detail {
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_context& context,
                                                                  const edge_options& options,
@@ -103,39 +103,42 @@ SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const edge_options& optio
   return draft_bytes(format_of(options), with_laws_.drafts(), plain);
 }
 
-SPECVERIFY_BODY status edge_protocol::transmit(session_time now) noexcept {
+}  // namespace detail
+
+SPECVERIFY_BODY status edge_session::transmit(session_time now) noexcept {
   const result<std::span<std::byte>> bytes = encode();
   if (!bytes) return fail(bytes.error());
   const std::size_t written = bytes->size();
-  contexts_.remember(question_.context());
+  contexts_.remember(question_.context);
   const result<message_header> header = peek_header(*bytes);
   if (!header) return fail(header.error());
-  question_.sent(header->checksum);
-  const bool first = question_.attempts() == 0;
-  if (question_.what() == question::draft && first) open_round_.draft_bytes = written;
-  if (question_.what() == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
-  if (question_.what() == question::draft && open_round_.sent == 0) open_round_.sent = now;
+  question_.checksum = header->checksum;
+  const bool first = question_.attempts == 0;
+  if (question_.what == question::draft && first) open_round_.draft_bytes = written;
+  if (question_.what == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
+  if (question_.what == question::draft && open_round_.sent == 0) open_round_.sent = now;
   send(written);
   question_.wait(now, options_.retry_timeout);
   return {};
 }
 
-SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
+SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
   count_transmission();
   statistics_.messages_up += 1;
   statistics_.bytes_up += written;
   emit_message(written);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::ask_again(session_time now) noexcept {
-  question_.ask_again();
-  const std::uint32_t attempts = question_.attempts();
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::ask_again(session_time now) noexcept {
+  question_.attempts += 1;
+  question_.hurries = 0;
+  const std::uint32_t attempts = question_.attempts;
   if (attempts > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts});
   statistics_.retransmissions += 1;
   if (options_.loss_after != 0 && attempts >= options_.loss_after) {
     if (const status why = lose_link(now); !why.ok()) return why;
   }
-  if (state_ == edge_state::streaming) question_.rephrase(question::resume);
+  if (state_ == edge_state::streaming) question_.what = question::resume;
   if (attempts % 8 == 0) begin_anew();
   return transmit(now);
 }
@@ -143,55 +146,59 @@ SPECVERIFY_BODY void edge_protocol::send(std::size_t written) noexcept {
 //! Damage, most likely of the answer to the open question: asks again at once, but not more often than deadlines would.
 //! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come. A cloud refuses
 //! so many times and no more, until it hears a question that it can use.
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::hurry(session_time now) noexcept {
-  question_.hurry();
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::hurry(session_time now) noexcept {
+  question_.hurries += 1;
   statistics_.retransmissions += 1;
-  if (state_ == edge_state::streaming) question_.rephrase(question::resume);
-  if (options_.retry_timeout == 0 && question_.hurries() % refusals_per_record == 0) begin_anew();
+  if (state_ == edge_state::streaming) question_.what = question::resume;
+  if (options_.retry_timeout == 0 && question_.hurries % detail::refusals_per_record == 0) begin_anew();
   return transmit(now);
 }
 
 //! The cloud may not know this context, or take our numbers for late ones: says where we stand, in a new epoch.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_anew() noexcept {
-  if (place_.epoch() == 0) return peer_.name_anew();
-  begin_epoch(next_epoch(place_.epoch()));
-  if (question_.what() == question::hello) return;
-  question_.rephrase(question::resume);
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_anew() noexcept {
+  if (place_.epoch == 0) {  // known by the next nonce
+    peer_.nonce += peer_.nonce + 1 != 0 ? 1 : 0;
+    return;
+  }
+  begin_epoch(detail::next_epoch(place_.epoch));
+  if (question_.what == question::hello) return;
+  question_.what = question::resume;
   state_.enter<edge_event::new_epoch>();
 }
 
 //! Text that is being fetched and is not whole was neither journaled nor told: goes back to where that began.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::forget_fetch() noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::forget_fetch() noexcept {
   if (state_ != edge_state::fetching_text) return;
-  const std::uint32_t start = peer_.fetch_start();
-  place_.stand_at(peer_.fetch_own(), start, hash_at(start));
+  const std::uint32_t start = peer_.fetch_start;
+  place_.stand_at(peer_.fetch_own, start, hash_at(start));
 }
 
 //! Goes on in another epoch, which forgets the numbers of the one before.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::begin_epoch(std::uint32_t epoch) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_epoch(std::uint32_t epoch) noexcept {
   forget_fetch();
-  place_.begin_epoch(epoch);
+  place_.epoch = epoch;
   heard_ = {};
-  if (place_.length() > 0) write_journal(place_.length());
+  if (place_.length > 0) write_journal(place_.length);
 }
 
-SPECVERIFY_BODY status edge_protocol::tick(session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::tick(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
-  if (const auto& deadline = question_.deadline(); deadline.has_value() && now >= *deadline) {
+  if (const auto& deadline = question_.deadline; deadline.has_value() && now >= *deadline) {
     statistics_.timeouts += 1;
     return ask_again(now);
   }
-  if (!ahead_.deadline().has_value() || now < *ahead_.deadline()) return {};
-  ahead_.write();
+  if (!ahead_.deadline.has_value() || now < *ahead_.deadline) return {};
+  ahead_.deadline.reset();
+  ahead_.writing = true;
   return want_row(ahead());
 }
 
-SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
   journal_.clear();
   if (state_ == edge_state::drafting) {
-    link_.name_again(true);
+    link_.names_again = true;
     return {};
   }
   if (!question_.is_open() && state_ != edge_state::streaming) return {};
@@ -201,7 +208,7 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
   return greets ? ask_again(now) : ask(question::resume, now);
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_protocol::fail(status why) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
   const bool began = state_ != edge_state::idle;
   state_.enter<edge_event::fail>();
   failure_ = why;
@@ -214,25 +221,24 @@ SPECVERIFY_BODY status edge_protocol::reconnect(session_time now) noexcept {
 }
 
 //! The context of a refusal that ends this life, of either side: in epoch 0 its nonce tells it from others.
-[[gnu::cold]] SPECVERIFY_BODY wire_context edge_protocol::own_end() const noexcept {
+[[gnu::cold]] SPECVERIFY_BODY wire_context edge_session::own_end() const noexcept {
   wire_context end = place_.end_context(next_number_);
-  if (end.epoch == 0) end.prefix_hash = peer_.nonce();
+  if (end.epoch == 0) end.prefix_hash = peer_.nonce;
   return end;
 }
 
 //! Names the failure to the cloud, unless that knows it, or the transport is gone. No answer follows.
-[[gnu::cold]] SPECVERIFY_BODY void edge_protocol::tell_failure() noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_failure() noexcept {
   if (!refusal_.ok() || failure_.code == errc::link_lost) return;
-  if (const auto bytes = encode_refusal(own_end(), failure_, message_)) send(bytes->size());
+  if (const auto bytes = detail::encode_refusal(own_end(), failure_, message_)) send(bytes->size());
 }
 
-SPECVERIFY_BODY status edge_protocol::engine_failed(status why) noexcept {
+SPECVERIFY_BODY status edge_session::engine_failed(status why) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (why.ok()) why = {errc::engine_failed, part::host, 0};
   return fail(why);
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How an edge comes to be: made, started, restored from its journal, recovered without one; and what it writes to the
-//! journal.
+//! How an edge comes to be: made, started, restored from its journal, recovered without one.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
@@ -68,9 +67,11 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
          2 * journal_bytes(format_of(options).max_draft_length + 1, snapshot_bytes);
 }
 
-SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, const parts_facts& facts, held_parts&& parts,
-                                             edge_drafts&& drafts)
-    : endpoint(edge_sizes(options), options.stop_tokens),
+}  // namespace detail
+
+SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const detail::parts_facts& facts,
+                                           detail::held_parts&& parts, detail::edge_drafts&& drafts)
+    : endpoint(detail::edge_sizes(options), options.stop_tokens),
       options_(options),
       drafter_(options, facts, std::move(parts)),
       states_(facts.state_bytes, options.format.max_draft_length, facts.needs_probabilities),
@@ -79,10 +80,12 @@ SPECVERIFY_BODY edge_protocol::edge_protocol(const edge_options& options, const 
       kept_(options, facts.state_bytes, facts.needs_probabilities, message_.size()) {
   drafter_.initial(states_.committed());
   options_.stop_tokens = {};
-  journal_ = journal_buffer(edge_records(options, states_.snapshot_bytes(), kept_.room()));
-  place_ = text_place(options_.session_id);
+  journal_ = detail::journal_buffer(detail::edge_records(options, states_.snapshot_bytes(), kept_.room()));
+  place_ = detail::text_place{options_.session_id};
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
+
+namespace detail {
 
 SPECVERIFY_BODY result<edge_session> edge_maker::make(const edge_options& options, const parts_facts& facts,
                                                       held_parts&& parts) {
@@ -91,15 +94,17 @@ SPECVERIFY_BODY result<edge_session> edge_maker::make(const edge_options& option
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
 
+}  // namespace detail
+
 //! A text needs a prompt of one token or more, and room for one more token.
-SPECVERIFY_BODY status edge_protocol::check_prompt(std::size_t length) const noexcept {
+SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noexcept {
   if (length == 0) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (length >= options_.max_text_length)
     return {errc::prompt_too_long, part::session, static_cast<std::uint32_t>(length)};
   return {};
 }
 
-SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   if (const status why = check_prompt(prompt.size()); !why.ok()) return why;
   for (std::size_t i = 0; i < prompt.size(); ++i) {
@@ -108,16 +113,16 @@ SPECVERIFY_BODY status edge_protocol::start(std::span<const token_id> prompt, se
     text_[i] = prompt[i];
   }
   const auto length = static_cast<std::uint32_t>(prompt.size());
-  place_ = text_place(options_.session_id, 1, 1, length);
+  place_ = detail::text_place{options_.session_id, 1, 1, length};
   agree(length);
-  link_.stand_at(length);
+  link_.seen.position = length;
   write_journal(0);
   state_.enter<edge_event::start, edge_state::idle>();
   return ask(question::hello, now);
 }
 
 //! Whether the journal's session is the one that the options ask for.
-SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last) const noexcept {
+SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last) const noexcept {
   const recorded_terms then = last.terms, now = terms(last.prompt_length);
   const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
   if (last.session_id != options_.session_id) return other(options_.at_session_id);
@@ -134,10 +139,11 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
     return other(options_.at_draw_from_row);
   if (!(then.format.value() == now.format.value())) return other(options_.at_format);
   if (then.rule != now.rule) return other(options_.at_rule);
-  if (!same_number(then.threshold, now.threshold)) return other(options_.at_threshold);
-  if (!same_number(then.temperature, now.temperature) || then.truncation.top_k != now.truncation.top_k ||
-      !same_number(then.truncation.top_p, now.truncation.top_p) ||
-      !same_number(then.truncation.min_p, now.truncation.min_p) || then.truncation.order != now.truncation.order)
+  if (!detail::same_number(then.threshold, now.threshold)) return other(options_.at_threshold);
+  if (!detail::same_number(then.temperature, now.temperature) || then.truncation.top_k != now.truncation.top_k ||
+      !detail::same_number(then.truncation.top_p, now.truncation.top_p) ||
+      !detail::same_number(then.truncation.min_p, now.truncation.min_p) ||
+      then.truncation.order != now.truncation.order)
     return other(options_.at_transform);
   if (then.mode != now.mode) return other(options_.at_mode);
   if (then.bonus != now.bonus) return other(options_.at_bonus);
@@ -148,47 +154,49 @@ SPECVERIFY_BODY status edge_protocol::check_terms(const edge_snapshot_head& last
 
 //! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms` and
 //! `check_prompt`.
-SPECVERIFY_BODY status edge_protocol::check_snapshot(const edge_snapshot_head& last,
-                                                     std::span<const token_id> text) const noexcept {
+SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& last,
+                                                    std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prompt_length > last.base_length || last.base_length > last.length)
-    return corrupt_snapshot();
+    return detail::corrupt_snapshot();
   if (const status why = check_terms(last); !why.ok()) return why;
   if (const status why = check_prompt(last.prompt_length); !why.ok()) return why;
-  if (last.length > text_limit(last.prompt_length) || !all_tokens_below(options_.vocab_size, text))
-    return corrupt_snapshot();
-  if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return corrupt_snapshot();
-  if (last.length - last.base_length > options_.format.attachments.max_skipped) return corrupt_snapshot();
-  if (!is_epoch(last.epoch) || !is_round(last.round) || last.carry_round > last.round) return corrupt_snapshot();
-  if ((last.carry_round == 0) != (last.carry_end == 0)) return corrupt_snapshot();
-  if (last.finished && last.stop == stop_reason::none) return corrupt_snapshot();
-  if (last.needs_no_more && last.stop != stop_reason::cancelled) return corrupt_snapshot();
+  if (last.length > text_limit(last.prompt_length) || !detail::all_tokens_below(options_.vocab_size, text))
+    return detail::corrupt_snapshot();
+  if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return detail::corrupt_snapshot();
+  if (last.length - last.base_length > options_.format.attachments.max_skipped) return detail::corrupt_snapshot();
+  if (!detail::is_epoch(last.epoch) || !detail::is_round(last.round) || last.carry_round > last.round)
+    return detail::corrupt_snapshot();
+  if ((last.carry_round == 0) != (last.carry_end == 0)) return detail::corrupt_snapshot();
+  if (last.finished && last.stop == stop_reason::none) return detail::corrupt_snapshot();
+  if (last.needs_no_more && last.stop != stop_reason::cancelled) return detail::corrupt_snapshot();
   if (last.seen.last_accepted > last.seen.last_drafted || last.seen.accepted > last.seen.drafted)
-    return corrupt_snapshot();
+    return detail::corrupt_snapshot();
   return {};
 }
 
-SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const std::byte> journal,
-                                                               session_time now) noexcept {
+SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const std::byte> journal,
+                                                              session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  const auto read = read_journal_bytes(journal, states_.snapshot_bytes(), space);
-  if (!read) return named_snapshot(read.error(), options_.at_sparsifier);
+  const auto read = detail::read_journal_bytes(journal, states_.snapshot_bytes(), space);
+  if (!read) return detail::named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
-  if (reading.records == 0) return no_record(reading);
+  if (reading.records == 0) return detail::no_record(reading);
   edge_snapshot_head last;
-  if (!load_snapshot(last, read->last.data())) return corrupt_snapshot();
+  if (!detail::load_snapshot(last, read->last.data())) return detail::corrupt_snapshot();
   if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
-  if (!kept_.restore(read->draft, last.round, last.length)) return corrupt_snapshot();
+  if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
   if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
-  place_ = text_place(options_.session_id, last.epoch, last.round, last.prompt_length);
+  place_ = detail::text_place{options_.session_id, last.epoch, last.round, last.prompt_length};
   agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
-  place_.end(last.stop);
-  if (last.needs_no_more) question_.stop_because(stop_cause::finished);
+  place_.stop = last.stop;
+  if (last.needs_no_more) question_.cause = stop_cause::finished;
   journal_.resume(last.length, reading.valid_bytes);
   contexts_.remember(place_.context());
-  place_.begin_epoch(next_epoch(last.epoch));
-  ahead_.restore(last.carry_round, last.carry_end);
+  place_.epoch = detail::next_epoch(last.epoch);
+  ahead_.carry_round = last.carry_round;
+  ahead_.carry_end = last.carry_end;
   link_.restore(last.seen, last.channel);
   states_.restore(read->last);
   statistics_.restarts += 1;
@@ -201,7 +209,7 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const s
   announce_text();
   restore_draft();
   if (last.finished) {
-    ahead_.cancel();
+    ahead_.deadline.reset();
     emit_end();
   } else if (const status why = ask(question::resume, now); !why.ok()) {
     return why;
@@ -210,10 +218,10 @@ SPECVERIFY_BODY result<journal_reading> edge_protocol::restore(std::span<const s
 }
 
 //! The open round's draft as the journal kept it. It is sent again, whatever the drafter would draw now.
-SPECVERIFY_BODY void edge_protocol::restore_draft() noexcept {
+SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   if (!kept_.any()) return;
-  const kept_draft& kept = kept_.kept();
-  const std::uint32_t from = place_.length();
+  const detail::kept_draft& kept = kept_.kept();
+  const std::uint32_t from = place_.length;
   for (std::uint32_t i = 0; i < kept.drafts; ++i) text_[from + i] = kept_.token(i);
   drafts_.restore(std::span<const token_id>(text_).subspan(from, kept.drafts), kept.resolution);
   hidden_.restore(kept_.hidden());
@@ -221,60 +229,36 @@ SPECVERIFY_BODY void edge_protocol::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
-  static_cast<void>(drafter_.plan(link_.seen()));  // laws ahead are made as the round's
+  static_cast<void>(drafter_.plan(link_.seen));  // laws ahead are made as the round's
   drafter_.set_resolution(kept.resolution);
   states_.load(kept_);
   if (kept.drafts > 0) outputs_.push(of_text(session_action::tentative, from, from + kept.drafts));
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
-SPECVERIFY_BODY void edge_protocol::announce_text() noexcept {
-  const std::uint32_t prompt = place_.prompt_length(), agreed = place_.agreed();
+SPECVERIFY_BODY void edge_session::announce_text() noexcept {
+  const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;
   session_output out = of_text(session_action::committed, prompt, std::max(agreed, prompt));
-  out.stop = place_.pending() == 0 ? place_.stop() : stop_reason::none;
+  out.stop = place_.pending() == 0 ? place_.stop : stop_reason::none;
   if (!out.tokens.empty()) outputs_.push(out);
-  out = of_text(session_action::committed, agreed, place_.length());
+  out = of_text(session_action::committed, agreed, place_.length);
   out.authority = token_authority::edge;
-  out.stop = place_.stop();
+  out.stop = place_.stop;
   if (!out.tokens.empty()) outputs_.push(out);
 }
 
-SPECVERIFY_BODY status edge_protocol::recover(std::uint32_t prompt_length, session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   if (const status why = check_prompt(prompt_length); !why.ok()) return why;
-  place_ = text_place(options_.session_id, 0, 0, prompt_length);
-  peer_.name_by(nonce_at(now));
+  place_ = detail::text_place{options_.session_id, 0, 0, prompt_length};
+  peer_.nonce = detail::nonce_at(now);
   statistics_.restarts += 1;
   state_.enter<edge_event::recover, edge_state::idle>();
   return ask(question::resume, now);
 }
 
-//! Not before the prompt is known: without a journal an edge recovers, with one of half a prompt it could not.
-SPECVERIFY_BODY void edge_protocol::write_journal(std::uint32_t first_position) noexcept {
-  if (!place_.has_prompt()) return;
-  edge_snapshot_head now;
-  now.session_id = options_.session_id;
-  now.prefix_hash = place_.hash();
-  now.seen = link_.seen();
-  now.channel = link_.channel();
-  now.draft_key = source_.key;
-  now.terms = terms(place_.prompt_length());
-  now.draw_from_row = options_.draw_from_row;
-  now.epoch = place_.epoch();
-  now.round = place_.round();
-  now.prompt_length = place_.prompt_length();
-  now.length = place_.length();
-  now.base_length = place_.agreed();
-  now.carry_round = ahead_.carry_round();
-  now.carry_end = ahead_.carry_end();
-  now.stop = place_.stop();
-  now.finished = state_ == edge_state::finished;
-  now.needs_no_more = place_.is_cancelled() && question_.cause() == stop_cause::finished;
-  record(first_position, states_.snapshot(now), kept_.bytes());
-}
-
 //! What hello says, as a journal holds it.
-SPECVERIFY_BODY recorded_terms edge_protocol::terms(std::uint32_t prompt_length) const noexcept {
+SPECVERIFY_BODY recorded_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
   recorded_terms made;
   made.format.hold(format_of(options_));
   made.fingerprint_low = options_.fingerprint.low;
@@ -290,7 +274,6 @@ SPECVERIFY_BODY recorded_terms edge_protocol::terms(std::uint32_t prompt_length)
   return made;
 }
 
-}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 

@@ -124,17 +124,28 @@ struct endpoint_sizes {
   std::size_t records = 0;   //!< bytes of the journal records of one input
 };
 
+//! The part that both sides have: what a host asks of either, and how outputs, text and journal are kept.
 class endpoint {
  public:
+  //! The next output, `none` if there is none.
   [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
+  //! `next` has more: every input is `busy`.
   [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
-  [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length()}; }
-  [[nodiscard]] std::uint32_t length() const noexcept { return place_.length(); }
-  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length(); }
-  [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length(), 1u) - 1; }
-  [[nodiscard]] std::uint32_t round() const noexcept { return place_.round(); }
-  [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch(); }
+  //! Prompt and committed tokens.
+  [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
+  [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
+  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
+  //! The lowest position that the model will still be cut to: committed length - 1. An engine that cannot cut its cache
+  //! keeps a checkpoint there.
+  [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
+  //! Counts from 1.
+  [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
+  //! Counts from 1: lives and connections of the edge begin new ones.
+  [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
+  //! Why a side refused the session, in the words that travelled: code, part and `where`, for `to_string`. ok: none
+  //! did. An edge has then failed with refused_by_peer or unknown_session. At a cloud it is a hello that was not taken,
+  //! an error here, or why the edge gave up. Damaged or unknown messages, which the edge sends again, do not count.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -153,8 +164,8 @@ class endpoint {
   [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
   //! `count` more tokens are text that both sides have, and those before them that were committed alone.
   void agree(std::uint32_t count) noexcept {
-    const std::uint32_t end = place_.length() + count;
-    place_.agree(end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed(), place_.hash()));
+    const std::uint32_t end = place_.length + count;
+    place_.stand_at(end, end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed, place_.hash));
   }
   //! Hash of the first `length` tokens, which both sides have.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
@@ -202,8 +213,8 @@ class endpoint {
   void emit_end() noexcept {
     session_output out;
     out.action = session_action::finished;
-    out.stop = place_.stop();
-    out.position = place_.length();
+    out.stop = place_.stop;
+    out.position = place_.length;
     outputs_.push(out);
   }
   [[gnu::cold]] void emit_failure(status why) noexcept {
@@ -216,14 +227,14 @@ class endpoint {
   //! journal's place has to hold besides.
   void record(std::uint32_t first_position, std::span<const std::byte> snapshot,
               std::span<const std::byte> open_draft = {}) noexcept {
-    const bool replaces = journal_.is_long(place_.length(), snapshot.size());
+    const bool replaces = journal_.is_long(place_.length, snapshot.size());
     emit_record(journal_.write(first_position, text(), snapshot, replaces ? open_draft : std::span<const std::byte>{},
                                replaces),
                 replaces);
   }
   //! A draft into the journal; the last snapshot counts on.
   void record_draft(std::span<const std::byte> draft) noexcept {
-    emit_record(journal_.write(place_.length(), text(), {}, draft, false), false);
+    emit_record(journal_.write(place_.length, text(), {}, draft, false), false);
   }
   void emit_record(std::span<const std::byte> bytes, bool replaces) noexcept {
     session_output out;

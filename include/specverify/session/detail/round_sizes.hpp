@@ -55,15 +55,15 @@ template <class Window>
   return false;
 }
 
-//! V as the window counts with it; none: it does not.
+//! V as the window counts with it; nullptr: it does not. A constant window gives a constant V.
 template <class Window>
-[[nodiscard]] constexpr std::uint32_t* vocab_size_of(Window& window) noexcept {
-  if constexpr (requires { requires std::same_as<decltype((window.vocab_size)), std::uint32_t&>; }) {
+[[nodiscard]] constexpr auto vocab_size_of(Window& window) noexcept {
+  if constexpr (requires { requires std::same_as<decltype(window.vocab_size), std::uint32_t>; }) {
     return &window.vocab_size;
-  } else if constexpr (requires { requires std::same_as<decltype((window.model.vocab_size)), std::uint32_t&>; }) {
+  } else if constexpr (requires { requires std::same_as<decltype(window.model.vocab_size), std::uint32_t>; }) {
     return &window.model.vocab_size;
   } else {
-    return nullptr;
+    return static_cast<std::uint32_t*>(nullptr);
   }
 }
 
@@ -99,7 +99,7 @@ struct round_sizes {
 
   //! Errors: options_disagree (`where` = edge_options::at_*).
   [[nodiscard]] constexpr status check() const noexcept {
-    if (Window counting = window; vocab_size_of(counting) != nullptr && *vocab_size_of(counting) != options.vocab_size)
+    if (const auto* counted = vocab_size_of(window); counted != nullptr && *counted != options.vocab_size)
       return disagree(options.at_vocab_size);
     if (range().most.max_draft_length > options.format.max_draft_length) return disagree(options.at_max_draft_length);
     if (!resolutions_agree()) return disagree(options.at_resolution);

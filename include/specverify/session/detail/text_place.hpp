@@ -9,7 +9,6 @@
 
 #include <cstdint>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -21,74 +20,45 @@ inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
   return round < last_round && step < last_round - round ? round + step : last_round;
 }
 
-//! Of `length()` tokens both sides have the first `agreed()`, and `hash()` is of these; the edge committed the rest
-//! alone (the cloud agrees on all that it has).
-class text_place {
- public:
-  text_place() noexcept = default;
-  explicit text_place(std::uint64_t session_id, std::uint32_t epoch = 0, std::uint32_t round = 0,
-                      std::uint32_t prompt_length = 0) noexcept
-      : session_id_(session_id), epoch_(epoch), round_(round), prompt_length_(prompt_length) {}
+//! Of `length` tokens both sides have the first `agreed`, and `hash` is of these; the edge committed the rest alone
+//! (the cloud agrees on all that it has).
+struct text_place {
+  std::uint64_t session_id = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t length = 0;
+  std::uint32_t agreed = 0;
+  std::uint64_t hash = prefix_hash_seed;
+  stop_reason stop = stop_reason::none;
 
-  [[nodiscard]] std::uint64_t session_id() const noexcept { return session_id_; }
-  [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
-  [[nodiscard]] std::uint32_t round() const noexcept { return round_; }
-  [[nodiscard]] std::uint32_t prompt_length() const noexcept { return prompt_length_; }
-  [[nodiscard]] std::uint32_t length() const noexcept { return length_; }
-  [[nodiscard]] std::uint32_t agreed() const noexcept { return agreed_; }
-  [[nodiscard]] std::uint32_t pending() const noexcept { return length_ - agreed_; }
-  [[nodiscard]] bool has_prompt() const noexcept { return length_ >= prompt_length_; }
-  [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
-  [[nodiscard]] stop_reason stop() const noexcept { return stop_; }
-  [[nodiscard]] bool is_over() const noexcept { return stop_ != stop_reason::none; }
-  [[nodiscard]] bool is_cancelled() const noexcept { return stop_ == stop_reason::cancelled; }
+  [[nodiscard]] std::uint32_t pending() const noexcept { return length - agreed; }
+  [[nodiscard]] bool has_prompt() const noexcept { return length >= prompt_length; }
+  [[nodiscard]] bool is_over() const noexcept { return stop != stop_reason::none; }
+  [[nodiscard]] bool is_cancelled() const noexcept { return stop == stop_reason::cancelled; }
 
   //! The context of the open round, and of another round or prefix of this epoch.
   [[nodiscard]] wire_context context(std::uint8_t transmission = 0) const noexcept {
-    return context_at(round_, agreed_, hash_, transmission);
+    return context_at(round, agreed, hash, transmission);
   }
-  [[nodiscard]] wire_context context_at(std::uint32_t round, std::uint32_t length, std::uint64_t hash,
+  [[nodiscard]] wire_context context_at(std::uint32_t of_round, std::uint32_t of_length, std::uint64_t of_hash,
                                         std::uint8_t transmission = 0) const noexcept {
-    return {session_id_, epoch_, round, length, hash, transmission};
+    return {session_id, epoch, of_round, of_length, of_hash, transmission};
   }
-
   //! The context of what ends a session: session and epoch, whatever the text is.
   [[nodiscard]] wire_context end_context(std::uint8_t transmission = 0) const noexcept {
-    return {session_id_, epoch_, 0, 0, 0, transmission};
+    return {session_id, epoch, 0, 0, 0, transmission};
   }
 
-  //! A session is named, and nothing is known about it.
-  void meet(std::uint64_t session_id, std::uint32_t epoch) noexcept {
-    session_id_ = session_id;
-    epoch_ = epoch;
+  //! Goes back to, or on from, a text whose first `both` tokens hash to `their_hash`.
+  void stand_at(std::uint32_t tokens, std::uint32_t both, std::uint64_t their_hash) noexcept {
+    length = tokens;
+    agreed = both;
+    hash = their_hash;
   }
-  void begin_epoch(std::uint32_t epoch) noexcept { epoch_ = epoch; }
-  void begin_round(std::uint32_t round) noexcept { round_ = round; }
-  void end(stop_reason why) noexcept { stop_ = why; }
-  //! Both sides have all of a text of `length` tokens with this hash, also those that were committed alone.
-  void agree(std::uint32_t length, std::uint64_t hash) noexcept { stand_at(length, length, hash); }
-  //! One more token that the other side does not have yet.
-  void commit_alone() noexcept { length_ += 1; }
-  //! Goes back to, or on from, a text whose first `agreed` tokens hash to `hash`.
-  void stand_at(std::uint32_t length, std::uint32_t agreed, std::uint64_t hash) noexcept {
-    length_ = length;
-    agreed_ = agreed;
-    hash_ = hash;
-  }
-
- private:
-  std::uint64_t session_id_ = 0;
-  std::uint64_t hash_ = prefix_hash_seed;
-  std::uint32_t epoch_ = 0;
-  std::uint32_t round_ = 0;
-  std::uint32_t prompt_length_ = 0;
-  std::uint32_t length_ = 0;
-  std::uint32_t agreed_ = 0;
-  stop_reason stop_ = stop_reason::none;
 };
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif
