@@ -4,32 +4,6 @@
 #ifndef SPECVERIFY_COMPILED
 #define SPECVERIFY_COMPILED
 #endif
+#define SPECVERIFY_COMPILED_HERE
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/detail/cloud_answers.hpp>
-#include <specverify/session/detail/cloud_end.hpp>
-#include <specverify/session/detail/cloud_extras.hpp>
-#include <specverify/session/detail/cloud_link.hpp>
-#include <specverify/session/detail/cloud_round.hpp>
-#include <specverify/session/detail/cloud_start.hpp>
-#include <specverify/session/detail/cloud_text.hpp>
-#include <specverify/session/detail/context_bodies.hpp>
-#include <specverify/session/detail/edge_ahead.hpp>
-#include <specverify/session/detail/edge_answers.hpp>
-#include <specverify/session/detail/edge_draft.hpp>
-#include <specverify/session/detail/edge_end.hpp>
-#include <specverify/session/detail/edge_link.hpp>
-#include <specverify/session/detail/edge_refusals.hpp>
-#include <specverify/session/detail/edge_round.hpp>
-#include <specverify/session/detail/edge_start.hpp>
-#include <specverify/session/detail/edge_text.hpp>
 #include <specverify/session/edge.hpp>
-
-SPECVERIFY_NAMESPACE_BEGIN
-
-template class detail::row_of<exec::seq_policy, float>;
-template class detail::row_of<exec::simd_policy, float>;
-template class detail::parts_of<top_k, fixed_window, always_send>;
-template status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&, session_time) noexcept;
-template status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&, session_time) noexcept;
-
-SPECVERIFY_NAMESPACE_END

@@ -177,12 +177,22 @@
   }                              \
   }
 
-// Before the definition of a function that is no template and that the compiled library may hold (src/specverify.cpp).
-// A unit that is built with SPECVERIFY_COMPILED and linked to that library leaves these bodies out.
-#if defined(SPECVERIFY_COMPILED)
-#define SPECVERIFY_BODY
-#else
+// The compiled library holds the bodies of sessions. A unit that is built with SPECVERIFY_COMPILED and linked to it
+// leaves them out; src/specverify.cpp, which makes it, also defines SPECVERIFY_COMPILED_HERE.
+//   SPECVERIFY_BODY      before the definition of a function that the library holds
+//   SPECVERIFY_BODIES    1 where such definitions are wanted
+//   SPECVERIFY_COMPILES  before a class or function template of which the library holds an instance
+#if !defined(SPECVERIFY_COMPILED)
 #define SPECVERIFY_BODY inline
+#define SPECVERIFY_BODIES 1
+#elif defined(SPECVERIFY_COMPILED_HERE)
+#define SPECVERIFY_BODY
+#define SPECVERIFY_BODIES 1
+#define SPECVERIFY_COMPILES template
+#else
+#define SPECVERIFY_BODY
+#define SPECVERIFY_BODIES 0
+#define SPECVERIFY_COMPILES extern template
 #endif
 
 #endif

@@ -15,27 +15,105 @@
 #define SPECVERIFY_SESSION_CLOUD_HPP
 
 #include <specverify/session/cloud_session.hpp>
-#include <specverify/session/detail/cloud_decide.hpp>
+#include <specverify/verify/greedy.hpp>
+#include <specverify/verify/mismatched.hpp>
 
-#if defined(SPECVERIFY_COMPILED)
+#include <type_traits>
+
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
 
-// What src/specverify.cpp holds.
-extern template status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&,
-                                                  session_time) noexcept;
-extern template status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&,
-                                                  session_time) noexcept;
+//! The host's rows, of which one of another size is not read: it is empty, which every rule refuses.
+template <row_provider Rows>
+struct rows_of_size {
+  const Rows& rows;
+  std::uint32_t vocab_size;
+  mutable std::uint32_t other_size = 0;  // of the row that is not read
+  mutable bool has_other = false;
+
+  [[nodiscard]] auto operator()(std::uint32_t index) const noexcept {
+    const auto row = rows(index);
+    if (row.valid_size() == vocab_size) return row;
+    other_size = row.valid_size();
+    has_other = true;
+    return std::remove_const_t<decltype(row)>{};
+  }
+  [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
+  [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
+  //! Why a rule failed.
+  [[nodiscard]] status named(status why) const noexcept {
+    return has_other ? status{errc::row_size_mismatch, part::session, other_size} : why;
+  }
+};
+
+}  // namespace detail
+
+template <class Policy, class Rows>
+result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept {
+  const verify_request request = round_request();
+  const uniforms random = round_uniforms();
+  workspace scratch{std::span<std::byte>(verify_space_)};
+  const token_rule sampled{options_.trial_cap};
+  const greedy_rule greedy{};
+  const bool is_greedy = terms_.rule() == wire_rule::greedy;
+  if (terms_.streams() || !terms_.laws_travel()) {
+    const std::span<const claimed_draft> drafts = drafts_.alone();
+    return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
+                     : sampled.verify(policy, drafts, rows, random, request, scratch);
+  }
+  if (terms_.format().attachments.drafted_probability && !is_greedy)
+    return lossy_token_rule{options_.trial_cap}.verify(policy, drafts_.of_rows(), rows, random, request, scratch);
+  const std::span<const received_draft> drafts = drafts_.with_laws();
+  return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
+                   : sampled.verify(policy, drafts, rows, random, request, scratch);
+}
+
+template <class Policy, class Rows>
+status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
+  const verify_request request = round_request();
+  return terms_.laws_travel() ? scoring_.compare(policy, drafts_.with_laws(), rows, request)
+                              : scoring_.compare(policy, drafts_.alone(), rows, request);
+}
+
+template <execution_policy Policy, row_provider Rows>
+status cloud_session::supply_rows(Policy policy, const Rows& given, session_time) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
+  journal_.clear();
+  rows_wanted_ = false;
+  if (rows_stale_) return drop_rows();
+  if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
+  const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
+  if (!terms_.compares()) {
+    const result<verdict> made = decide(policy, rows);
+    return made ? commit(made) : fail(detail::named_truncation(rows.named(made.error()), options_.at_truncation));
+  }
+  if (const status why = compare(policy, rows); !why.ok()) return fail(rows.named(why));
+  return decide_or_ask();
+}
 
 SPECVERIFY_NAMESPACE_END
-#else
+#include <specverify/core/foreign_macros_on.def>
+
+#if SPECVERIFY_BODIES
 #include <specverify/session/detail/cloud_answers.hpp>
-#include <specverify/session/detail/cloud_end.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>
 #include <specverify/session/detail/cloud_text.hpp>
-#include <specverify/session/detail/context_bodies.hpp>
+#endif
+
+#if defined(SPECVERIFY_COMPILED)
+SPECVERIFY_NAMESPACE_BEGIN
+
+SPECVERIFY_COMPILES status cloud_session::supply_rows(exec::seq_policy, const row_span_provider<float>&,
+                                                      session_time) noexcept;
+SPECVERIFY_COMPILES status cloud_session::supply_rows(exec::simd_policy, const row_span_provider<float>&,
+                                                      session_time) noexcept;
+
+SPECVERIFY_NAMESPACE_END
 #endif
 
 #endif

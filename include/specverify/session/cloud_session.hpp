@@ -129,7 +129,7 @@ class cloud_session : public detail::endpoint {
   void tell(const wire_context& context, status reason) noexcept;
   status fail(status why) noexcept;
 
-  // cloud_end.hpp
+  // cloud_text.hpp
   [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
   void cancel() noexcept;
   //! The text has ended by this side's stop tokens, which the edge does not list.
@@ -192,7 +192,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status take_supply(std::span<const std::byte> message, const message_header& header) noexcept;
 
-  // detail/cloud_decide.hpp
+  // cloud.hpp
   template <class Policy, class Rows>
   [[nodiscard]] status compare(Policy policy, const Rows& rows) noexcept;
   template <class Policy, class Rows>

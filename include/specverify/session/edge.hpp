@@ -52,26 +52,28 @@ requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
 
 SPECVERIFY_NAMESPACE_END
 
-#if defined(SPECVERIFY_COMPILED)
-SPECVERIFY_NAMESPACE_BEGIN
-
-// What src/specverify.cpp holds.
-extern template class detail::row_of<exec::seq_policy, float>;
-extern template class detail::row_of<exec::simd_policy, float>;
-extern template class detail::parts_of<top_k, fixed_window, always_send>;
-
-SPECVERIFY_NAMESPACE_END
-#else
-#include <specverify/session/detail/context_bodies.hpp>
-#include <specverify/session/detail/edge_ahead.hpp>
+#if SPECVERIFY_BODIES
 #include <specverify/session/detail/edge_answers.hpp>
 #include <specverify/session/detail/edge_draft.hpp>
 #include <specverify/session/detail/edge_end.hpp>
 #include <specverify/session/detail/edge_link.hpp>
-#include <specverify/session/detail/edge_refusals.hpp>
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
 #include <specverify/session/detail/edge_text.hpp>
+#endif
+
+#if defined(SPECVERIFY_COMPILED)
+SPECVERIFY_NAMESPACE_BEGIN
+
+SPECVERIFY_COMPILES class detail::row_of<exec::seq_policy, float>;
+SPECVERIFY_COMPILES class detail::row_of<exec::simd_policy, float>;
+SPECVERIFY_COMPILES class detail::row_of<exec::seq_policy, float16_bits>;
+SPECVERIFY_COMPILES class detail::row_of<exec::simd_policy, float16_bits>;
+SPECVERIFY_COMPILES class detail::row_of<exec::seq_policy, bfloat16_bits>;
+SPECVERIFY_COMPILES class detail::row_of<exec::simd_policy, bfloat16_bits>;
+SPECVERIFY_COMPILES class detail::parts_of<top_k, fixed_window, always_send>;
+
+SPECVERIFY_NAMESPACE_END
 #endif
 
 #endif

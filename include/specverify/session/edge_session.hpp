@@ -8,12 +8,12 @@
 
 #include <specverify/core/execution.hpp>
 #include <specverify/policy/concepts.hpp>
-#include <specverify/session/detail/any_row.hpp>
 #include <specverify/session/detail/draft_record.hpp>
 #include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/detail/edge_parts.hpp>
 #include <specverify/session/detail/endpoint.hpp>
+#include <specverify/session/detail/parts.hpp>
 #include <specverify/session/detail/sparsifier_states.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
@@ -197,7 +197,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
 
-  // edge_refusals.hpp
+  // edge_end.hpp
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
                                   session_time now) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
@@ -238,7 +238,7 @@ class edge_session : public detail::endpoint {
   void note_end() noexcept;
   [[nodiscard]] draft_attachments attachments() const noexcept;
 
-  // edge_ahead.hpp: tokens written while the link is lost
+  // edge_draft.hpp: tokens written while the link is lost
   [[nodiscard]] status lose_link(session_time now) noexcept;
   void link_is_back() noexcept;
   [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length + drafts_.size(); }

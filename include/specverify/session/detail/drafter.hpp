@@ -6,7 +6,6 @@
 
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/quantize/claim.hpp>
-#include <specverify/session/detail/any_row.hpp>
 #include <specverify/session/detail/formats.hpp>
 #include <specverify/session/detail/parts.hpp>
 #include <specverify/session/options.hpp>

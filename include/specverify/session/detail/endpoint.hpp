@@ -7,7 +7,6 @@
 #include <specverify/core/secret.hpp>
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/contexts.hpp>
-#include <specverify/session/detail/prefix_steps.hpp>
 #include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/output.hpp>

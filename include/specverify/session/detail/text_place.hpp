@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a side stands: the session, its epoch and round, and how much of the text it has.
+//! Where a side stands: the session, its epoch and round, and how much of the text it has; and hashes of prefixes of
+//! the text at every 1024th token, so that a short message cannot make a side hash the whole.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 
 #include <specverify/codec/message_types.hpp>
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/prefix_hash.hpp>
 #include <specverify/verify/verdict.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -56,6 +60,30 @@ struct text_place {
     agreed = both;
     hash = their_hash;
   }
+};
+
+class prefix_steps {
+ public:
+  //! `longest`: tokens of the longest text.
+  explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
+
+  //! Hash of `text`, whose first `known` tokens hash to `hash` and were extended before.
+  [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
+    while (known < text.size()) {
+      hash = extend_prefix_hash(hash, text[known++]);
+      if (known % step == 0) hashes_[known / step] = hash;
+    }
+    return hash;
+  }
+  //! Hash of `prefix`, a prefix of the extended text. Hashes at most step - 1 tokens.
+  [[nodiscard]] std::uint64_t at(std::span<const token_id> prefix) const noexcept {
+    const std::size_t whole = prefix.size() / step;
+    return prefix_hash(prefix.subspan(whole * step), hashes_[whole]);
+  }
+
+ private:
+  static constexpr std::size_t step = 1024;
+  untouched_memory<std::uint64_t> hashes_;  // entry i: hash of the first i * step tokens
 };
 
 }  // namespace detail
