@@ -119,7 +119,7 @@ class hostile_session {
       hello.strength = guarantee::unconditional;
       hello.rule = wire_rule::token;
       hello.threshold = 0;
-      hello.mode = streams_ ? 1 : 0;
+      hello.mode = streams_ ? session_mode::stream : session_mode::draft;
       hello.prompt_length = prompt_length;
       hello.token_budget = whole - prompt_length;
       hello.text_chunk = 4;

@@ -53,7 +53,7 @@ inline std::vector<golden> golden_messages() {
     value.fingerprint_high = 0x90a0b0c0d0e0f001u;
     value.strength = guarantee::honest_drafter;
     value.rule = wire_rule::token;
-    value.mode = 0;
+    value.mode = session_mode::draft;
     value.prompt_length = 12;
     value.token_budget = 128;
     value.format = {{law_format::sparse_paper, 100, 16, 8, 64}, 128256};

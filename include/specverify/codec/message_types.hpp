@@ -114,24 +114,34 @@ struct message_header {
 
 enum class wire_rule : std::uint8_t { greedy = 0, token = 1, semantic = 2 };
 
-struct hello_message {
-  //! decoding another one gives unknown_version: `where` is that version times 2^16 plus wire_version
-  std::uint16_t version = wire_version;
-  wire_context context{};             //!< sent in full
+//! How the text comes about.
+enum class session_mode : std::uint8_t {
+  draft = 0,  //!< the edge drafts, the cloud verifies
+  stream = 1  //!< the cloud writes alone and sends token by token
+};
+
+//! What hello agrees on for the whole session. Journals keep it.
+struct session_terms {
   std::uint64_t fingerprint_low = 0;  //!< 128-bit fingerprint of the vocabulary
   std::uint64_t fingerprint_high = 0;
-  guarantee strength = guarantee::honest_drafter;
+  guarantee strength = guarantee::honest_drafter;  //!< claimed by the sender
   wire_rule rule = wire_rule::token;
-  std::uint8_t mode = 0;            //!< 0: draft and verify; 1: stream, the cloud sends its text token by token
-  std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
-  std::uint32_t token_budget = 0;   //!< tokens to generate (0: no limit)
+  session_mode mode = session_mode::draft;
+  bool bonus = true;               //!< after a full accept the cloud adds a token of its own
+  std::uint32_t token_budget = 0;  //!< tokens to generate (0: no limit)
   wire_format format{};
   double temperature = 1.0;  //!< >= 0, finite
   row_truncation truncation{};
-  bool bonus = true;       //!< after a full accept the cloud adds a token of its own
   double threshold = 0.0;  //!< semantic: a mismatch with a score below it stands; finite, >= 0. Other rules: 0
   //! ids of the longest text message that the sender takes, and that it sends; 1 or more
   std::uint32_t text_chunk = 256;
+};
+
+struct hello_message : session_terms {
+  //! decoding another one gives unknown_version: `where` is that version times 2^16 plus wire_version
+  std::uint16_t version = wire_version;
+  wire_context context{};           //!< sent in full
+  std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
   //! Fields behind the others: {type u8, length u16, value} each, types ascending. Decoding points into the message.
   std::span<const std::byte> fields{};
 };

@@ -56,13 +56,13 @@ result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept 
   workspace scratch{std::span<std::byte>(verify_space_)};
   const token_rule sampled{options_.trial_cap};
   const greedy_rule greedy{};
-  const bool is_greedy = terms_.rule() == wire_rule::greedy;
-  if (terms_.streams() || !terms_.laws_travel()) {
+  const bool is_greedy = terms_.rule == wire_rule::greedy;
+  if (detail::streams(terms_) || !detail::laws_travel(terms_)) {
     const std::span<const claimed_draft> drafts = drafts_.alone();
     return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
                      : sampled.verify(policy, drafts, rows, random, request, scratch);
   }
-  if (terms_.format().attachments.drafted_probability && !is_greedy)
+  if (terms_.format.attachments.drafted_probability && !is_greedy)
     return lossy_token_rule{options_.trial_cap}.verify(policy, drafts_.of_rows(), rows, random, request, scratch);
   const std::span<const received_draft> drafts = drafts_.with_laws();
   return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
@@ -72,8 +72,8 @@ result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept 
 template <class Policy, class Rows>
 status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
   const verify_request request = round_request();
-  return terms_.laws_travel() ? scoring_.compare(policy, drafts_.with_laws(), rows, request)
-                              : scoring_.compare(policy, drafts_.alone(), rows, request);
+  return detail::laws_travel(terms_) ? scoring_.compare(policy, drafts_.with_laws(), rows, request)
+                                     : scoring_.compare(policy, drafts_.alone(), rows, request);
 }
 
 template <execution_policy Policy, row_provider Rows>
@@ -85,7 +85,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
   if (rows_stale_) return drop_rows();
   if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
-  if (!terms_.compares()) {
+  if (!detail::compares(terms_)) {
     const result<verdict> made = decide(policy, rows);
     return made ? commit(made) : fail(detail::named_truncation(rows.named(made.error()), options_.at_truncation));
   }

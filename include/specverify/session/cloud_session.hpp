@@ -87,7 +87,7 @@ class cloud_session : public detail::endpoint {
   //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
   //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
   //! with invalid_temperature or invalid_truncation.
-  [[nodiscard]] row_transform transform() const noexcept { return terms_.transform(); }
+  [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
  private:
   cloud_session(const cloud_options& options, received_draft_block&& block);
@@ -143,7 +143,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
-  [[nodiscard]] status check_terms(const detail::session_terms& terms, std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
@@ -199,7 +199,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
   wiped<cloud_options> options_;
-  detail::session_terms terms_{};
+  session_terms terms_{};
   detail::kept_verdict kept_{};
   detail::text_target target_{};
   std::uint64_t nonce_ = 0;  // of the last edge that came without a journal

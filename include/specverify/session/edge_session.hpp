@@ -138,7 +138,7 @@ class edge_session : public detail::endpoint {
 
   // edge_start.hpp
   [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
-  [[nodiscard]] recorded_terms terms(std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
   [[nodiscard]] status check_snapshot(const edge_snapshot_head& last, std::span<const token_id> text) const noexcept;
   void restore_draft() noexcept;

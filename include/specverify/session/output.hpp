@@ -90,12 +90,6 @@ enum class cloud_state : std::uint8_t {
   failed
 };
 
-//! How the text comes about.
-enum class session_mode : std::uint8_t {
-  draft = 0,  //!< the edge drafts, the cloud verifies
-  stream = 1  //!< the cloud writes alone and sends token by token
-};
-
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 

@@ -20,45 +20,6 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! A wire_format as a journal holds it.
-struct recorded_format {
-  law_format format = law_format::sparse_drop_zero;
-  std::uint32_t vocab_size = 0;
-  std::uint32_t resolution = 0;
-  std::uint32_t support_size = 0;
-  std::uint32_t max_draft_length = 0;
-  std::uint32_t pad_to = 1;
-  attachment_format attachments{};
-
-  SPECVERIFY_INLINE constexpr void hold(const wire_format& agreed) noexcept {
-    format = agreed.format;
-    vocab_size = agreed.vocab_size;
-    resolution = agreed.resolution;
-    support_size = agreed.support_size;
-    max_draft_length = agreed.max_draft_length;
-    pad_to = agreed.pad_to;
-    attachments = agreed.attachments;
-  }
-  [[nodiscard]] SPECVERIFY_INLINE constexpr wire_format value() const noexcept {
-    return {{format, resolution, support_size, max_draft_length, pad_to, attachments}, vocab_size};
-  }
-};
-
-//! What a session's hello said: it holds as long as the session.
-struct recorded_terms {
-  recorded_format format{};
-  std::uint64_t fingerprint_low = 0;
-  std::uint64_t fingerprint_high = 0;
-  double threshold = 0.5;    //!< of the semantic rule
-  double temperature = 1.0;  //!< what the edge's hello asks for
-  row_truncation truncation{};
-  std::uint32_t token_budget = 0;
-  std::uint32_t text_chunk = 0;  //!< of either side's text messages
-  wire_rule rule = wire_rule::token;
-  session_mode mode = session_mode::draft;
-  bool bonus = true;
-};
-
 //! Of an edge, written with the ids before a round's first message; the same for every sparsifier.
 struct edge_snapshot_head {
   std::uint64_t session_id = 0;
@@ -66,7 +27,7 @@ struct edge_snapshot_head {
   observation seen{};
   channel_report channel{};
   philox_key draft_key{};
-  recorded_terms terms{};
+  session_terms terms{};  //!< of its hello
   std::uint32_t epoch = 0;
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
@@ -79,7 +40,6 @@ struct edge_snapshot_head {
   stop_reason stop = stop_reason::none;
   bool finished = false;       //!< and both sides have agreed on the end
   bool needs_no_more = false;  //!< the host ended the text with stop_cause::finished
-  bool draw_from_row = false;
 };
 
 //! With what the edge's sparsifier learnt.
@@ -93,10 +53,10 @@ struct cloud_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
   std::uint64_t target_hash = 0;
-  std::uint64_t nonce = 0;      //!< of the last edge that came without a journal
-  std::uint64_t kept_hash = 0;  //!< prefix of the kept verdict
-  std::uint64_t salt = 0;       //!< of the key of the verdicts
-  recorded_terms terms{};
+  std::uint64_t nonce = 0;       //!< of the last edge that came without a journal
+  std::uint64_t kept_hash = 0;   //!< prefix of the kept verdict
+  std::uint64_t salt = 0;        //!< of the key of the verdicts
+  session_terms terms{};         //!< of the edge's hello
   feedback_message kept{};       //!< the last verdict
   std::uint32_t kept_round = 0;  //!< 0: none
   std::uint32_t kept_base = 0;

@@ -24,7 +24,7 @@ hello_message some_hello() {
   hello.fingerprint_high = 0x1112131415161718u;
   hello.strength = guarantee::unconditional;
   hello.rule = wire_rule::greedy;
-  hello.mode = 1;
+  hello.mode = session_mode::stream;
   hello.prompt_length = 17;
   hello.token_budget = 256;
   hello.format = {{law_format::sparse_paper, 240, 16, 5, 32, {2048, hidden_format::int8, true, true, 300}}, 50257};
@@ -61,7 +61,7 @@ TEST_CASE("hello: every field comes back, and a second encoding gives the same b
   CHECK(read.fingerprint_high == hello.fingerprint_high);
   CHECK(read.strength == hello.strength);
   CHECK(read.rule == hello.rule);
-  CHECK(read.mode == 1);
+  CHECK(read.mode == session_mode::stream);
   CHECK(read.prompt_length == 17);
   CHECK(read.token_budget == 256);
   CHECK(read.format == hello.format);

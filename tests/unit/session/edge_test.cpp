@@ -345,6 +345,8 @@ TEST_CASE("edge: a transform out of its range is refused") {
   edge_options o = host_options();
   o.transform.temperature = std::numeric_limits<double>::quiet_NaN();
   CHECK(make_edge(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
+  o.transform.temperature = -0.0;  // which hello does not carry
+  CHECK(make_edge(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
   o.transform = {};
   o.transform.truncation.min_p = -0.5;
   CHECK(make_edge(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});

@@ -367,7 +367,7 @@ TEST_CASE("SEC-1 restore: damage has a name of its own, at both sides") {
   CHECK(both_at_second([](bytes& record) { record[8] ^= std::byte{1}; }) == at_second(errc::journal_corrupt));
   CHECK(both_at_second([](bytes& record) { record[0] ^= std::byte{1}, check_again(record); }) ==
         at_second(errc::journal_corrupt));
-  CHECK(both_at_second([](bytes& record) { record[3] = std::byte{3}, check_again(record); }) ==
+  CHECK(both_at_second([](bytes& record) { record[3] = std::byte{4}, check_again(record); }) ==
         at_second(errc::unsupported));
   CHECK(both_at_second([](bytes& record) { record[3] = std::byte{'J'}, check_again(record); }) ==
         at_second(errc::unsupported));
@@ -485,6 +485,12 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
   strong.required = sv::guarantee::unconditional;
   CHECK(pair(few).cloud->restore(p.cloud_journal).error().code == errc::output_too_small);
   CHECK(pair(strong).cloud->restore(p.cloud_journal).error() == refused(errc::guarantee_too_weak));
+  pair_options honest;
+  honest.required = sv::guarantee::honest_drafter;
+  CHECK(pair(honest).cloud->restore(p.cloud_journal).ok());
+  const bytes claims_less =
+      forged<record>(p.cloud_journal, [](record& s, auto&) { s.terms.strength = sv::guarantee::lossy; });
+  CHECK(pair(honest).cloud->restore(claims_less).error() == refused(errc::guarantee_too_weak));
 }
 
 TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {

@@ -132,8 +132,7 @@ TEST_CASE("SEC-1 restore: a byte that no bool has is none, on both sides") {
   bytes edge = forged<edge_record>(p.edge_journal, [](auto&, auto&) {});
   for (bytes* journal : {&cloud, &edge}) {
     const std::size_t end = journal->size() - 8;
-    // the last member: heard_any and handed_over in one byte, draw_from_row
-    (*journal)[end - 1] = std::byte{journal == &cloud ? std::uint8_t{4} : std::uint8_t{3}};
+    (*journal)[end - 1] = std::byte{4};  // the last member: two bools
     const auto payload = std::span<const std::byte>(*journal).subspan(24, end - 24);
     sv::numeric::store_le(journal->data() + end, sv::numeric::fnv1a(payload), 8);
   }

@@ -33,16 +33,16 @@ SPECVERIFY_BODY status cloud_session::check_format(const wire_format& format) co
 }
 
 //! Whether this cloud serves a session on these terms, which a hello or a journal gives.
-SPECVERIFY_BODY status cloud_session::check_terms(const detail::session_terms& terms,
+SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
                                                   std::uint32_t prompt_length) const noexcept {
-  if (const status why = check_format(terms.format()); !why.ok()) return why;
-  if (terms.text_chunk() > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
+  if (const status why = check_format(terms.format); !why.ok()) return why;
+  if (terms.text_chunk > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
   const auto space = [&](const row_transform& transform) {
-    return verify_workspace_size(terms.format().vocab_size, transform, options_.limits.max_draft_length);
+    return verify_workspace_size(terms.format.vocab_size, transform, options_.limits.max_draft_length);
   };
-  if (terms.reads_laws() && space(terms.transform()) > space(options_.transform))
+  if (detail::reads_laws(terms) && space(detail::transform_of(terms)) > space(options_.transform))
     return {errc::beyond_limit, part::session, options_.at_truncation};
-  return terms.fit(prompt_length, options_.max_text_length)
+  return detail::fit(terms, prompt_length, options_.max_text_length)
              ? status{}
              : status{errc::beyond_limit, part::session, options_.at_max_text_length};
 }
@@ -56,12 +56,11 @@ SPECVERIFY_BODY status cloud_session::check_hello(const hello_message& hello) co
   if (std::min(hello.strength, detail::strength_of(hello.format.drafts(), hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
-  const detail::session_terms terms(hello);
   if (hello.prompt_length == 0) return {errc::prompt_empty, part::session, 0};
-  if (const status why = check_terms(terms, hello.prompt_length); !why.ok()) return why;
+  if (const status why = check_terms(hello, hello.prompt_length); !why.ok()) return why;
   if (hello.context.base_length < hello.prompt_length)
     return {errc::base_length_mismatch, part::session, hello.context.base_length};
-  if (hello.context.base_length > terms.text_limit(hello.prompt_length, options_.max_text_length))
+  if (hello.context.base_length > detail::text_limit(hello, hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
   if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
   if (!detail::is_round(hello.context.round)) return {errc::field_out_of_range, part::session, hello.context.round};
@@ -94,7 +93,7 @@ SPECVERIFY_BODY status cloud_session::check_length(const wire_context& peer) noe
 
 SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello, const message_header& header) noexcept {
   place_ = detail::text_place{hello.context.session_id, hello.context.epoch, hello.context.round, hello.prompt_length};
-  terms_ = detail::session_terms(hello);
+  terms_ = hello;
   kept_ = {};
   target_ = {};
   nonce_ = 0;
@@ -121,7 +120,7 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
       return why;
     }
     begin_session(hello, header);
-  } else if (peer.session_id != place_.session_id || !(hello.format == terms_.format())) {
+  } else if (peer.session_id != place_.session_id || !(hello.format == terms_.format)) {
     return on_stranger(peer);
   }
   const std::uint32_t epoch = place_.epoch;
@@ -220,7 +219,7 @@ SPECVERIFY_BODY bool cloud_session::is_without_text(const wire_context& peer) co
 //! much text there is.
 SPECVERIFY_BODY bool cloud_session::wants_text(const wire_context& peer) const noexcept {
   return peer.epoch != 0 && peer.base_length < place_.length &&
-         (peer.round == place_.round || (terms_.streams() && peer.round != 0));
+         (peer.round == place_.round || (detail::streams(terms_) && peer.round != 0));
 }
 
 //! A greeting of this epoch with a number that came before. It is a copy, or of another life of the edge, which has
@@ -245,11 +244,9 @@ SPECVERIFY_BODY status cloud_session::greet(message_kind kind, const wire_contex
   if (knows_end_alone() && peer.base_length == place_.length && peer.prefix_hash == place_.hash) return tell_end();
   hello_message hello;
   if (kind == message_kind::hello) {
-    terms_.write(hello);
+    static_cast<session_terms&>(hello) = terms_;
     hello.context = context();
-    hello.fingerprint_low = options_.fingerprint.low;
-    hello.fingerprint_high = options_.fingerprint.high;
-    hello.strength = detail::strength_of(terms_.format().drafts(), terms_.rule());
+    hello.strength = detail::strength_of(terms_.format.drafts(), terms_.rule);
     hello.prompt_length = place_.prompt_length;
     hello.fields = hello_fields();
   }

@@ -14,11 +14,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Decides, or says what is missing: scores of the host, for which the edge's hidden states may have to come first.
 SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
-  const wire_format& format = terms_.format();
+  const wire_format& format = terms_.format;
   const verify_request request = round_request();
   const result<verdict> decided =
-      terms_.laws_travel() ? scoring_.decide(drafts_.with_laws(), terms_.threshold(), request, format.vocab_size)
-                           : scoring_.decide(drafts_.alone(), terms_.threshold(), request, format.vocab_size);
+      detail::laws_travel(terms_) ? scoring_.decide(drafts_.with_laws(), terms_.threshold, request, format.vocab_size)
+                                  : scoring_.decide(drafts_.alone(), terms_.threshold, request, format.vocab_size);
   if (!decided || decided->outcome == verdict_outcome::decided) return commit(decided);
   if (owed_ != message_kind::stop) {  // a life of the edge said hello or resume meanwhile: it drafts the round again
     abandon();
@@ -38,7 +38,7 @@ SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
 SPECVERIFY_BODY status cloud_session::send_request() noexcept {
   const std::uint32_t drafted = drafts_.size();
   const std::span<const std::uint64_t> words = scoring_.asked().first((std::size_t{drafted} + 63) / 64);
-  const auto bytes = encode_request(context(), terms_.format(), drafted, {1, words}, message_);
+  const auto bytes = encode_request(context(), terms_.format, drafted, {1, words}, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length);
   return {};
@@ -50,7 +50,7 @@ SPECVERIFY_BODY void cloud_session::want_scores() noexcept {
   out.position = draft_position();
   out.rows = scoring_.asked_count();
   out.positions = scoring_.asked();
-  out.bytes = scoring_.asked_hidden(hidden_bytes(terms_.format().attachments));
+  out.bytes = scoring_.asked_hidden(hidden_bytes(terms_.format.attachments));
   outputs_.push(out);
   state_.enter<cloud_event::score>();
 }
@@ -83,7 +83,7 @@ SPECVERIFY_BODY status cloud_session::take_supply(std::span<const std::byte> mes
                                                   const message_header& header) noexcept {
   const wire_context open = context();
   std::array<std::uint64_t, max_wire_draft_length / 64> words;
-  const result<supply_message> read = decode_supply(open, terms_.format(), drafts_.size(), message, words);
+  const result<supply_message> read = decode_supply(open, terms_.format, drafts_.size(), message, words);
   if (!read) return fail(read.error());
   const supply_message& supplied = *read;
   if (supplied.what != 1 ||

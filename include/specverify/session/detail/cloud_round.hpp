@@ -53,7 +53,7 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   }
   if (round_is_open()) return {};  // asked again while the host works: one answer will do
   state_.take(message_kind::draft);
-  const auto read = drafts_.read(open, terms_.format(), message);
+  const auto read = drafts_.read(open, terms_.format, message);
   if (!read) return fail(read.error());
   const std::uint32_t drafts = read->drafts;
   const draft_attachments& attachments = read->attachments;
@@ -62,7 +62,8 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   if (skipped >= remaining() && skipped > 0)
     return fail({errc::base_length_mismatch, part::session, place_.length + skipped});
   std::copy(attachments.skipped.begin(), attachments.skipped.end(), text_.begin() + place_.length);
-  for (std::uint32_t i = 0; i < drafts; ++i) text_[draft_position() + i] = drafts_.token(i, terms_.laws_travel());
+  for (std::uint32_t i = 0; i < drafts; ++i)
+    text_[draft_position() + i] = drafts_.token(i, detail::laws_travel(terms_));
   scoring_.keep_hidden(attachments.hidden);
   channel_ = attachments.channel;
   want_rows();
@@ -74,7 +75,7 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
 //! must not commit them.
 SPECVERIFY_BODY result<bool> cloud_session::repeats(std::span<const std::byte> message) noexcept {
   if (round_is_open()) return true;  // another round's drafts are in use, and the edge has gone on
-  const auto read = drafts_.read(kept_.context(place_), terms_.format(), message);
+  const auto read = drafts_.read(kept_.context(place_), terms_.format, message);
   if (!read) return read.error();
   const std::uint32_t drafts = read->drafts;
   const draft_attachments& attachments = read->attachments;
@@ -83,7 +84,7 @@ SPECVERIFY_BODY result<bool> cloud_session::repeats(std::span<const std::byte> m
   const token_id* const then = text_.data() + kept_.base;
   for (std::uint32_t i = 0; same && i < skipped; ++i) same = then[i] == attachments.skipped[i];
   for (std::uint32_t i = 0; same && i < kept_.verdict.accepted; ++i)
-    same = then[skipped + i] == drafts_.token(i, terms_.laws_travel());
+    same = then[skipped + i] == drafts_.token(i, detail::laws_travel(terms_));
   return same;
 }
 
@@ -95,7 +96,7 @@ SPECVERIFY_BODY void cloud_session::want_rows() noexcept {
   if (rows_wanted_) return;
   const std::uint32_t drafted = drafts_.size();
   const std::uint32_t room = std::max(remaining() - drafts_.skipped(), std::uint32_t{1});
-  const std::uint32_t fed = terms_.bonus() || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
+  const std::uint32_t fed = terms_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
   feed(place_.length - 1, draft_position() + fed, fed + 1);
   rows_wanted_ = true;
 }
@@ -104,7 +105,7 @@ SPECVERIFY_BODY verify_request cloud_session::round_request() const noexcept {
   verify_request request;
   request.stop_tokens = stop_tokens_;
   request.remaining_budget = remaining() - drafts_.skipped();
-  request.bonus = terms_.bonus();
+  request.bonus = terms_.bonus;
   return request;
 }
 
@@ -135,7 +136,7 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   count_round(decided);
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
-  } else if (terms_.streams()) {
+  } else if (detail::streams(terms_)) {
     state_.enter<cloud_event::stream>();
   } else {
     state_.enter<cloud_event::decide>();
@@ -159,9 +160,9 @@ SPECVERIFY_BODY status cloud_session::answer(const wire_context& asked, const se
   std::size_t written = 0;
   if (owed == message_kind::stop) {
     // the last token of a stream that only this side ends comes with the reason
-    const auto bytes = terms_.streams() && !knows_end_alone()
-                           ? encode_text(asked, terms_.format(), {base, text().subspan(base)}, message_)
-                           : encode_feedback(asked, terms_.format(), kept_.drafted, kept_.verdict, message_);
+    const auto bytes = detail::streams(terms_) && !knows_end_alone()
+                           ? encode_text(asked, terms_.format, {base, text().subspan(base)}, message_)
+                           : encode_feedback(asked, terms_.format, kept_.drafted, kept_.verdict, message_);
     if (!bytes) return fail(bytes.error());
     written = bytes->size();
     count_transmission();
@@ -180,7 +181,7 @@ SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept
   const verdict_counters& counters = decided.counters;
   const std::uint32_t skipped = drafts_.skipped();
   last_round_ = {kept_.round,         drafts_.size(),
-                 decided.accepted,    terms_.compares() ? scoring_.mismatches() : 0,
+                 decided.accepted,    detail::compares(terms_) ? scoring_.mismatches() : 0,
                  counters.mismatches, counters.accepted_score};
   count_drafts(statistics_, drafts_.size(), counters.evaluated, decided.accepted);
   statistics_.skipped += skipped;
@@ -199,7 +200,7 @@ SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept
 //! The kept verdict once more, in the epoch of the question.
 SPECVERIFY_BODY status cloud_session::send_feedback() noexcept {
   const wire_context asked = kept_.context(place_, next_number_);
-  const auto bytes = encode_feedback(asked, terms_.format(), kept_.drafted, kept_.verdict, message_);
+  const auto bytes = encode_feedback(asked, terms_.format, kept_.drafted, kept_.verdict, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length);
   return {};

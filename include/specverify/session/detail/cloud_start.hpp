@@ -103,11 +103,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
   if (!detail::is_epoch(last.epoch) || last.salt == 0 || !detail::all_tokens_below(options_.vocab_size, text))
     return detail::corrupt_snapshot();
   hello_message hello;
-  const detail::session_terms terms(last.terms);
-  terms.write(hello);
-  hello.fingerprint_low = last.terms.fingerprint_low;
-  hello.fingerprint_high = last.terms.fingerprint_high;
-  hello.strength = detail::strength_of(terms.format().drafts(), terms.rule());
+  static_cast<session_terms&>(hello) = last.terms;
   hello.prompt_length = last.prompt_length;
   hello.context.epoch = last.epoch;
   hello.context.round = 1;
@@ -116,7 +112,6 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
   if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return detail::corrupt_snapshot();
   if (!detail::is_round(last.round)) return detail::corrupt_snapshot();
   if (last.target_length > last.length && !detail::is_round(last.target_round)) return detail::corrupt_snapshot();
-  if (!detail::check_hello(hello).ok()) return detail::corrupt_snapshot();
   if (const status why = check_hello(hello); !why.ok())
     return detail::is_of_options(why.code) ? why : detail::corrupt_snapshot();
   const std::uint32_t own = last.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
@@ -127,7 +122,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
 //! Whether the kept verdict fits the text, and the numbers of messages are such.
 SPECVERIFY_BODY bool cloud_session::check_kept(const cloud_snapshot& last,
                                                std::span<const token_id> text) const noexcept {
-  const wire_format format = last.terms.format.value();
+  const wire_format& format = last.terms.format;
   if (last.next_number > 15 || last.heard_number > 15 || last.round == 0) return false;
   if (last.kept_round == 0) return true;
   const feedback_message& kept = last.kept;
@@ -151,7 +146,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const s
   place_ = detail::text_place{last.session_id, last.epoch, last.round, last.prompt_length};
   agree(last.length);
   place_.stop = last.stop;
-  terms_ = detail::session_terms(last.terms);
+  terms_ = last.terms;
   kept_ = {last.kept, last.kept_hash, last.kept_round, last.kept_base, last.kept_drafted, last.kept_skipped};
   target_ = {last.target_length, last.target_round, last.target_hash, last.handed_over};
   nonce_ = last.nonce;
@@ -179,9 +174,7 @@ SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) 
   now.target_hash = target_.hash;
   now.nonce = nonce_;
   now.salt = options_.salt;
-  terms_.write(now.terms);
-  now.terms.fingerprint_low = options_.fingerprint.low;
-  now.terms.fingerprint_high = options_.fingerprint.high;
+  now.terms = terms_;
   now.kept = kept_.verdict;
   now.kept_hash = kept_.hash;
   now.kept_round = kept_.round;
@@ -216,7 +209,7 @@ SPECVERIFY_BODY void cloud_session::settle() noexcept {
   }
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
-  } else if (terms_.streams()) {
+  } else if (detail::streams(terms_)) {
     state_.enter<cloud_event::stream>();
   } else {
     state_.enter<cloud_event::in_step>();
@@ -225,7 +218,7 @@ SPECVERIFY_BODY void cloud_session::settle() noexcept {
 
 //! Tokens that may still be generated.
 SPECVERIFY_BODY std::uint32_t cloud_session::remaining() const noexcept {
-  const std::uint32_t limit = terms_.text_limit(place_.prompt_length, options_.max_text_length);
+  const std::uint32_t limit = detail::text_limit(terms_, place_.prompt_length, options_.max_text_length);
   return limit > place_.length ? limit - place_.length : 0;
 }
 

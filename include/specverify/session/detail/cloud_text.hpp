@@ -17,8 +17,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 SPECVERIFY_BODY status cloud_session::send_text(const wire_context& asked, std::uint32_t from) noexcept {
   wire_context numbered = asked;
   numbered.transmission = next_number_;
-  const std::uint32_t count = std::min(terms_.text_chunk(), place_.length - from);
-  const auto bytes = encode_text(numbered, terms_.format(), {from, text().subspan(from, count)}, message_);
+  const std::uint32_t count = std::min(terms_.text_chunk, place_.length - from);
+  const auto bytes = encode_text(numbered, terms_.format, {from, text().subspan(from, count)}, message_);
   if (!bytes) return fail(bytes.error());
   post(bytes->size(), place_.length);
   stream_on();
@@ -38,7 +38,7 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header))
     return on_repeated_text(message, header);
   heard_.note_new(header.flags);  // this piece has not come before
-  const result<text_message> read = decode_text(expected, terms_.format(), message, received_);
+  const result<text_message> read = decode_text(expected, terms_.format, message, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
@@ -134,7 +134,7 @@ SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message
   if (lacks_text && !cancels) return greet(message_kind::resume);
   if (length <= place_.length && read->prefix_hash != hash_at(length))
     return is_late ? drop(errc::prefix_mismatch) : fail({errc::prefix_mismatch, part::session, length});
-  if (length < place_.length && !terms_.streams() && !cancels) return greet(message_kind::resume);
+  if (length < place_.length && !detail::streams(terms_) && !cancels) return greet(message_kind::resume);
   const bool ends = cancels || !is_late || place_.is_over() || stopped_;
   if (cancels) cancel();
   if (ends) state_.enter<cloud_event::stop>();

@@ -4,11 +4,9 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 
 #include <specverify/core/foreign_macros_off.def>
@@ -20,13 +18,9 @@ SPECVERIFY_BODY status edge_session::ask(question what, session_time now) noexce
 }
 
 [[gnu::cold]] SPECVERIFY_BODY hello_message edge_session::greeting() const noexcept {
-  const recorded_terms mine = terms(place_.prompt_length);
   hello_message hello;
-  detail::session_terms(mine).write(hello);
+  static_cast<session_terms&>(hello) = terms(place_.prompt_length);
   hello.context = context();
-  hello.fingerprint_low = mine.fingerprint_low;
-  hello.fingerprint_high = mine.fingerprint_high;
-  hello.strength = std::min(drafter_.facts().strength, detail::strength_of(hello.format.drafts(), options_.rule));
   hello.prompt_length = place_.prompt_length;
   hello.fields = hello_fields();
   return hello;
@@ -35,17 +29,10 @@ SPECVERIFY_BODY status edge_session::ask(question what, session_time now) noexce
 //! Whether the cloud's hello repeats ours: on other terms it would write another text. Its context is its own, and it
 //! gives the guarantee as format and rule support it.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(std::span<const std::byte> message) const noexcept {
-  const status why{errc::options_disagree, part::session, 0};
   const result<hello_message> theirs = decode_hello(message);
-  if (!theirs) return why;
-  hello_message mine = greeting();
-  mine.fields = {};
-  mine.context = theirs->context;
-  mine.strength = theirs->strength;
-  std::array<std::byte, detail::hello_bytes> same;  // without fields
-  if (!encode_hello(mine, same) ||
-      !std::equal(same.begin() + message_header_bytes, same.end(), message.begin() + message_header_bytes))
-    return why;
+  if (!theirs || theirs->prompt_length != place_.prompt_length ||
+      detail::difference(*theirs, terms(place_.prompt_length)) != detail::term::none)
+    return {errc::options_disagree, part::session, 0};
   return check_stop_tokens(stop_tokens_hash(*theirs));
 }
 

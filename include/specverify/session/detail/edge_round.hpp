@@ -200,7 +200,6 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   now.channel = link_.channel;
   now.draft_key = source_.key;
   now.terms = terms(place_.prompt_length);
-  now.draw_from_row = options_.draw_from_row;
   now.epoch = place_.epoch;
   now.round = place_.round;
   now.prompt_length = place_.prompt_length;

@@ -5,6 +5,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/detail/record_checks.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
@@ -26,12 +27,11 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options) noexcept {
     return {errc::options_disagree, part::session, options.at_draw_from_row};
   if (const status why = specverify::check(format_of(options)); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
-  if (const status why = specverify::check(options.transform); !why.ok())
-    return {why.code, part::session, options.at_transform};
-  if (options.rule == wire_rule::semantic && !(numeric::is_finite(options.threshold) && options.threshold >= 0.0))
-    return {errc::invalid_argument, part::session, options.at_threshold};
+  const term_checker terms = checked(terms_of(options));
+  if (const status why = terms.why(); !why.ok())
+    return {why.code == errc::field_out_of_range ? errc::invalid_argument : why.code, part::session,
+            where_of(terms.found())};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
-  if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
   return {};
 }
@@ -123,33 +123,14 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
 
 //! Whether the journal's session is the one that the options ask for.
 SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last) const noexcept {
-  const recorded_terms then = last.terms, now = terms(last.prompt_length);
   const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
   if (last.session_id != options_.session_id) return other(options_.at_session_id);
   if (!(last.draft_key == source_.key)) return other(options_.at_secret);
-  if (then.format.vocab_size != now.format.vocab_size) return other(options_.at_vocab_size);
-  if (then.fingerprint_low != now.fingerprint_low || then.fingerprint_high != now.fingerprint_high)
-    return other(options_.at_fingerprint);
-  if (then.format.max_draft_length != now.format.max_draft_length) return other(options_.at_max_draft_length);
-  if (then.format.resolution != now.format.resolution) return other(options_.at_resolution);
-  if (then.format.support_size != now.format.support_size) return other(options_.at_support_size);
-  // an earlier version drew from the row and sent no probability
-  if (last.draw_from_row != options_.draw_from_row ||
-      then.format.attachments.drafted_probability != now.format.attachments.drafted_probability)
+  const session_terms now = terms(last.prompt_length);
+  if (last.terms.format.attachments.drafted_probability != now.format.attachments.drafted_probability)
     return other(options_.at_draw_from_row);
-  if (!(then.format.value() == now.format.value())) return other(options_.at_format);
-  if (then.rule != now.rule) return other(options_.at_rule);
-  if (!detail::same_number(then.threshold, now.threshold)) return other(options_.at_threshold);
-  if (!detail::same_number(then.temperature, now.temperature) || then.truncation.top_k != now.truncation.top_k ||
-      !detail::same_number(then.truncation.top_p, now.truncation.top_p) ||
-      !detail::same_number(then.truncation.min_p, now.truncation.min_p) ||
-      then.truncation.order != now.truncation.order)
-    return other(options_.at_transform);
-  if (then.mode != now.mode) return other(options_.at_mode);
-  if (then.bonus != now.bonus) return other(options_.at_bonus);
-  if (then.text_chunk != now.text_chunk) return other(options_.at_text_chunk);
-  if (then.token_budget != now.token_budget) return other(options_.at_token_budget);
-  return {};
+  const detail::term differs = detail::difference(last.terms, now);
+  return differs == detail::term::none ? status{} : other(detail::where_of(differs));
 }
 
 //! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms` and
@@ -257,20 +238,11 @@ SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, sessio
   return ask(question::resume, now);
 }
 
-//! What hello says, as a journal holds it.
-SPECVERIFY_BODY recorded_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
-  recorded_terms made;
-  made.format.hold(format_of(options_));
-  made.fingerprint_low = options_.fingerprint.low;
-  made.fingerprint_high = options_.fingerprint.high;
-  made.threshold = options_.rule == wire_rule::semantic ? options_.threshold : 0.0;
-  made.temperature = options_.transform.temperature;
-  made.truncation = options_.transform.truncation;
+//! The terms of this edge's hello.
+SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
+  session_terms made = detail::terms_of(options_);
+  made.strength = std::min(drafter_.facts().strength, detail::strength_of(made.format.drafts(), made.rule));
   made.token_budget = text_limit(prompt_length) - prompt_length;
-  made.text_chunk = options_.text_chunk;
-  made.rule = options_.rule;
-  made.mode = options_.mode;
-  made.bonus = options_.bonus;
   return made;
 }
 

@@ -8,17 +8,11 @@
 #include <specverify/session/journal.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-//! The same number, bit for bit: NaN is itself.
-[[nodiscard]] constexpr bool same_number(double a, double b) noexcept {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
 
 [[nodiscard]] inline bool all_tokens_below(std::uint32_t vocab_size, std::span<const token_id> text) noexcept {
   return std::all_of(text.begin(), text.end(),

@@ -22,47 +22,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Members in the order of the journal. `Self`: the structure, const or not.
-template <class Field, class Self>
-constexpr void format_fields(Field& field, Self& format) noexcept {
-  field(format.format, law_format::top_k_tail);
-  field(format.vocab_size);
-  field(format.resolution);
-  field(format.support_size);
-  field(format.max_draft_length);
-  field(format.pad_to);
-  field(format.attachments.hidden_size);
-  field(format.attachments.hidden, hidden_format::int8);
-  field(format.attachments.hidden_with_draft);
-  field(format.attachments.channel_report);
-  field(format.attachments.max_skipped);
-  const attachment_format& with = format.attachments;
-  auto marks = static_cast<std::uint8_t>((with.resolution_with_draft ? 1 : 0) + (with.drafted_probability ? 2 : 0));
-  field(marks, std::uint8_t{3});  // of earlier versions the first alone
-  if constexpr (!std::is_const_v<Self>) {
-    format.attachments.resolution_with_draft = (marks & 1) != 0;
-    format.attachments.drafted_probability = (marks & 2) != 0;
-  }
-}
-
-template <class Field, class Self>
-constexpr void terms_fields(Field& field, Self& terms) noexcept {
-  format_fields(field, terms.format);
-  field(terms.fingerprint_low);
-  field(terms.fingerprint_high);
-  field(terms.threshold);
-  field(terms.temperature);
-  field(terms.truncation.top_k);
-  field(terms.truncation.top_p);
-  field(terms.truncation.min_p);
-  field(terms.truncation.order, truncation_order::top_p_then_top_k);
-  field(terms.token_budget);
-  field(terms.text_chunk);
-  field(terms.rule, wire_rule::semantic);
-  field(terms.mode, session_mode::stream);
-  field(terms.bonus);
-}
-
+//! `Self`: the structure, const or not.
 template <class Field, class Self>
 constexpr void observation_fields(Field& field, Self& seen) noexcept {
   field(seen.round);
@@ -96,22 +56,20 @@ constexpr void head_fields(Field& field, Self& head) noexcept {
   field(head.channel.downlink_loss);
   field(head.channel.round_trip);
   for (auto& word : head.draft_key.word) field(word);
-  terms_fields(field, head.terms);
+  terms_fields(field, head.terms, head.prompt_length);
   field(head.epoch);
   field(head.round);
-  field(head.prompt_length);
   field(head.length);
   field(head.carry_round);
   field(head.carry_end);
   field(head.base_length);
   field(head.stop, stop_reason::cancelled);
   auto marks = static_cast<std::uint8_t>((head.finished ? 1 : 0) + (head.needs_no_more ? 2 : 0));
-  field(marks, std::uint8_t{3});  // of earlier versions the first alone
+  field(marks, std::uint8_t{3});
   if constexpr (!std::is_const_v<Self>) {
     head.finished = (marks & 1) != 0;
     head.needs_no_more = (marks & 2) != 0;
   }
-  field(head.draw_from_row);
 }
 
 template <class Field, class Self>
@@ -122,7 +80,7 @@ constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
   field(cloud.nonce);
   field(cloud.kept_hash);
   field(cloud.salt);
-  terms_fields(field, cloud.terms);
+  terms_fields(field, cloud.terms, cloud.prompt_length);
   field(cloud.kept.accepted);
   field(cloud.kept.next_token);
   field(cloud.kept.source);
@@ -133,7 +91,6 @@ constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
   field(cloud.kept_skipped);
   field(cloud.epoch);
   field(cloud.round);
-  field(cloud.prompt_length);
   field(cloud.length);
   field(cloud.target_length);
   field(cloud.target_round);
@@ -141,7 +98,7 @@ constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
   field(cloud.next_number);
   field(cloud.heard_number);
   auto marks = static_cast<std::uint8_t>((cloud.heard_any ? 1 : 0) + (cloud.handed_over ? 2 : 0));
-  field(marks, std::uint8_t{3});  // of earlier versions the first alone
+  field(marks, std::uint8_t{3});
   if constexpr (!std::is_const_v<Self>) {
     cloud.heard_any = (marks & 1) != 0;
     cloud.handed_over = (marks & 2) != 0;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The terms of a session, each with name and range: the order and the bytes that hello and every journal give them.
+#ifndef SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
+#define SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
+
+#include <specverify/codec/message_types.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+enum class term : std::uint8_t {
+  fingerprint_low,
+  fingerprint_high,
+  strength,
+  rule,
+  mode,
+  format,
+  vocab_size,
+  resolution,
+  support_size,
+  max_draft_length,
+  pad_to,
+  prompt_length,
+  token_budget,
+  temperature,
+  top_k,
+  top_p,
+  min_p,
+  order,
+  bonus,
+  threshold,
+  hidden_size,
+  hidden,
+  hidden_with_draft,
+  marks,
+  max_skipped,
+  text_chunk,
+  none
+};
+
+inline constexpr std::size_t terms_at = 38;  // byte of the first term in hello
+
+inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
+inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
+
+//! A number, bool or enum as it travels.
+template <class T>
+[[nodiscard]] constexpr std::uint64_t bits_of(const T& value) noexcept {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
+  } else {
+    return static_cast<std::uint64_t>(value);
+  }
+}
+
+inline constexpr std::uint32_t at_its_byte = ~std::uint32_t{0};
+
+//! Bits that a term may have, and the error of others; its `where` is the term's byte in hello unless given.
+struct term_range {
+  std::uint64_t least = 0;
+  std::uint64_t most = ~std::uint64_t{0};
+  errc code = errc::field_out_of_range;
+  std::uint32_t where = at_its_byte;
+  //! Whether it holds the bits of the term whose first byte is `byte`.
+  [[nodiscard]] constexpr status check(std::uint64_t bits, std::size_t byte) const noexcept {
+    if (bits >= least && bits <= most) return {};
+    return codec_error(code, where == at_its_byte ? byte : where);
+  }
+};
+template <class T>
+[[nodiscard]] constexpr term_range up_to(T last, errc code = errc::field_out_of_range,
+                                         std::uint32_t where = at_its_byte) noexcept {
+  return {0, bits_of(last), code, where};
+}
+
+//! Calls `field(term, name, member, range)` for each term. The ranges that members of a format owe each other are in
+//! `check(format)`. `Terms`: session_terms, const or not, and `Length` a number like that.
+template <class Field, class Terms, class Length>
+constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) noexcept {
+  auto& format = terms.format;
+  auto& with = format.attachments;
+  constexpr term_range any{};
+  field(term::fingerprint_low, "vocabulary fingerprint, low", terms.fingerprint_low, any);
+  field(term::fingerprint_high, "vocabulary fingerprint, high", terms.fingerprint_high, any);
+  field(term::strength, "guarantee", terms.strength, up_to(guarantee::unconditional));
+  field(term::rule, "rule", terms.rule, up_to(wire_rule::semantic));
+  field(term::mode, "mode", terms.mode, up_to(session_mode::stream));
+  field(term::format, "law format", format.format,
+        up_to(law_format::top_k_tail, errc::invalid_argument, format.at_format));
+  field(term::vocab_size, "V", format.vocab_size, any);
+  field(term::resolution, "resolution ℓ", format.resolution, any);
+  field(term::support_size, "support size K", format.support_size, any);
+  field(term::max_draft_length, "most drafts in a message M", format.max_draft_length, any);
+  field(term::pad_to, "pad_to", format.pad_to, any);
+  field(term::prompt_length, "prompt length", prompt_length, any);
+  field(term::token_budget, "token budget", terms.token_budget, any);
+  field(term::temperature, "temperature", terms.temperature, up_to(max_temperature, errc::invalid_temperature));
+  field(term::top_k, "top-k", terms.truncation.top_k, any);
+  field(term::top_p, "top-p", terms.truncation.top_p, {1, bits_of_one, errc::invalid_truncation});
+  field(term::min_p, "min-p", terms.truncation.min_p, up_to(1.0, errc::invalid_truncation));
+  field(term::order, "truncation order", terms.truncation.order,
+        up_to(truncation_order::top_p_then_top_k, errc::invalid_truncation));
+  field(term::bonus, "bonus", terms.bonus, up_to(true));
+  field(term::threshold, "threshold", terms.threshold,
+        {0, terms.rule == wire_rule::semantic ? bits_of_infinity - 1 : 0});
+  field(term::hidden_size, "hidden size d", with.hidden_size, any);
+  field(term::hidden, "hidden format", with.hidden,
+        up_to(hidden_format::int8, errc::invalid_argument, format.at_attachments + with.at_hidden));
+  field(term::hidden_with_draft, "hidden states with each draft", with.hidden_with_draft, up_to(true));
+  auto marks = static_cast<std::uint8_t>((with.channel_report ? 1 : 0) + (with.resolution_with_draft ? 2 : 0) +
+                                         (with.drafted_probability ? 4 : 0));
+  field(term::marks, "marks", marks, up_to(std::uint8_t{7}));
+  if constexpr (!std::is_const_v<Terms>) {
+    with.channel_report = (marks & 1) != 0;
+    with.resolution_with_draft = (marks & 2) != 0;
+    with.drafted_probability = (marks & 4) != 0;
+  }
+  field(term::max_skipped, "most skipped ids in a message S", with.max_skipped, any);
+  field(term::text_chunk, "most ids in a text message", terms.text_chunk, {1});
+}
+
+//! The first term outside its range.
+class term_checker {
+ public:
+  template <class T>
+  constexpr void operator()(term id, const char*, const T& value, const term_range& range) noexcept {
+    if (why_.ok()) {
+      why_ = range.check(bits_of(value), at_);
+      found_ = why_.ok() ? term::none : id;
+    }
+    at_ += sizeof(T);
+  }
+  [[nodiscard]] constexpr term found() const noexcept { return found_; }
+  [[nodiscard]] constexpr status why() const noexcept { return why_; }
+
+ private:
+  std::size_t at_ = terms_at;
+  term found_ = term::none;
+  status why_{};
+};
+
+//! The terms as numbers.
+class term_list {
+ public:
+  constexpr explicit term_list(const session_terms& terms) noexcept {
+    const std::uint32_t no_prompt = 0;
+    terms_fields(*this, terms, no_prompt);
+  }
+  template <class T>
+  constexpr void operator()(term id, const char*, const T& value, const term_range&) noexcept {
+    bits_[static_cast<std::size_t>(id)] = bits_of(value);
+  }
+  [[nodiscard]] constexpr std::uint64_t operator[](std::size_t id) const noexcept { return bits_[id]; }
+
+ private:
+  std::array<std::uint64_t, static_cast<std::size_t>(term::none)> bits_{};
+};
+
+//! The first term outside its range, format aside; `none` if all are inside.
+[[nodiscard]] constexpr term_checker checked(const session_terms& terms, std::uint32_t prompt_length = 0) noexcept {
+  term_checker checker;
+  terms_fields(checker, terms, prompt_length);
+  return checker;
+}
+
+//! The first term in which two sessions differ. The guarantee is left out: each side claims one of its own.
+[[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
+  const term_list a(one), b(other);
+  for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {
+    if (a[id] != b[id] && id != static_cast<std::size_t>(term::strength)) return static_cast<term>(id);
+  }
+  return term::none;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif
