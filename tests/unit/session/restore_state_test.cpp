@@ -485,12 +485,17 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
   strong.required = sv::guarantee::unconditional;
   CHECK(pair(few).cloud->restore(p.cloud_journal).error().code == errc::output_too_small);
   CHECK(pair(strong).cloud->restore(p.cloud_journal).error() == refused(errc::guarantee_too_weak));
+}
+
+TEST_CASE("SEC-1 restore: a cloud's journal has the guarantee that hello claimed") {
+  using record = sv::cloud_snapshot;
+  pair p;
+  play(p);
+  const bytes less = forged<record>(p.cloud_journal, [](record& s, auto&) { s.terms.strength = sv::guarantee::lossy; });
   pair_options honest;
   honest.required = sv::guarantee::honest_drafter;
   CHECK(pair(honest).cloud->restore(p.cloud_journal).ok());
-  const bytes claims_less =
-      forged<record>(p.cloud_journal, [](record& s, auto&) { s.terms.strength = sv::guarantee::lossy; });
-  CHECK(pair(honest).cloud->restore(claims_less).error() == refused(errc::guarantee_too_weak));
+  CHECK(pair(honest).cloud->restore(less).error() == refused(errc::guarantee_too_weak));
 }
 
 TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {
