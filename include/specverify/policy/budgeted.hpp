@@ -17,6 +17,34 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
+namespace detail {
+
+//! What the sparsifier keeps under the window's budget; neither is copied, but a sparsifier that is asked once more.
+template <sparsifier Sparsifier, budgeted_window Window>
+[[nodiscard]] result<support> select_within_budget(const Sparsifier& sparsifier, const Window& window,
+                                                   const row_summary& row, const typename Sparsifier::state_type& state,
+                                                   workspace& scratch) noexcept {
+  const std::size_t mark = scratch.mark();
+  result<support> kept = sparsifier.select(row, state, scratch);
+  if (!kept) return kept;
+  if constexpr (requires { sparsifier.support_size; }) {
+    const budget_clamp most = window.clamp();
+    kept->cut = most.clamped && !most.dense && sparsifier.support_size == most.support_size &&
+                kept->size() >= most.support_size && (kept->total_weight == 0 || dropped_mass(*kept) > 0);
+  } else if constexpr (requires { sparsifier.max_support_size; }) {
+    const budget_clamp most = window.clamp(kept->size());
+    if (!most.clamped) return kept;
+    scratch.rewind(mark);
+    Sparsifier capped = sparsifier;
+    capped.max_support_size = most.support_size;
+    kept = capped.select(row, state, scratch);
+    if (kept) kept->cut = true;
+  }
+  return kept;
+}
+
+}  // namespace detail
+
 template <sparsifier Sparsifier, budgeted_window Window>
 struct budgeted {
   using state_type = typename Sparsifier::state_type;
@@ -38,23 +66,7 @@ struct budgeted {
   //! Errors: those of the sparsifier.
   [[nodiscard]] result<support> select(const row_summary& row, const state_type& state,
                                        workspace& scratch) const noexcept {
-    const std::size_t mark = scratch.mark();
-    result<support> kept = sparsifier.select(row, state, scratch);
-    if (!kept) return kept;
-    if constexpr (requires { sparsifier.support_size; }) {
-      const budget_clamp most = window.clamp();
-      kept->cut = most.clamped && !most.dense && sparsifier.support_size == most.support_size &&
-                  kept->size() >= most.support_size && (kept->total_weight == 0 || dropped_mass(*kept) > 0);
-    } else if constexpr (requires { sparsifier.max_support_size; }) {
-      const budget_clamp most = window.clamp(kept->size());
-      if (!most.clamped) return kept;
-      scratch.rewind(mark);
-      Sparsifier capped = sparsifier;
-      capped.max_support_size = most.support_size;
-      kept = capped.select(row, state, scratch);
-      if (kept) kept->cut = true;
-    }
-    return kept;
+    return detail::select_within_budget(sparsifier, window, row, state, scratch);
   }
 };
 

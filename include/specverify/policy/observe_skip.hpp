@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a skip policy looks at, measured on the drafter's row: disagreements, the coin, the attention row.
 //!
-//! Use it before `skip.send(seen)`; sessions do.
+//! Use it before `skip.send(seen)`; sessions measure the same.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
 //! Symbols:    u = disagreements / samples.
 //! Guarantees: pure in (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and 5 for the

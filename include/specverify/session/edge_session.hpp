@@ -156,7 +156,6 @@ class edge_session : public detail::endpoint {
   void begin_epoch(std::uint32_t epoch) noexcept;
   void forget_fetch() noexcept;
   status fail(status why) noexcept;
-  [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
   [[nodiscard]] wire_context own_end() const noexcept;
   void tell_failure() noexcept;
   void send(std::size_t written) noexcept;
@@ -196,10 +195,9 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] stop_cause cause() const noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
-
-  // edge_end.hpp
   [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
                                   session_time now) noexcept;
+  [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
   [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
 
   // edge_draft.hpp

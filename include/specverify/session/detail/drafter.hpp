@@ -108,7 +108,7 @@ class drafter {
 
   //! Whether the window takes the position, decided from its law alone.
   [[nodiscard]] bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept {
-    return facts_.unconditional || parts_->takes(so_far, position, next);
+    return parts_->takes(so_far, position, next);
   }
 
   //! The gate's word on `token`, drawn from the row; `seen` becomes what it saw. The coin and the measurement have

@@ -159,6 +159,10 @@ class endpoint {
     stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
     stop_field_ = stop_tokens_field(prefix_hash(stop_tokens_));
   }
+  // As part of a session alone: nothing moves the half of one, or deletes one by this half.
+  endpoint(endpoint&&) = default;
+  endpoint& operator=(endpoint&&) = default;
+  ~endpoint() = default;
 
   [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
   //! `count` more tokens are text that both sides have, and those before them that were committed alone.

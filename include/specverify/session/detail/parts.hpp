@@ -28,6 +28,7 @@ struct parts_facts {
   guarantee strength = guarantee::unconditional;  //!< of the text, with this gate
   bool gates = false;                             //!< the gate may keep a token
   bool needs_coin = false;
+  bool needs_attention = false;
   bool needs_uncertainty = false;    //!< rows are drawn from at other temperatures too
   bool needs_probabilities = false;  //!< the window asks for the row's own probability of drawn tokens
   bool unconditional = false;        //!< the window takes every position

@@ -81,11 +81,13 @@ class parts_of final : public edge_parts {
   }
 
  private:
-  [[nodiscard]] parts_facts facts(const edge_options& options) const noexcept {
+  //! Throws what a copy of the sparsifier throws.
+  [[nodiscard]] parts_facts facts(const edge_options& options) const {
     parts_facts made;
     made.strength = Skip::strength;
     made.gates = gates;
     made.needs_coin = Skip::needs_coin;
+    made.needs_attention = Skip::needs_attention;
     made.needs_uncertainty = Skip::needs_uncertainty;
     if constexpr (Skip::needs_uncertainty) made.perturbation = skip_.perturbation;
     made.needs_probabilities = requires { requires Window::needs_probabilities; };
@@ -113,7 +115,7 @@ class parts_of final : public edge_parts {
       if (drawn != nullptr) return sparsifier_.select_with_token(row, *drawn, scratch);
     }
     if constexpr (budgeted_window<Window>) {
-      return budgeted<Sparsifier, Window>{sparsifier_, window_}.select(row, state, scratch);
+      return select_within_budget(sparsifier_, window_, row, state, scratch);
     } else {
       return sparsifier_.select(row, state, scratch);
     }
