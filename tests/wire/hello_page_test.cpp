@@ -51,7 +51,7 @@ struct row_list {
   std::size_t byte = detail::terms_at;
 
   template <class T>
-  void operator()(detail::term, const char* name, const T&, const detail::term_range& range) {
+  void operator()(const T&, detail::term, const char* name, const detail::term_range& range) {
     row made{byte, name, {}, sizeof(T)};
     if constexpr (std::is_same_v<T, double>) {
       made.field += ", bits of a double";

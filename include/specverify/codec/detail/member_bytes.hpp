@@ -45,23 +45,11 @@ template <class State>
   return state;
 }
 
-//! Adds up the bytes of the fields.
+//! Adds up the bytes of members.
 class member_counter {
  public:
-  template <class T>
-  constexpr void operator()(const T&) noexcept {
-    bytes_ += sizeof(T);
-  }
-  template <class T, std::size_t Size>
-  constexpr void operator()(const std::array<T, Size>&) noexcept {
-    bytes_ += Size * sizeof(T);
-  }
-  template <class T>
-  constexpr void operator()(const T&, T) noexcept {
-    bytes_ += sizeof(T);
-  }
-  template <class T>
-  constexpr void operator()(term, const char*, const T&, const term_range&) noexcept {
+  template <class T, class... Facts>
+  constexpr void operator()(const T&, const Facts&...) noexcept {
     bytes_ += sizeof(T);
   }
   template <class State>
@@ -74,26 +62,18 @@ class member_counter {
   std::size_t bytes_ = 0;
 };
 
-//! Puts fields one behind the other, numbers little-endian.
+//! Puts members one behind the other, numbers little-endian.
 class member_writer {
  public:
   explicit member_writer(std::byte* at) noexcept : at_(at) {}
-  template <class T>
-  void operator()(const T& value) noexcept {
+  template <class T, class... Facts>
+  void operator()(const T& value, const Facts&...) noexcept {
     numeric::store_le(at_, bits_of(value), sizeof(T));
     at_ += sizeof(T);
   }
   template <class T, std::size_t Size>
   void operator()(const std::array<T, Size>& values) noexcept {
     for (const T& value : values) (*this)(value);
-  }
-  template <class T>
-  void operator()(const T& value, T) noexcept {
-    (*this)(value);
-  }
-  template <class T>
-  void operator()(term, const char*, const T& value, const term_range&) noexcept {
-    (*this)(value);
   }
   template <class State>
   void state(const State& value) noexcept {
@@ -114,8 +94,7 @@ class member_reader {
   [[nodiscard]] status why() const noexcept { return why_; }
   template <class T>
   void operator()(T& value) noexcept {
-    constexpr bool is_bool = std::is_same_v<T, bool>;
-    take(value, is_bool ? up_to(true) : term_range{});
+    take(value, std::is_same_v<T, bool> ? up_to(true) : term_range{});
   }
   template <class T, std::size_t Size>
   void operator()(std::array<T, Size>& values) noexcept {
@@ -126,7 +105,7 @@ class member_reader {
     take(value, up_to(last));
   }
   template <class T>
-  void operator()(term, const char*, T& value, const term_range& range) noexcept {
+  void operator()(T& value, term, const char*, const term_range& range) noexcept {
     take(value, range);
   }
   template <class State>
@@ -144,10 +123,8 @@ class member_reader {
     at_ += sizeof(T);
     if (!why.ok()) return;
     if constexpr (std::is_floating_point_v<T>) {
-      using same_size = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-      value = std::bit_cast<T>(static_cast<same_size>(bits));
+      value = std::bit_cast<T>(static_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(bits));
     } else {
-      static_assert(std::is_integral_v<T> || std::is_enum_v<T>);
       value = static_cast<T>(bits);
     }
   }

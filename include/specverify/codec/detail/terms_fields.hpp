@@ -80,57 +80,57 @@ template <class T>
   return {0, bits_of(last), code, where};
 }
 
-//! Calls `field(term, name, member, range)` for each term. The ranges that members of a format owe each other are in
+//! Calls `field(member, term, name, range)` for each term. The ranges that members of a format owe each other are in
 //! `check(format)`. `Terms`: session_terms, const or not, and `Length` a number like that.
 template <class Field, class Terms, class Length>
 constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) noexcept {
   auto& format = terms.format;
   auto& with = format.attachments;
   constexpr term_range any{};
-  field(term::fingerprint_low, "vocabulary fingerprint, low", terms.fingerprint_low, any);
-  field(term::fingerprint_high, "vocabulary fingerprint, high", terms.fingerprint_high, any);
-  field(term::strength, "guarantee", terms.strength, up_to(guarantee::unconditional));
-  field(term::rule, "rule", terms.rule, up_to(wire_rule::semantic));
-  field(term::mode, "mode", terms.mode, up_to(session_mode::stream));
-  field(term::format, "law format", format.format,
+  field(terms.fingerprint_low, term::fingerprint_low, "vocabulary fingerprint, low", any);
+  field(terms.fingerprint_high, term::fingerprint_high, "vocabulary fingerprint, high", any);
+  field(terms.strength, term::strength, "guarantee", up_to(guarantee::unconditional));
+  field(terms.rule, term::rule, "rule", up_to(wire_rule::semantic));
+  field(terms.mode, term::mode, "mode", up_to(session_mode::stream));
+  field(format.format, term::format, "law format",
         up_to(law_format::top_k_tail, errc::invalid_argument, format.at_format));
-  field(term::vocab_size, "V", format.vocab_size, any);
-  field(term::resolution, "resolution ℓ", format.resolution, any);
-  field(term::support_size, "support size K", format.support_size, any);
-  field(term::max_draft_length, "most drafts in a message M", format.max_draft_length, any);
-  field(term::pad_to, "pad_to", format.pad_to, any);
-  field(term::prompt_length, "prompt length", prompt_length, any);
-  field(term::token_budget, "token budget", terms.token_budget, any);
-  field(term::temperature, "temperature", terms.temperature, up_to(max_temperature, errc::invalid_temperature));
-  field(term::top_k, "top-k", terms.truncation.top_k, any);
-  field(term::top_p, "top-p", terms.truncation.top_p, {1, bits_of_one, errc::invalid_truncation});
-  field(term::min_p, "min-p", terms.truncation.min_p, up_to(1.0, errc::invalid_truncation));
-  field(term::order, "truncation order", terms.truncation.order,
+  field(format.vocab_size, term::vocab_size, "V", any);
+  field(format.resolution, term::resolution, "resolution ℓ", any);
+  field(format.support_size, term::support_size, "support size K", any);
+  field(format.max_draft_length, term::max_draft_length, "most drafts in a message M", any);
+  field(format.pad_to, term::pad_to, "pad_to", any);
+  field(prompt_length, term::prompt_length, "prompt length", any);
+  field(terms.token_budget, term::token_budget, "token budget", any);
+  field(terms.temperature, term::temperature, "temperature", up_to(max_temperature, errc::invalid_temperature));
+  field(terms.truncation.top_k, term::top_k, "top-k", any);
+  field(terms.truncation.top_p, term::top_p, "top-p", term_range{1, bits_of_one, errc::invalid_truncation});
+  field(terms.truncation.min_p, term::min_p, "min-p", up_to(1.0, errc::invalid_truncation));
+  field(terms.truncation.order, term::order, "truncation order",
         up_to(truncation_order::top_p_then_top_k, errc::invalid_truncation));
-  field(term::bonus, "bonus", terms.bonus, up_to(true));
-  field(term::threshold, "threshold", terms.threshold,
-        {0, terms.rule == wire_rule::semantic ? bits_of_infinity - 1 : 0});
-  field(term::hidden_size, "hidden size d", with.hidden_size, any);
-  field(term::hidden, "hidden format", with.hidden,
+  field(terms.bonus, term::bonus, "bonus", up_to(true));
+  field(terms.threshold, term::threshold, "threshold",
+        term_range{0, terms.rule == wire_rule::semantic ? bits_of_infinity - 1 : 0});
+  field(with.hidden_size, term::hidden_size, "hidden size d", any);
+  field(with.hidden, term::hidden, "hidden format",
         up_to(hidden_format::int8, errc::invalid_argument, format.at_attachments + with.at_hidden));
-  field(term::hidden_with_draft, "hidden states with each draft", with.hidden_with_draft, up_to(true));
+  field(with.hidden_with_draft, term::hidden_with_draft, "hidden states with each draft", up_to(true));
   auto marks = static_cast<std::uint8_t>((with.channel_report ? 1 : 0) + (with.resolution_with_draft ? 2 : 0) +
                                          (with.drafted_probability ? 4 : 0));
-  field(term::marks, "marks", marks, up_to(std::uint8_t{7}));
+  field(marks, term::marks, "marks", up_to(std::uint8_t{7}));
   if constexpr (!std::is_const_v<Terms>) {
     with.channel_report = (marks & 1) != 0;
     with.resolution_with_draft = (marks & 2) != 0;
     with.drafted_probability = (marks & 4) != 0;
   }
-  field(term::max_skipped, "most skipped ids in a message S", with.max_skipped, any);
-  field(term::text_chunk, "most ids in a text message", terms.text_chunk, {1});
+  field(with.max_skipped, term::max_skipped, "most skipped ids in a message S", any);
+  field(terms.text_chunk, term::text_chunk, "most ids in a text message", term_range{1});
 }
 
 //! The first term outside its range.
 class term_checker {
  public:
   template <class T>
-  constexpr void operator()(term id, const char*, const T& value, const term_range& range) noexcept {
+  constexpr void operator()(const T& value, term id, const char*, const term_range& range) noexcept {
     if (why_.ok()) {
       why_ = range.check(bits_of(value), at_);
       found_ = why_.ok() ? term::none : id;
@@ -154,7 +154,7 @@ class term_list {
     terms_fields(*this, terms, no_prompt);
   }
   template <class T>
-  constexpr void operator()(term id, const char*, const T& value, const term_range&) noexcept {
+  constexpr void operator()(const T& value, term id, const char*, const term_range&) noexcept {
     bits_[static_cast<std::size_t>(id)] = bits_of(value);
   }
   [[nodiscard]] constexpr std::uint64_t operator[](std::size_t id) const noexcept { return bits_[id]; }
