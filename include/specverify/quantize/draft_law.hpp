@@ -81,7 +81,8 @@ template <sparsifier Sparsifier>
 [[nodiscard]] constexpr read_request draft_law_request(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                        const typename Sparsifier::state_type& state,
                                                        const draft_law_options& options = {}) noexcept {
-  return detail::law_request(vocab_size, sparsifier.request(state, vocab_size), options);
+  const bool asked = has_support(options.format);
+  return detail::law_request(vocab_size, asked ? sparsifier.request(state, vocab_size) : read_request{}, options);
 }
 
 //! Bytes of workspace that `make_draft_law` takes of rows of `vocab_size` entries, the reading not counted.

@@ -3,9 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/quantize/draft_law.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -83,6 +85,20 @@ struct counted_window {
   [[nodiscard]] sv::budget_clamp clamp(std::uint32_t) const noexcept { return {8}; }
 };
 
+//! Counts what it is asked.
+struct silent_sparsifier : sv::top_k {
+  static inline int asked = 0;
+  [[nodiscard]] sv::read_request request(sv::no_state, std::uint32_t vocab_size) const noexcept {
+    ++asked;
+    return sv::top_k::request({}, vocab_size);
+  }
+  [[nodiscard]] sv::result<sv::support> select(const sv::row_summary& row, sv::no_state,
+                                               sv::workspace& scratch) const noexcept {
+    ++asked;
+    return sv::top_k::select(row, {}, scratch);
+  }
+};
+
 //! Notes whether it saw attention, which it does not ask for.
 struct blind_gate {
   static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
@@ -111,6 +127,17 @@ TEST_CASE("edge_session: a window with a budget is not copied with each row") {
   p.finish(p.start());
   CHECK(p.edge->state() == sv::edge_state::finished);
   CHECK(counted_window::copies == made);
+}
+
+TEST_CASE("edge_session: a sparsifier that was not given is asked nothing") {
+  specverify_test::pair_options options;
+  options.format = sv::law_format::dense_lattice;
+  specverify_test::pair p(options);
+  p.edge.emplace(std::move(sv::make_edge(p.edge_options(), std::optional<silent_sparsifier>())).value());
+  p.finish(p.start());
+  CHECK(p.edge->state() == sv::edge_state::finished);
+  CHECK(sv::draft_law_request(30, silent_sparsifier{}, {}, {options.format, 40}).close_total);
+  CHECK(silent_sparsifier::asked == 0);
 }
 
 TEST_CASE("edge_session: a gate sees the attention row only if it asks for it") {

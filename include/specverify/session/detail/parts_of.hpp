@@ -56,7 +56,7 @@ class parts_of final : public edge_parts {
     return plan;
   }
   read_request request(const std::byte* state) const noexcept override {
-    return sparsifier_.request(load_state<state_type>(state), format_.vocab_size);
+    return asked_for(sparsifier_, load_state<state_type>(state));
   }
   result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* bytes,
                          workspace& scratch) const noexcept override {
@@ -81,6 +81,10 @@ class parts_of final : public edge_parts {
   }
 
  private:
+  //! A format whose laws list no support asks no sparsifier: there need be none.
+  [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
+    return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
+  }
   //! Throws what a copy of the sparsifier throws.
   [[nodiscard]] parts_facts facts(const edge_options& options) const {
     parts_facts made;
@@ -100,7 +104,7 @@ class parts_of final : public edge_parts {
     Sparsifier widest = sparsifier_;
     if constexpr (requires { widest.support_size; }) widest.support_size = std::min(most_kept_, format_.vocab_size);
     const state_type state = widest_state(sparsifier_);
-    made.widest = widest.request(state, format_.vocab_size);
+    made.widest = asked_for(widest, state);
     if (carries_claims(format_.format)) return made;
     const draft_law_options law{format_.format, format_.resolution};
     made.law_bytes = (options.draw_from_row ? claim_workspace_size(format_.vocab_size, widest, state)
