@@ -115,7 +115,7 @@ void session_step(benchmark::State& state, System system) {
   std::uint64_t taken = 0;
   for (auto _ : state) {
     auto edge = make_edge(device, system);
-    auto cloud = cloud_session::make(server);
+    auto cloud = make_cloud(server);
     if (!edge || !cloud) return state.SkipWithError("make");
     watch timed;
     const std::size_t rows = write_text(*edge, *cloud, small, large, timed);

@@ -47,7 +47,7 @@ int main() {
   const draft_format format{.attachments = {.max_skipped = 2}};
   std::random_device random;
   auto edge = make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .format = format});
-  auto cloud = cloud_session::make(
+  auto cloud = make_cloud(
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;
   if (!edge || !cloud) return 1;

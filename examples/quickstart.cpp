@@ -36,7 +36,7 @@ status run_cloud(message_pipe& pipe) {
   auto link = pipe.cloud();
   const session_secret secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
   const std::uint64_t salt = salt_from(std::random_device{});  // a new one for each session
-  auto cloud = cloud_session::make({.secret = secret, .salt = salt, .vocab_size = toy_model::vocab_size});
+  auto cloud = make_cloud({.secret = secret, .salt = salt, .vocab_size = toy_model::vocab_size});
   toy_model large{0.0};
   return cloud ? serve(*cloud, large, link) : cloud.error();
 }

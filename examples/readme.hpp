@@ -15,6 +15,6 @@ sv::status device(auto& small_model, auto& link, std::span<const sv::token_id> p
 sv::status cloud(auto& large_model, auto& link, std::uint32_t V) {
   const sv::session_secret secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");  // the cloud's own
   const std::uint64_t salt = sv::salt_from(std::random_device{});  // a new one for each session
-  auto session = sv::cloud_session::make({.secret = secret, .salt = salt, .vocab_size = V});
+  auto session = sv::make_cloud({.secret = secret, .salt = salt, .vocab_size = V});
   return session ? sv::serve(*session, large_model, link) : session.error();
 }

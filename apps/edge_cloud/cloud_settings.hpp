@@ -28,7 +28,7 @@ namespace edge_cloud {
   options.max_text_length = model.context;
   options.stop_tokens = end;
   options.required = required;
-  auto made = specverify::cloud_session::make(options);
+  auto made = specverify::make_cloud(options);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::move(made).value();
 }

@@ -270,7 +270,7 @@ class virtual_pair {
     wanted.max_text_length = 256;
     wanted.stop_tokens = end;
     wanted.lazy = options.lazy;
-    auto made = specverify::cloud_session::make(wanted);
+    auto made = specverify::make_cloud(wanted);
     if (!made.ok()) require(made.error());
     return std::move(made).value();
   }

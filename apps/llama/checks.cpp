@@ -57,7 +57,7 @@ struct both_sides {
   void write() {
     const sv::edge_options options = edge_options_of(small, session_id, tokens, greedily);
     auto made = greedily ? sv::make_edge(options, sv::greedy(4)) : sv::make_edge(options, sv::k_sqs());
-    auto peer = sv::cloud_session::make(cloud_options_of(large, session_id, greedily));
+    auto peer = sv::make_cloud(cloud_options_of(large, session_id, greedily));
     if (!made || !peer) throw failure_of(made ? peer.error() : made.error(), {});
     edge.session.emplace(*std::move(made));
     cloud.session.emplace(*std::move(peer));
@@ -162,7 +162,7 @@ std::vector<sv::token_id> write_under(engine& small, engine& large, std::span<co
   const auto secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   auto edge =
       sv::make_edge({.secret = secret, .vocab_size = small.vocab_size(), .token_budget = tokens}, sv::greedy(4));
-  auto cloud = sv::cloud_session::make({.secret = secret, .salt = 3, .vocab_size = large.vocab_size()});
+  auto cloud = sv::make_cloud({.secret = secret, .salt = 3, .vocab_size = large.vocab_size()});
   if (!edge || !cloud) throw failure_of(edge ? cloud.error() : edge.error(), {});
   sv::message_pipe pipe;
   auto up = pipe.edge();

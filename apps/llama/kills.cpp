@@ -189,7 +189,7 @@ void live_at_edge(const text_plan& plan, engine& side, doom end) {
 void live_at_cloud(const text_plan& plan, engine& side, doom end) {
   life own(plan, 1, end);
   datagram_end link(plan.sockets[1]);
-  auto cloud = sv::cloud_session::make(cloud_options_of(side, plan.id, plan.greedily));
+  auto cloud = sv::make_cloud(cloud_options_of(side, plan.id, plan.greedily));
   if (!cloud) throw failure_of(cloud.error(), {});
   (void)own.goes_on(cloud->restore(own.load()));
   throwing_engine target{side, end.way == death::inside_feed ? end.after : -1};

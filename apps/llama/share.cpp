@@ -134,7 +134,7 @@ class timed_text {
   timed_text(engine& small, engine& large, std::uint64_t id, std::uint32_t tokens, std::span<const sv::token_id> prompt)
       : small_(small), large_(large) {
     auto edge = sv::make_edge(edge_options_of(small, id, tokens, false), sv::k_sqs());
-    auto cloud = sv::cloud_session::make(cloud_options_of(large, id, false));
+    auto cloud = sv::make_cloud(cloud_options_of(large, id, false));
     if (!edge || !cloud) throw failure_of(edge ? cloud.error() : edge.error(), {});
     edge_.emplace(*std::move(edge));
     cloud_.emplace(*std::move(cloud));

@@ -155,7 +155,7 @@ sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& la
   options.max_text_length = text_room(large);
   options.fingerprint = large.fingerprint();
   options.stop_tokens = large.ends();
-  return sv::cloud_session::make(options);
+  return sv::make_cloud(options);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   options.fingerprint = small.fingerprint();
   options.stop_tokens = small.ends();
   auto edge = sv::make_edge(options, sv::k_sqs());
-  auto cloud = sv::cloud_session::make({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
+  auto cloud = sv::make_cloud({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
                                         .salt = key_of(prompt),
                                         .vocab_size = large.vocab_size(),
                                         .fingerprint = large.fingerprint(),

@@ -21,7 +21,7 @@ struct recurrent_model {  // logits follow from the last token; position 0 begin
 int main() {
   std::random_device random;
   auto edge = make_edge({.secret = secret_from(random), .vocab_size = 8, .token_budget = 20}, top_k{3});
-  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 8});
+  auto cloud = make_cloud({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 8});
   recurrent_model one, other;
   auto drafter = rewinding<recurrent_model>::make(one, 32), target = rewinding<recurrent_model>::make(other, 32);
   message_pipe pipe;

@@ -24,7 +24,7 @@ struct constant_model {  // yours: an engine with a cache
 int main() {
   std::random_device random;
   auto edge = make_edge({.secret = secret_from(random), .vocab_size = 4, .token_budget = 10}, top_k{3});
-  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
+  auto cloud = make_cloud({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
   std::vector<std::byte> message;  // one question or one answer is under way
   if (!edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   for (; work(*edge, drafter, message).wait == session_wait::peer && deliver(*cloud, message, 0).ok();

@@ -14,12 +14,12 @@ int main() {
   phone.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   auto edge = make_edge(phone, top_k{64});
   cloud_options server{.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .vocab_size = 1000};
-  if (cloud_session::make(server).error().code != errc::salt_missing) return 3;
+  if (make_cloud(server).error().code != errc::salt_missing) return 3;
   server.salt = salt_from(std::random_device{});  // a new one for each session
   server.transform = phone.transform;             // room for the truncation
-  auto narrow = cloud_session::make(server);
+  auto narrow = make_cloud(server);
   server.limits = cloud_session::limits_for(phone);  // 12 drafts per message; the default has room for 8
-  auto cloud = cloud_session::make(server);
+  auto cloud = make_cloud(server);
   if (!edge || !narrow || !cloud) return 4;
 
   std::vector<std::byte> hello;

@@ -17,7 +17,7 @@ int main() {
   std::random_device random;
   const edge_options device{.secret = secret_from(random), .vocab_size = 4, .token_budget = 10};
   auto edge = make_edge(device, top_k{3});
-  auto cloud = cloud_session::make({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
+  auto cloud = make_cloud({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
   std::vector<std::byte> message;  // one question or one answer is under way
   const auto send = [&](const session_output& out) {

@@ -20,7 +20,7 @@ struct counting_model {  // writes 0 1 2 ... 9 0 1 ...
 int main() {
   std::random_device any;
   auto edge = make_edge({.secret = secret_from(any), .vocab_size = 10, .token_budget = 500}, top_k{3});
-  auto cloud = cloud_session::make({.secret = secret_from(any), .salt = salt_from(any), .vocab_size = 10});
+  auto cloud = make_cloud({.secret = secret_from(any), .salt = salt_from(any), .vocab_size = 10});
   message_pipe pipe;
   const std::jthread server([&, down = pipe.cloud()]() mutable { (void)serve(*cloud, target, down); });
   auto up = pipe.edge();  // declared last, so it closes before `server` is joined

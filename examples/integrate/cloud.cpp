@@ -22,7 +22,7 @@ int main(int count, char** arguments) {
     if (file < 0) return 1;
     socket_link link(file);
     engine_model model{large};
-    auto session = sv::cloud_session::make({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
+    auto session = sv::make_cloud({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
                                             .salt = sv::salt_from(std::random_device{}),
                                             .vocab_size = engine::vocab_size,
                                             .max_text_length = engine::context - 8});  // room for a round's drafts

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   if (!drafter || !target) return 3;
   std::random_device random;
   const std::vector<token_id> ends = llama_cpp::stop_tokens_of(target->vocab());
-  auto cloud = cloud_session::make({.secret = secret_from(random),
+  auto cloud = make_cloud({.secret = secret_from(random),
                                     .salt = salt_from(random),
                                     .vocab_size = target->vocab_size(),
                                     .max_text_length = 2040,

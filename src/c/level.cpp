@@ -25,7 +25,7 @@ struct typed_rows {
 
 class cloud_of final : public specverify_cloud {
  public:
-  explicit cloud_of(const sv::cloud_options& options) : session_(sv::cloud_session::make(options)) {}
+  explicit cloud_of(const sv::cloud_options& options) : session_(sv::make_cloud(options)) {}
   [[nodiscard]] sv::status why() const noexcept { return session_.error(); }
 
   void destroy() noexcept override { unplace(this); }

@@ -100,7 +100,7 @@ session_statistics write(const Preset& system, Drafter& drafter, Target& target,
       .secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .salt = 5, .vocab_size = vocabulary};
   options.limits = cloud_session::limits_for(system.format_for(vocabulary));
   options.required = guarantee::lossy;
-  auto cloud = cloud_session::make(options);
+  auto cloud = make_cloud(options);
   REQUIRE(edge.ok());
   REQUIRE(cloud.ok());
   message_pipe pipe;

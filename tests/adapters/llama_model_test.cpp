@@ -95,7 +95,7 @@ struct two_sides {
   }
   void raise_cloud() {
     wrap(at_cloud, engine_of_cloud, target);
-    cloud.emplace(*cloud_session::make({.secret = secret_of_cloud,
+    cloud.emplace(*make_cloud({.secret = secret_of_cloud,
                                         .salt = 5,
                                         .vocab_size = vocabulary,
                                         .max_text_length = 250,

@@ -45,7 +45,7 @@ auto made_edge(const Preset& system, vocabulary_fingerprint tokens = {}) {
 template <class Preset>
 auto make_cloud(const Preset& system, vocabulary_fingerprint tokens = {}) {
   const specverify_cloud_options usual = service_options();
-  return cloud_session::make({.secret = secret_of(usual.secret),
+  return make_cloud({.secret = secret_of(usual.secret),
                               .salt = usual.salt,
                               .vocab_size = V,
                               .limits = cloud_session::limits_for(system.format_for(V)),

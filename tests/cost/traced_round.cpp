@@ -67,7 +67,7 @@ int main() {
   server.salt = 7;
   server.vocab_size = V;
   auto edge = make_edge(device, top_k{16});
-  auto cloud = cloud_session::make(server);
+  auto cloud = make_cloud(server);
   must(edge.error());
   must(cloud.error());
   message_pipe pipe;

@@ -205,7 +205,7 @@ class session_script {
     o.lazy = lazy_;
     if ((variant_ & cloud_lists_stops) != 0) o.stop_tokens = stops_;
     o.required = needs_verified() ? guarantee::unconditional : guarantee::lossy;
-    cloud_.emplace(std::move(cloud_session::make(o)).value());
+    cloud_.emplace(std::move(make_cloud(o)).value());
     cloud_engine_.clear();
   }
 

@@ -73,7 +73,7 @@ class hostile_session {
   }
 
  private:
-  void open() { cloud_.emplace(std::move(cloud_session::make(options_of(salt_))).value()); }
+  void open() { cloud_.emplace(std::move(make_cloud(options_of(salt_))).value()); }
 
   void drain() {
     const session_work work = take_outputs(*cloud_, [this](const session_output& out) {

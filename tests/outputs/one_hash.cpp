@@ -130,7 +130,7 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(system.format_for(vocab_size));
   auto edge = make_edge(device, system);
-  auto cloud = cloud_session::make(server);
+  auto cloud = make_cloud(server);
   if (!edge || !cloud || !edge->start(std::array<token_id, 2>{1, 2}, 0).ok()) return found;
   integer_model drafter{.drafter = true}, target;
   std::vector<std::byte> message;  // one question or one answer is under way

@@ -69,7 +69,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 128;
   auto edge = std::move(make_edge(device, skip)).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;
   drafter.agreement = 0.9F;

@@ -59,7 +59,7 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::
   serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
   serves.max_text_length = max_length;
   auto edge_made = sv::make_edge(asked, sparsifier, window);
-  auto cloud_made = sv::cloud_session::make(serves);
+  auto cloud_made = sv::make_cloud(serves);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
   sv::edge_session edge = std::move(edge_made).value();

@@ -71,7 +71,7 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   cloud_wanted.limits = sv::cloud_session::limits_for(format);
   cloud_wanted.max_text_length = max_length;
   auto edge_made = sv::make_edge(edge_wanted, sparsifier, stopping_window{});
-  auto cloud_made = sv::cloud_session::make(cloud_wanted);
+  auto cloud_made = sv::make_cloud(cloud_wanted);
   REQUIRE(edge_made.ok());
   REQUIRE(cloud_made.ok());
   sv::edge_session edge = std::move(edge_made).value();

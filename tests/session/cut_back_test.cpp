@@ -112,7 +112,7 @@ class life_after_life {
     o.salt = ++salt_;
     o.vocab_size = o_.vocab_size;
     o.text_chunk = 24;
-    auto made = sv::cloud_session::make(o);
+    auto made = sv::make_cloud(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_.session = std::make_unique<sv::cloud_session>(std::move(made).value());
     cloud_.engine.clear();

@@ -157,7 +157,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.text_chunk = 4;
   const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(sparsifier) : std::nullopt;
   auto edge = std::move(make_edge(device, kept, skip)).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   last_token_model drafter{true}, target{false};
   write_in_turns(edge, drafter, cloud, target, std::array<token_id, 1>{1});
   REQUIRE(edge.length() == 3);

@@ -82,7 +82,7 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   server.max_text_length = 16;
   server.text_chunk = 8;
   auto edge = std::move(make_edge(device, top_k{3})).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   dice weather(id * 11 + 5);
   last_token_model drafter{true}, target{false};
   outcome made;
@@ -222,7 +222,7 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   server.vocab_size = vocab_size;
   server.limits = cloud_session::limits_for(format_of(device));
   auto edge = std::move(make_edge(device, top_k{3})).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   const row z = logits(true, 1);
   std::vector<std::byte> question;
   const auto drain = [&](bool supply) {

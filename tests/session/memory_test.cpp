@@ -85,7 +85,7 @@ TEST_CASE("memory is not touched before it is used") {
   service.limits.max_message_bytes = service.limits.max_hidden_bytes = tokens;
   service.limits.max_hidden_bytes -= 8;
   service.limits.max_law_entries = most;
-  const auto cloud = cloud_session::make(service);
+  const auto cloud = make_cloud(service);
   CHECK(resident() - before < tokens / 8);
   CHECK(edge.ok());
   CHECK(cloud.ok());
@@ -97,18 +97,18 @@ TEST_CASE("memory that cannot be had is out_of_memory") {
   const address_limit limit(std::size_t{1} << 28);
   REQUIRE(limit.is_set());
   CHECK(make_edge(device_with(most)).error() == status{errc::out_of_memory, part::session, 0});
-  CHECK(cloud_session::make(service_with(most)).error() == status{errc::out_of_memory, part::session, 0});
+  CHECK(make_cloud(service_with(most)).error() == status{errc::out_of_memory, part::session, 0});
   edge_options chunked = device_with(4096);
   chunked.text_chunk = most;
   CHECK(make_edge(chunked).error().code == errc::out_of_memory);
   cloud_options wide = service_with(4096);
   wide.limits.max_message_bytes = most;
-  CHECK(cloud_session::make(wide).error().code == errc::out_of_memory);
+  CHECK(make_cloud(wide).error().code == errc::out_of_memory);
   wide = service_with(4096);
   wide.vocab_size = 1u << 24;
   wide.limits.max_draft_length = 4096;
   wide.limits.max_law_entries = most;
-  CHECK(cloud_session::make(wide).error().code == errc::out_of_memory);
+  CHECK(make_cloud(wide).error().code == errc::out_of_memory);
   CHECK(make_edge(device_with(4096)).ok());
 #endif
 }

@@ -102,7 +102,7 @@ outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint
   server.max_text_length = 4;
   server.text_chunk = 4;
   auto edge = std::move(make_edge(device, top_k{rows.support_size})).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   constant_model small{rows.drafter}, large{rows.target};
   write_in_turns(edge, small, cloud, large, std::array<token_id, 1>{1});
   return {edge.text()[1], edge.statistics().accepted > 0};
@@ -224,7 +224,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
   const wire_context round{1, 1, 1, 1, prefix_hash(prompt), 0};
   const auto refusal_of = [&](auto change) {
     auto edge = std::move(make_edge(edge_options_of(), top_k{2})).value();
-    auto cloud = std::move(cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size})).value();
+    auto cloud = std::move(make_cloud({.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size})).value();
     std::vector<std::byte> message;
     const auto send = [&](const session_output& out) {
       if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
@@ -266,7 +266,7 @@ TEST_CASE(
   const auto run = [&](guarantee required, std::vector<std::byte>& journal) {
     auto edge = std::move(make_edge(device, top_k{2})).value();
     server.required = required;
-    auto cloud = std::move(cloud_session::make(server)).value();
+    auto cloud = std::move(make_cloud(server)).value();
     constant_model small, large;
     std::vector<std::byte> message;
     const auto take = [&](const session_output& out) {
@@ -292,7 +292,7 @@ TEST_CASE(
   CHECK(run(guarantee::lossy, journal) == errc::ok);
   const auto restored = [&](guarantee required) {
     server.required = required;
-    return std::move(cloud_session::make(server)).value().restore(journal).error().code;
+    return std::move(make_cloud(server)).value().restore(journal).error().code;
   };
   CHECK(restored(guarantee::lossy) == errc::ok);
   CHECK(restored(guarantee::honest_drafter) == errc::guarantee_too_weak);

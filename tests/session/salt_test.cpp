@@ -58,7 +58,7 @@ answer ask(std::uint64_t session_id, std::uint64_t salt, token_id drafted) {
   server.text_chunk = 4;
   server.required = guarantee::unconditional;
   auto edge = std::move(make_edge(device)).value();
-  auto cloud = std::move(cloud_session::make(server)).value();
+  auto cloud = std::move(make_cloud(server)).value();
   constant_model drafter = always(drafted), large = target();
   write_in_turns(edge, drafter, cloud, large, std::array<token_id, 1>{1});
   return {edge.text()[1], edge.statistics().accepted > 0 && edge.text()[1] == drafted};

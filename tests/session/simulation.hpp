@@ -232,7 +232,7 @@ class basic_simulation {
     o.max_text_length = 256;
     o.text_chunk = 24;
     o.lazy = options_.lazy;
-    auto made = sv::cloud_session::make(o);
+    auto made = sv::make_cloud(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
     cloud_engine_.clear();

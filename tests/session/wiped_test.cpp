@@ -77,7 +77,7 @@ TEST_CASE("SEC-1 session: a cloud leaves neither its secret nor its salt nor its
   options.limits = cloud_session::limits_for(device);
   auto edge = make_edge(device);
   REQUIRE(bool(edge));
-  place_of<cloud_session> cloud(cloud_session::make(options));
+  place_of<cloud_session> cloud(make_cloud(options));
   const std::array<token_id, 2> prompt{1, 2};
   REQUIRE(edge->start(prompt, {}).ok());
   while (edge->has_outputs()) {

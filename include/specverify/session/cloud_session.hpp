@@ -25,13 +25,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! says so in an output, and tells the edge.
 class cloud_session : public detail::endpoint {
  public:
-  //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
-  //!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
-  //!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
-  //!         message, skipped ids or hidden states that no message within it holds. Also out_of_memory. Memory that an
-  //!         option sizes is address space until something is written to it.
-  [[nodiscard]] static result<cloud_session> make(const cloud_options& options);
-
   //! The smallest limits that serve sessions in this format, with text messages of the default text_chunk. L = 0
   //! and l = 0 stand for an edge's defaults (8 drafts, unless its window says more; l = 100), K = 0 for any support.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
@@ -90,6 +83,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
  private:
+  friend result<cloud_session> make_cloud(const cloud_options& options);
   cloud_session(const cloud_options& options, received_draft_block&& block);
 
   // cloud_start.hpp
@@ -217,6 +211,13 @@ class cloud_session : public detail::endpoint {
   bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
   untouched_memory<std::byte> verify_space_;
 };
+
+//! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
+//!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
+//!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
+//!         message, skipped ids or hidden states that no message within it holds. Also out_of_memory. Memory that an
+//!         option sizes is address space until something is written to it.
+[[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options);
 
 SPECVERIFY_NAMESPACE_END
 

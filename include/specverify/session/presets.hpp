@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The papers' systems by name: how laws travel, which tokens they keep, how many drafts a round has, which are sent.
 //!
-//! Use it so that K, L and l are said once: `make(options, k_sqs({.support_size = 16, .max_draft_length = 4}))`.
+//! Use it so that K, L and l are said once: `make_edge(options, k_sqs({.support_size = 16, .max_draft_length = 4}))`.
+//! By a name known at run time: session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
-//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make` refuses options that say
-//!             what the preset says.
+//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make_edge` and `make_cloud`
+//!             refuse options that say what the preset says.
 //! Deviates:   defaults are the papers' operating points, which belong to their models: thresholds on u above all
 //!             should be chosen anew (docs/lab.md).
 //! See:        docs/algorithms/presets.md, tests/unit/session/presets_test.cpp, examples/docs/presets.cpp
@@ -14,6 +15,7 @@
 
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
+#include <specverify/session/cloud_session.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
@@ -25,13 +27,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! What a session is made with, but for the host's own options.
-template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send>
+template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   draft_format format{};
   std::optional<Sparsifier> sparsifier{};  //!< none where no law of the format lists a support
-  fixed_window window{};
+  Window window{};
   Skip skip{};
   wire_rule rule = wire_rule::token;
+  session_mode mode = session_mode::draft;
   bool bonus = true;
   bool draw_from_row = false;
 
@@ -51,11 +54,12 @@ inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
 inline constexpr std::uint32_t preset_at_draw_from_row = 35;
+inline constexpr std::uint32_t preset_at_limits = 36;  //!< cloud_options::limits
 
 //! The options with what the preset says. Errors: invalid_argument (`where` = preset_at_*).
-template <class Sparsifier, class Skip>
+template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] constexpr result<edge_options> options_with(const edge_options& options,
-                                                          const preset<Sparsifier, Skip>& system) noexcept {
+                                                          const preset<Sparsifier, Skip, Window>& system) noexcept {
   const auto twice = [](std::uint32_t where) noexcept { return status{errc::invalid_argument, part::session, where}; };
   draft_format untouched;
   untouched.pad_to = options.format.pad_to;
@@ -67,17 +71,45 @@ template <class Sparsifier, class Skip>
   made.format = system.format_for(options.vocab_size).drafts();
   made.format.pad_to = options.format.pad_to;
   made.rule = system.rule;
+  if (system.mode == session_mode::stream) made.mode = system.mode;
   made.bonus = system.bonus;
   made.draw_from_row = system.draw_from_row;
   return made;
 }
 
 //! An edge of the system. Errors: those of `options_with` and of `make_edge` with parts.
-template <class Sparsifier, class Skip>
-[[nodiscard]] result<edge_session> make_edge(const edge_options& options, const preset<Sparsifier, Skip>& system) {
+template <class Sparsifier, class Skip, class Window>
+[[nodiscard]] result<edge_session> make_edge(const edge_options& options,
+                                             const preset<Sparsifier, Skip, Window>& system) {
   const auto made = options_with(options, system);
   if (!made.ok()) return made.error();
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
+}
+
+//! A cloud whose buffers have room for the system's messages; session/cloud.hpp brings its bodies. Errors:
+//! invalid_argument (preset_at_limits: the options set limits, too); those of `make_cloud`.
+template <class Sparsifier, class Skip, class Window>
+[[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
+                                               const preset<Sparsifier, Skip, Window>& system) {
+  if (!(options.limits == cloud_limits{})) return status{errc::invalid_argument, part::session, preset_at_limits};
+  cloud_options made = options;
+  made.limits = cloud_session::limits_for(system.format_for(options.vocab_size));
+  return make_cloud(made);
+}
+
+//! The system with a window of another kind. If that changes l from round to round, each draft message says its own.
+template <class Sparsifier, class Skip, class Before, window_policy Window>
+[[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
+                                                                     const Window& window) noexcept {
+  preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier, window,       system.skip,
+                                        system.rule,   system.mode,       system.bonus, system.draw_from_row};
+  if constexpr (ranged_window<Window>) {
+    const plan_range range = window.range();
+    made.format.max_draft_length = range.most.max_draft_length;
+    made.format.resolution = range.most.resolution;
+    made.format.attachments.resolution_with_draft = range.least.resolution != range.most.resolution;
+  }
+  return made;
 }
 
 namespace detail {
@@ -151,6 +183,13 @@ struct c_sqs_settings {
   kept.max_support_size = set.max_support_size;
   return detail::preset_of(law_format::sparse_drop_zero, {set.max_draft_length, set.resolution, set.max_support_size},
                            set.max_support_size, kept);
+}
+
+//! Target: no drafts, the cloud writes alone. The baseline of every paper.
+[[nodiscard]] constexpr preset<> target() noexcept {
+  preset<> made = detail::preset_of(law_format::token_only, 1, 0);
+  made.mode = session_mode::stream;
+  return made;
 }
 
 //! HLM: whole laws in half precision. The paper drafts one token a round and has no bonus token.

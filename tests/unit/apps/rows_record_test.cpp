@@ -173,7 +173,7 @@ TEST_CASE("sessions over recorded rows accept and send what the report says") {
   const auto secret = specverify::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
   auto edge =
       specverify::make_edge({.session_id = 4, .secret = secret, .vocab_size = 4096, .token_budget = 4000}, system);
-  auto cloud = specverify::cloud_session::make({.secret = secret, .salt = 9, .vocab_size = 4096});
+  auto cloud = specverify::make_cloud({.secret = secret, .salt = 9, .vocab_size = 4096});
   REQUIRE(edge.ok());
   REQUIRE(cloud.ok());
   auto device = pipe.edge(), server = pipe.cloud();

@@ -18,7 +18,7 @@ TEST_CASE("cloud_session: moves, has no virtual function, and cannot be copied")
   static_assert(!std::is_copy_constructible_v<sv::cloud_session>);
   static_assert(!std::is_polymorphic_v<sv::cloud_session>);
   sv::cloud_options options{.secret = specverify_test::secret_of(2), .salt = 1, .vocab_size = 30};
-  auto made = sv::cloud_session::make(options);
+  auto made = sv::make_cloud(options);
   REQUIRE(made.ok());
   const sv::cloud_session moved = std::move(*made);
   CHECK(moved.state() == sv::cloud_state::blank);

@@ -41,30 +41,30 @@ errc refusal_of(pair& p, const bytes& message) {
 
 TEST_CASE("cloud: options are checked") {
   cloud_options o;
-  CHECK(cloud_session::make(o).error().code != errc::ok);
+  CHECK(make_cloud(o).error().code != errc::ok);
   o.secret = secret_of(2);
   o.salt = 1;
-  CHECK(cloud_session::make(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
+  CHECK(make_cloud(o).error() == status{errc::vocab_size_missing, part::session, o.at_vocab_size});
   o.vocab_size = 30;
-  CHECK(cloud_session::make(o).ok());
+  CHECK(make_cloud(o).ok());
   o.secret = secret_of(0);  // what nobody set is known to everybody
-  CHECK(cloud_session::make(o).error() == status{errc::secret_missing, part::session, o.at_secret});
+  CHECK(make_cloud(o).error() == status{errc::secret_missing, part::session, o.at_secret});
   o.secret = secret_of(2);
   o.salt = 0;  // nor would a salt that all sessions have
-  CHECK(cloud_session::make(o).error() == status{errc::salt_missing, part::session, o.at_salt});
+  CHECK(make_cloud(o).error() == status{errc::salt_missing, part::session, o.at_salt});
   o.salt = 1;
   o.max_text_length = 1;
-  CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
+  CHECK(make_cloud(o).error().code == errc::invalid_argument);
   o.max_text_length = 8;
   o.trial_cap = 0;
-  CHECK(cloud_session::make(o).error().code == errc::invalid_argument);
+  CHECK(make_cloud(o).error().code == errc::invalid_argument);
 }
 
 TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against another one is named") {
   const auto refused = [](auto change) {
     cloud_options o{.secret = secret_of(2), .salt = 1, .vocab_size = 30};
     change(o);
-    return cloud_session::make(o).error();
+    return make_cloud(o).error();
   };
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   CHECK(refused([](cloud_options& o) { o.limits.max_draft_length = 0; }) == wrong(cloud_options::at_max_draft_length));
@@ -96,7 +96,7 @@ TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against anoth
 TEST_CASE("cloud: a secret, a salt and a vocabulary size are enough to serve edges with default options") {
   const auto greeted = [](const specverify::edge_options& options, const auto& system) {
     auto edge = make_edge(options, system);
-    auto cloud = cloud_session::make({.secret = secret_of(2), .salt = 1, .vocab_size = options.vocab_size});
+    auto cloud = make_cloud({.secret = secret_of(2), .salt = 1, .vocab_size = options.vocab_size});
     REQUIRE((edge.ok() && cloud.ok()));
     REQUIRE(edge->start(std::array<token_id, 1>{0}, 1).ok());
     bytes hello;
@@ -246,7 +246,7 @@ TEST_CASE("SEC-1 cloud: a journal under a lower limit is refused by the name of 
   (void)to_first_draft(p);
   const cloud_limits needed = cloud_session::limits_for(p.format());
   const auto restored = [&](const cloud_limits& limits) {
-    auto made = cloud_session::make(
+    auto made = make_cloud(
         {.secret = secret_of(2), .salt = 1, .vocab_size = pair::vocab_size, .limits = limits, .max_text_length = 100});
     REQUIRE(made.ok());
     return made->restore(p.cloud_journal).error();
@@ -429,12 +429,12 @@ TEST_CASE("cloud: limits for an edge's options, and a transform out of its range
   CHECK(limits.max_skipped == 5);
   CHECK(limits.max_hidden_bytes == 0);
   cloud_options o{.secret = secret_of(1), .salt = 1, .vocab_size = pair::vocab_size};
-  CHECK(cloud_session::make(o).ok());
+  CHECK(make_cloud(o).ok());
   o.transform.temperature = -1;
-  CHECK(cloud_session::make(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
+  CHECK(make_cloud(o).error() == status{errc::invalid_temperature, part::session, o.at_transform});
   o.transform = {};
   o.transform.truncation.top_p = 1.5;
-  CHECK(cloud_session::make(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
+  CHECK(make_cloud(o).error() == status{errc::invalid_truncation, part::session, o.at_transform});
 }
 
 TEST_CASE("NUM-1 cloud: a bad row is told to the edge") {
@@ -555,7 +555,7 @@ TEST_CASE("SEC-1 cloud: a journal whose session is beyond the options is refused
     o.limits = cloud_session::limits_for(p.format());
     o.max_text_length = 100;
     change(o);
-    auto made = cloud_session::make(o);
+    auto made = make_cloud(o);
     REQUIRE(made.ok());
     return made->restore(p.cloud_journal).error();
   };

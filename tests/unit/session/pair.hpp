@@ -112,7 +112,7 @@ struct basic_pair {
     o.text_chunk = options.cloud_chunk;
     o.stop_tokens = options.cloud_stop_tokens.has_value() ? *options.cloud_stop_tokens : options.stop_tokens;
     o.transform.truncation = options.truncation;
-    cloud.emplace(std::move(sv::cloud_session::make(o)).value());
+    cloud.emplace(std::move(sv::make_cloud(o)).value());
     cloud_engine.clear();
   }
 

@@ -114,7 +114,7 @@ class long_session {
     o.vocab_size = pair::vocab_size;
     o.max_text_length = 400;
     o.limits = sv::cloud_session::limits_for(edge_options());
-    cloud.emplace(std::move(sv::cloud_session::make(o)).value());
+    cloud.emplace(std::move(sv::make_cloud(o)).value());
     cloud_engine_.clear();
   }
   template <class Session>

@@ -222,8 +222,8 @@ SPECVERIFY_BODY std::uint32_t cloud_session::remaining() const noexcept {
   return limit > place_.length ? limit - place_.length : 0;
 }
 
-SPECVERIFY_BODY result<cloud_session> cloud_session::make(const cloud_options& options) {
-  if (const status why = check_options(options); !why.ok()) return why;
+SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options) {
+  if (const status why = cloud_session::check_options(options); !why.ok()) return why;
   draft_block_options space;
   space.max_draft_length = options.limits.max_draft_length;
   space.max_entries = std::min<std::uint64_t>(options.limits.max_law_entries,
