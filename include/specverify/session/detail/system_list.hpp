@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The list of systems: name, settings, and the preset that they make. A unit includes session/systems.hpp.
+#ifndef SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
+#define SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
+
+#include <specverify/policy/dqn.hpp>
+#include <specverify/policy/model_window.hpp>
+#include <specverify/session/presets.hpp>
+#include <specverify/session/systems.hpp>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+// A system is a struct. `settings` shows a visitor each setting with its range; its default is that of the member, and
+// a member below its range must be given. `make` gives the preset; a system whose parts depend on its settings hands
+// the preset to `use` instead.
+
+inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_lattice_resolution,
+                        most_drafts = max_wire_draft_length;
+
+struct target_system {
+  static constexpr std::string_view name = "target", sentence = "no drafts: the cloud writes alone";
+  template <class Visit>
+  constexpr void settings(const Visit&) noexcept {}
+  [[nodiscard]] constexpr auto make() const noexcept { return target(); }
+};
+
+struct qs_system {
+  static constexpr std::string_view name = "qs", sentence = "a lattice point over the whole vocabulary";
+  qs_settings set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return qs(set); }
+};
+
+struct qs_adaptive_system {
+  static constexpr std::string_view name = "qs-adaptive", sentence = "QS; a model of the link plans each round";
+  template <class Visit>
+  constexpr void settings(const Visit&) noexcept {}
+  [[nodiscard]] constexpr auto make() const noexcept { return with_window(qs(), model_window{}); }
+};
+
+struct qs_dqn_system {
+  static constexpr std::string_view name = "qs-dqn", sentence = "QS; a trained network plans each round";
+  static constexpr bool needs_network = true;
+  const dqn_weights* network = nullptr;
+  template <class Visit>
+  constexpr void settings(const Visit&) noexcept {}
+  template <class Use>
+  [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
+    if (network == nullptr) return use(with_window(qs(), model_window{}));  // of the same shape
+    const auto window = dqn_window::make(*network);
+    if (!window) return window.error();
+    return use(with_window(qs(), *window));
+  }
+};
+
+//! Rounds that cost at most so many bits, header included. 0: no limit.
+template <class Preset, class Use>
+[[nodiscard]] constexpr auto within_bits(const Preset& system, std::uint64_t bits, position_accounting accounting,
+                                         const Use& use) {
+  if (bits == 0) return use(system);
+  bit_budget_window window{system.window.plan};
+  window.budget = bits;
+  window.overhead = 80;
+  window.accounting = accounting;
+  return use(with_window(system, window));
+}
+
+struct k_sqs_system {
+  static constexpr std::string_view name = "k-sqs", sentence = "a lattice point on the most probable tokens";
+  k_sqs_settings set{};
+  std::uint64_t round_bits = 0;
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("support_size", set.support_size, 1, most_kept_tokens, "tokens of a law");
+    visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+    visit("paper_code", set.paper_code, 0, 1, "1: counts of zero travel too");
+    visit("round_bits", round_bits, 0, 0x1p48, "bits per round; 0: no limit");
+  }
+  template <class Use>
+  [[nodiscard]] constexpr auto make(const Use& use) const {
+    const auto accounting = set.paper_code ? position_accounting::top_k : position_accounting::drop_zero;
+    return within_bits(k_sqs(set), round_bits, accounting, use);
+  }
+};
+
+struct c_sqs_system {
+  static constexpr std::string_view name = "c-sqs",
+                                    sentence = "a lattice point on the tokens above a threshold that learns";
+  c_sqs_settings set{};
+  std::uint64_t round_bits = 0;
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("support_size", set.max_support_size, 1, most_kept_tokens, "most tokens of a law; V: no limit");
+    visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+    visit("target", set.threshold.target, 0, 1, "dropped mass aimed at, alpha");
+    visit("step", set.threshold.step, 0, 512, "step of the threshold, eta");
+    visit("first_threshold", set.threshold.first_threshold, -1, 1, "threshold of the first law, beta");
+    visit("round_bits", round_bits, 0, 0x1p48, "bits per round; 0: no limit");
+  }
+  template <class Use>
+  [[nodiscard]] constexpr auto make(const Use& use) const {
+    return within_bits(c_sqs(set), round_bits, position_accounting::drop_zero, use);
+  }
+};
+
+struct hlm_system {
+  static constexpr std::string_view name = "hlm", sentence = "all V values of a row in half precision";
+  hlm_settings set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+    visit("bonus", set.bonus, 0, 1, "0: the rounds of the paper, without a bonus token");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return hlm(set); }
+};
+
+struct sd_reject_system {
+  static constexpr std::string_view name = "sd-reject", sentence = "HLM with several drafts per round: WISV's baseline";
+  hlm_settings set{.max_draft_length = 8};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return hlm(set); }
+};
+
+struct rand_hlm_system {
+  static constexpr std::string_view name = "rand-hlm", sentence = "HLM; a coin decides which tokens are sent";
+  random_skip set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("send_probability", set.send_probability, 0, 1, "share of the tokens that are sent");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return rand_hlm(set); }
+};
+
+template <class Gate, class Visit>
+constexpr void visit_gate(Gate& set, const Visit& visit) noexcept {
+  visit("threshold", set.threshold, 0, 1, "uncertainty above it is sent");
+  visit("samples", set.perturbation.samples, 1, 65536, "draws of the uncertainty");
+  visit("maximum_temperature", set.perturbation.maximum_temperature, 0x1p-19, max_temperature, "of these draws");
+}
+
+struct u_hlm_system {
+  static constexpr std::string_view name = "u-hlm", sentence = "HLM; uncertain tokens are sent";
+  uncertainty_gate set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit_gate(set, visit);
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return u_hlm(set); }
+};
+
+struct ui_system {
+  static constexpr std::string_view name = "ui", sentence = "HLM; uncertain and important tokens are sent";
+  uncertainty_and_importance_gate set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit_gate(set, visit);
+    visit("k", set.importance.k, 1, most_kept_tokens, "rank of the attention weight that importance is measured by");
+    visit("gamma", set.importance.gamma, -1e6, 1e6, "factor of that weight");
+    visit("inverted", set.importance.inverted, 0, 1, "1: sends the unimportant tokens instead");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return ui(set); }
+};
+
+template <class Visit>
+constexpr void visit_entries(cu_hlm_settings& set, const Visit& visit) noexcept {
+  visit("support_size", set.support_size, 1, most_kept_tokens, "most entries of a law");
+  visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
+  visit_gate(set.skip, visit);
+}
+
+struct cu_hlm_system {
+  static constexpr std::string_view name = "cu-hlm", sentence = "U-HLM; the largest entries and a uniform tail travel";
+  cu_hlm_settings set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit_entries(set, visit);
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm(set); }
+};
+
+struct cu_hlm_online_system {
+  static constexpr std::string_view name = "cu-hlm-online",
+                                    sentence = "CU-HLM; the likelier a rejection, the more entries travel";
+  cu_hlm_settings set{};
+  online_vocabulary_budget kept{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit_entries(set, visit);
+    visit("distortion", kept.size.distortion, 0x1p-40, 2, "distance from the law that is allowed, theta");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm_online(set, kept); }
+};
+
+struct compressed_hlm_system {
+  static constexpr std::string_view name = "compressed-hlm",
+                                    sentence = "HLM; as many entries travel as a bound on the distance takes";
+  compressed_hlm_settings set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("support_size", set.max_support_size, 1, most_kept_tokens, "most entries of a law");
+    visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
+    visit("distortion", set.distortion, 0, 2, "distance from the law that is allowed, epsilon");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return compressed_hlm(set); }
+};
+
+struct greedy_system {
+  static constexpr std::string_view name = "greedy", sentence = "token ids alone";
+  std::uint32_t max_draft_length = 8;
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("max_draft_length", max_draft_length, 1, most_drafts, "drafts per round");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return greedy(max_draft_length); }
+};
+
+struct wisv_system {
+  static constexpr std::string_view name = "wisv", sentence = "greedy; a head scores mismatches by hidden states";
+  wisv_settings set{};
+  template <class Visit>
+  constexpr void settings(const Visit& visit) noexcept {
+    visit("hidden_size", set.hidden_size, 1, max_wire_hidden_size, "numbers of the drafter's hidden state");
+    visit("with_draft", set.with_draft, 0, 1, "1: states travel with every draft; 0: on request");
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return wisv(set); }
+};
+
+template <class... Systems>
+struct system_list {};
+using all_systems =
+    system_list<target_system, qs_system, qs_adaptive_system, qs_dqn_system, k_sqs_system, c_sqs_system, hlm_system,
+                sd_reject_system, compressed_hlm_system, rand_hlm_system, u_hlm_system, ui_system, cu_hlm_system,
+                cu_hlm_online_system, greedy_system, wisv_system>;
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif
