@@ -2,8 +2,7 @@
 #   specverify::c          shared; the symbols of src/c/symbols.txt under one version, and no others
 #   specverify::c_static   the same in an archive; the program links the C++ run-time library too
 set(specverify_c_sources common.cpp options.cpp edge.cpp cloud.cpp pair.cpp core.cpp)
-set(specverify_c_level_sources level.cpp level_core.cpp edge_plain.cpp edge_conformal.cpp edge_random.cpp
-  edge_uncertain.cpp edge_important.cpp edge_online.cpp edge_budget.cpp)
+set(specverify_c_level_sources level.cpp level_core.cpp level_edge.cpp)
 list(TRANSFORM specverify_c_sources PREPEND "${PROJECT_SOURCE_DIR}/src/c/")
 list(TRANSFORM specverify_c_level_sources PREPEND "${PROJECT_SOURCE_DIR}/src/c/")
 

@@ -21,7 +21,7 @@ extern "C" {
 
 // The number of this interface. Options, systems and rounds carry it from the program to the library, which refuses
 // another one than its own by abi_mismatch (`where` = its own). `..._defaults()` and specverify_system_named set it.
-#define SPECVERIFY_ABI 2u
+#define SPECVERIFY_ABI 3u
 SPECVERIFY_API uint32_t specverify_abi(void);
 // major * 10000 + minor * 100 + patch of the library that runs.
 SPECVERIFY_API uint32_t specverify_version(void);
@@ -43,7 +43,7 @@ enum specverify_errc {
   specverify_errc_reserved = 0xffff
 };
 
-// A status in words, ended by a zero. 192 bytes hold every one. Errors: output_too_small (`where` = bytes needed).
+// A status in words, ended by a zero. 256 bytes hold every one. Errors: output_too_small (`where` = bytes needed).
 SPECVERIFY_API specverify_status specverify_message(specverify_status why, char* out, size_t size);
 // The name of a code, as in specverify_errc_*; null: there is none.
 SPECVERIFY_API const char* specverify_errc_name(uint32_t code);
@@ -102,27 +102,21 @@ static inline specverify_transform specverify_transform_defaults(void) {
 
 // ---- Systems, options, memory
 
-// A system of the papers by its name: "qs", "k-sqs", "c-sqs", "hlm", "u-hlm", "rand-hlm", "ui", "cu-hlm",
-// "cu-hlm-online", "compressed-hlm", "greedy", "wisv". A number left at 0 is the system's default. A field that it
-// has no use for is invalid_argument with the field's offset as `where`; so is an unknown name.
+// A number that a system is set to; a switch is 0 or 1.
+typedef struct specverify_setting {
+  const char* name;  // "support_size"
+  double value;
+} specverify_setting;
+
+// A system of the papers by its name; hyphens may be underscores, or missing. Errors of each call that takes one:
+// unknown_system (its text lists all), unknown_setting and setting_out_of_range (`where` = index of the setting),
+// setting_missing (`where` = index in the system's list, docs/algorithms/systems.md).
 typedef struct specverify_system {
   size_t struct_size;
   uint32_t abi;
-  uint32_t support_size;  // K of k-sqs, cu-hlm*; at most, of c-sqs (must be given there) and compressed-hlm
+  uint32_t setting_count;
   const char* name;
-  uint32_t resolution;        // l of qs, k-sqs, c-sqs, cu-hlm*, compressed-hlm
-  uint32_t max_draft_length;  // L of qs, k-sqs, c-sqs, hlm, greedy, wisv
-  uint32_t hidden_size;       // wisv, must be given: numbers of the drafter's hidden state
-  uint32_t samples;           // u-hlm, ui, cu-hlm*: draws of the uncertainty
-  uint8_t hidden_with_draft;  // wisv, 1: states travel with every draft; 0: on request
-  uint8_t paper_code;         // k-sqs, 1: counts of zero travel too
-  uint8_t no_bonus;           // hlm, 1: a draft that stands whole is not followed by the cloud's own token
-  double threshold;           // u-hlm, ui, cu-hlm*: uncertainty above it is sent
-  double send_probability;    // rand-hlm
-  double distortion;          // compressed-hlm: epsilon; cu-hlm-online: theta
-  double target;              // c-sqs: alpha, the dropped mass aimed at
-  double step;                // c-sqs: eta
-  double first_threshold;     // c-sqs: beta_1
+  const specverify_setting* settings;  // those that are not given have their defaults
 } specverify_system;
 
 SPECVERIFY_API specverify_status specverify_system_init(specverify_system* made, size_t size, uint32_t abi,
@@ -132,7 +126,15 @@ static inline specverify_system specverify_system_named(const char* name) {
   (void)specverify_system_init(&made, sizeof made, SPECVERIFY_ABI, name);
   return made;
 }
-// The names, from 0 on; null: there are no more.
+// The settings are read by the calls that take the system.
+static inline specverify_system specverify_system_with(const char* name, const specverify_setting* settings,
+                                                       uint32_t setting_count) {
+  specverify_system made = specverify_system_named(name);
+  made.settings = settings;
+  made.setting_count = setting_count;
+  return made;
+}
+// The names, from 0 on; null: there are no more. Without those that need C++ (qs-dqn, whose network is C++).
 SPECVERIFY_API const char* specverify_system_name(uint32_t index);
 
 // Where a session's memory comes from. `allocate` returns null where there is none. No hook fails otherwise, and both

@@ -35,6 +35,13 @@ class given_draft {
   const specverify_draft* from_;
 };
 
+// Of the system's laws. Errors: those of shape_of; unsupported (they do not travel).
+[[nodiscard]] sv::result<sv::wire_format> format_of(const named_system& system, std::uint32_t vocab_size) noexcept {
+  const auto shape = sv::shape_of(system.name, system.settings(), vocab_size);
+  if (!shape) return shape.error();
+  return carries_laws(shape->format.format) ? sv::result(shape->format) : refused(sv::errc::unsupported);
+}
+
 // What a codec works with.
 struct codec_terms {
   sv::wire_context context;
@@ -46,11 +53,10 @@ struct codec_terms {
   if (!set) return set.error();
   const auto named = system_of(system);
   if (!named) return named.error();
-  const sv::wire_format format =
-      with_system(named->kind, named->set, [&](const auto& preset) { return preset.format_for(set->vocab_size); });
-  if (!carries_laws(format.format)) return refused(sv::errc::unsupported);
-  if (const sv::status why = check(format); !why.ok()) return why;
-  return codec_terms{{set->session_id, set->epoch, set->round, set->base_length, set->prefix_hash, 0}, format};
+  const auto format = format_of(*named, set->vocab_size);
+  if (!format) return format.error();
+  if (const sv::status why = check(*format); !why.ok()) return why;
+  return codec_terms{{set->session_id, set->epoch, set->round, set->base_length, set->prefix_hash, 0}, *format};
 }
 
 // Memory cut from the caller's space and never given back.
@@ -134,7 +140,7 @@ specverify_status specverify_draft_law(const specverify_system* system, const sp
   if (!its_transform) return to_c(its_transform.error());
   const specverify_row its_row = value_of(row);
   if (const sv::status wrong = check_row(its_row); !wrong.ok()) return to_c(wrong);
-  const auto made = calls().make_law({named->kind, named->set, its_row, *its_transform}, bytes_of(space));
+  const auto made = calls().make_law({*named, its_row, *its_transform}, bytes_of(space));
   if (made.ok()) *law = to_c(*made);
   return to_c(made.error());
 }
@@ -155,11 +161,9 @@ specverify_status specverify_law_bits(const specverify_system* system, const spe
   if (!named) return to_c(named.error());
   const specverify_law its = value_of(law);
   if (const sv::status wrong = check_law(its); !wrong.ok()) return to_c(wrong);
-  const sv::wire_format format =
-      with_system(named->kind, named->set, [&](const auto& preset) { return preset.format_for(its.vocab_size); });
-  if (!carries_laws(format.format)) return to_c(refused(sv::errc::unsupported));
-  *bits = bits_of(format, from_c(its));
-  return {};
+  const auto format = format_of(*named, its.vocab_size);
+  if (format.ok()) *bits = bits_of(*format, from_c(its));
+  return to_c(format.error());
 }
 
 specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,

@@ -19,8 +19,7 @@ inline void set_defaults(specverify_target& made) noexcept {
 }
 
 struct law_order {
-  system_kind kind;
-  const specverify_system& system;
+  const named_system& system;
   const specverify_row& row;
   const sv::row_transform& transform;
 };

@@ -20,7 +20,7 @@ specverify_status specverify_edge_create(const specverify_edge_options* options,
   const auto hooks = hooks_of(memory);
   if (!hooks) return to_c(hooks.error());
   const level_calls& calls = specverify_c_levels_at(sv::cpu_level());
-  const auto edge = calls.make_edge({*its_options, its_system->set, its_system->kind, *hooks});
+  const auto edge = calls.make_edge(*its_options, *its_system, *hooks);
   if (edge.ok()) *made = *edge;
   return to_c(edge.error());
 }

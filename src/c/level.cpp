@@ -80,26 +80,6 @@ class cloud_of final : public specverify_cloud {
   sv::result<sv::cloud_session> session_;
 };
 
-sv::result<specverify_edge*> make_edge(const edge_order& order) noexcept {
-  switch (order.kind) {
-    case system_kind::c_sqs:
-      return make_conformal_edge(order);
-    case system_kind::u_hlm:
-    case system_kind::cu_hlm:
-      return make_uncertain_edge(order);
-    case system_kind::rand_hlm:
-      return make_random_edge(order);
-    case system_kind::ui:
-      return make_important_edge(order);
-    case system_kind::cu_hlm_online:
-      return make_online_edge(order);
-    case system_kind::compressed_hlm:
-      return make_budget_edge(order);
-    default:
-      return make_plain_edge(order);
-  }
-}
-
 sv::result<specverify_cloud*> make_cloud(const sv::cloud_options& options, const memory_hooks& memory) noexcept {
   const auto made = place<cloud_of>(memory, options);
   if (!made) return made.error();

@@ -7,40 +7,41 @@
 namespace specverify_c {
 namespace {
 
-template <class Scalar, class Sparsifier>
-[[nodiscard]] sv::result<sv::law> law_of(const law_order& order, const sv::preset<Sparsifier>& preset,
+// Errors: unsupported (the law depends on more than the row), output_too_small.
+template <class Scalar, class Preset>
+[[nodiscard]] sv::result<sv::law> law_of(const law_order& order, const Preset& preset,
                                          std::span<std::byte> space) noexcept {
+  using sparsifier = typename decltype(preset.sparsifier)::value_type;
+  constexpr bool is_of_the_row =
+      std::is_same_v<Preset, sv::preset<sparsifier>> && std::is_same_v<typename sparsifier::state_type, sv::no_state>;
   const sv::wire_format format = preset.format_for(order.row.valid_size);
-  const sv::draft_law_options options{format.format, format.resolution};
-  const Sparsifier kept = preset.sparsifier.value_or(Sparsifier{});
-  if (sv::has_support(format.format)) {
-    if (const sv::status why = check(kept); !why.ok()) return why;
+  if constexpr (!is_of_the_row) {
+    return refused(sv::errc::unsupported);
+  } else {
+    if (!carries_laws(format.format)) return refused(sv::errc::unsupported);
+    const sv::draft_law_options options{format.format, format.resolution};
+    const sparsifier kept = preset.sparsifier.value_or(sparsifier{});
+    if (sv::has_support(format.format)) {
+      if (const sv::status why = check(kept); !why.ok()) return why;
+    }
+    const std::uint32_t size = order.row.valid_size;
+    const sv::read_request wanted = draft_law_request(size, kept, {}, options);
+    const std::size_t needed = digest_workspace_size(size, order.transform, wanted) +
+                               draft_law_workspace_size(size, kept, {}, options) + 2 * sv::workspace_alignment;
+    if (space.size() < needed) return refused(sv::errc::output_too_small, needed);
+    sv::workspace scratch{space};
+    const auto row = read_row(sv::exec::simd, view_of<Scalar>(order.row), order.transform, wanted, scratch);
+    if (!row) return row.error();
+    const auto made = make_draft_law(*row, kept, {}, options, scratch);
+    if (!made) return made.error();
+    return made->drafted;
   }
-  const std::uint32_t size = order.row.valid_size;
-  const sv::read_request wanted = draft_law_request(size, kept, {}, options);
-  const std::size_t needed = digest_workspace_size(size, order.transform, wanted) +
-                             draft_law_workspace_size(size, kept, {}, options) + 2 * sv::workspace_alignment;
-  if (space.size() < needed) return refused(sv::errc::output_too_small, needed);
-  sv::workspace scratch{space};
-  const auto row = read_row(sv::exec::simd, view_of<Scalar>(order.row), order.transform, wanted, scratch);
-  if (!row) return row.error();
-  const auto made = make_draft_law(*row, kept, {}, options, scratch);
-  if (!made) return made.error();
-  return made->drafted;
 }
 
 template <class Scalar>
 [[nodiscard]] sv::result<sv::law> law_of(const law_order& order, std::span<std::byte> space) noexcept {
-  switch (order.kind) {
-    case system_kind::qs:
-    case system_kind::k_sqs:
-    case system_kind::hlm:
-      return law_of<Scalar>(order, plain_system(order.kind, order.system), space);
-    case system_kind::compressed_hlm:
-      return law_of<Scalar>(order, budget_system(order.system), space);
-    default:
-      return sv::status{sv::errc::unsupported, sv::part::host, 0};
-  }
+  const auto use = [&](const auto& preset) { return law_of<Scalar>(order, preset, space); };
+  return sv::with_system<sv::result<sv::law>>(order.system.name, order.system.settings(), use);
 }
 
 template <class Scalar>

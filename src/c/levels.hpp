@@ -3,37 +3,27 @@
 #ifndef SPECVERIFY_SRC_C_LEVELS_HPP
 #define SPECVERIFY_SRC_C_LEVELS_HPP
 
-#include "memory.hpp"
-#include "sessions.hpp"
-#include "systems.hpp"
+#include "options.hpp"
 
 #include <specverify/core/level.hpp>
 
 namespace specverify_c {
-
-// What an edge is made of.
-struct edge_order {
-  const sv::edge_options& options;
-  const specverify_system& system;
-  system_kind kind;
-  const memory_hooks& memory;
-};
 
 // core.hpp
 struct law_order;
 struct verify_order;
 
 struct level_calls {
-  sv::result<specverify_edge*> (*make_edge)(const edge_order& order) noexcept;
+  sv::result<specverify_edge*> (*make_edge)(const sv::edge_options& options, const named_system& system,
+                                            const memory_hooks& memory) noexcept;
   sv::result<specverify_cloud*> (*make_cloud)(const sv::cloud_options& options, const memory_hooks& memory) noexcept;
   sv::result<sv::law> (*make_law)(const law_order& order, std::span<std::byte> space) noexcept;
   sv::result<sv::verdict> (*verify)(const verify_order& order, std::span<std::byte> space) noexcept;
 };
 
-// One unit each: sessions are the largest code of the library.
-using edge_maker = sv::result<specverify_edge*>(const edge_order& order) noexcept;
-edge_maker make_plain_edge, make_conformal_edge, make_random_edge, make_uncertain_edge, make_important_edge,
-    make_online_edge, make_budget_edge;
+// The edges have a unit of their own: they are the largest code of the library.
+[[nodiscard]] sv::result<specverify_edge*> make_edge(const sv::edge_options& options, const named_system& system,
+                                                     const memory_hooks& memory) noexcept;
 
 // An object behind the hooks that its memory came from.
 template <class Object>

@@ -1,64 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.hpp"
 
-#include <specverify/session/cloud.hpp>
+#include <specverify/session/systems.hpp>
 
 namespace specverify_c {
 namespace {
 
-constexpr struct {
-  const char* name;
-  system_kind kind;
-} names[] = {{"qs", system_kind::qs},
-             {"k-sqs", system_kind::k_sqs},
-             {"c-sqs", system_kind::c_sqs},
-             {"hlm", system_kind::hlm},
-             {"u-hlm", system_kind::u_hlm},
-             {"rand-hlm", system_kind::rand_hlm},
-             {"ui", system_kind::ui},
-             {"cu-hlm", system_kind::cu_hlm},
-             {"cu-hlm-online", system_kind::cu_hlm_online},
-             {"compressed-hlm", system_kind::compressed_hlm},
-             {"greedy", system_kind::greedy},
-             {"wisv", system_kind::wisv}};
-
-// Which systems use a field.
-template <class... Kinds>
-[[nodiscard]] constexpr unsigned used_by(Kinds... kinds) noexcept {
-  return ((1u << static_cast<unsigned>(kinds)) | ... | 0u);
-}
-
-struct field {
-  std::size_t offset;
-  bool is_set;
-  unsigned users;
-};
-
-[[nodiscard]] sv::status check_fields(const specverify_system& set, system_kind kind) noexcept {
-  using k = system_kind;
-  const unsigned gated = used_by(k::u_hlm, k::ui, k::cu_hlm, k::cu_hlm_online);
-  const unsigned threshold_law = used_by(k::c_sqs), claimed = used_by(k::cu_hlm, k::cu_hlm_online);
-  const unsigned sparse = used_by(k::k_sqs, k::c_sqs, k::compressed_hlm) | claimed;
-  const field fields[] = {
-      {offsetof(specverify_system, support_size), set.support_size != 0, sparse},
-      {offsetof(specverify_system, resolution), set.resolution != 0, sparse | used_by(k::qs)},
-      {offsetof(specverify_system, max_draft_length), set.max_draft_length != 0,
-       used_by(k::qs, k::k_sqs, k::c_sqs, k::hlm, k::greedy, k::wisv)},
-      {offsetof(specverify_system, hidden_size), set.hidden_size != 0, used_by(k::wisv)},
-      {offsetof(specverify_system, samples), set.samples != 0, gated},
-      {offsetof(specverify_system, hidden_with_draft), set.hidden_with_draft != 0, used_by(k::wisv)},
-      {offsetof(specverify_system, paper_code), set.paper_code != 0, used_by(k::k_sqs)},
-      {offsetof(specverify_system, no_bonus), set.no_bonus != 0, used_by(k::hlm)},
-      {offsetof(specverify_system, threshold), set.threshold != 0, gated},
-      {offsetof(specverify_system, send_probability), set.send_probability != 0, used_by(k::rand_hlm)},
-      {offsetof(specverify_system, distortion), set.distortion != 0, used_by(k::compressed_hlm, k::cu_hlm_online)},
-      {offsetof(specverify_system, target), set.target != 0, threshold_law},
-      {offsetof(specverify_system, step), set.step != 0, threshold_law},
-      {offsetof(specverify_system, first_threshold), set.first_threshold != 0, threshold_law}};
-  for (const field& one : fields) {
-    if (one.is_set && (one.users & used_by(kind)) == 0) return refused(sv::errc::invalid_argument, one.offset);
-  }
-  return {};
+template <class Number>
+[[nodiscard]] constexpr Number or_else(Number given, Number usual) noexcept {
+  return given == 0 ? usual : given;
 }
 
 // A session reads all its rows under this one, so that what it points to would have to stay: biases and masks belong to
@@ -94,12 +44,16 @@ void set_defaults(specverify_cloud_options& made) noexcept {
 sv::result<named_system> system_of(const specverify_system* given) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
-  for (const auto& known : names) {
-    if (set->name == nullptr || std::strcmp(set->name, known.name) != 0) continue;
-    if (const sv::status why = check_fields(*set, known.kind); !why.ok()) return why;
-    return named_system{*set, known.kind};
+  if (set->name == nullptr) return refused(sv::errc::null_span, offsetof(specverify_system, name));
+  const auto settings = array_of(set->settings, set->setting_count, offsetof(specverify_system, settings));
+  if (!settings) return settings.error();
+  named_system made{set->name, {}, set->setting_count};
+  if (made.count > made.all.size()) return refused(sv::errc::unknown_setting, made.all.size());
+  for (std::size_t i = 0; i < made.count; ++i) {
+    const char* const name = (*settings)[i].name;
+    made.all[i] = {name == nullptr ? "" : name, (*settings)[i].value};
   }
-  return refused(sv::errc::invalid_argument, offsetof(specverify_system, name));
+  return made;
 }
 
 sv::result<sv::edge_options> options_of(const specverify_edge_options* given) noexcept {
@@ -149,9 +103,9 @@ sv::result<sv::cloud_options> options_of(const specverify_cloud_options* given,
   if (serves != nullptr) {
     const auto system = system_of(serves);
     if (!system) return system.error();
-    made.limits = with_system(system->kind, system->set, [&](const auto& preset) {
-      return sv::cloud_session::limits_for(preset.format_for(set->vocab_size));
-    });
+    const auto shape = sv::shape_of(system->name, system->settings(), set->vocab_size);
+    if (!shape) return shape.error();
+    made.limits = sv::cloud_session::limits_for(shape->format);
   }
   made.limits.max_draft_length = or_else(set->max_draft_length, made.limits.max_draft_length);
   made.limits.max_law_entries = or_else(set->max_law_entries, made.limits.max_law_entries);
@@ -186,7 +140,12 @@ specverify_status specverify_system_init(specverify_system* made, size_t size, u
   return to_c(begin(made, size, abi, set));
 }
 
-const char* specverify_system_name(uint32_t index) { return index < std::size(names) ? names[index].name : nullptr; }
+const char* specverify_system_name(uint32_t index) {
+  for (const sv::system_info& known : sv::systems()) {
+    if (!known.needs_network && index-- == 0) return known.name.data();  // a literal: a zero ends it
+  }
+  return nullptr;
+}
 
 specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi) {
   return to_c(begin(made, size, abi, usual<specverify_edge_options>()));

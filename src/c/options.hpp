@@ -4,17 +4,25 @@
 #define SPECVERIFY_SRC_C_OPTIONS_HPP
 
 #include "convert.hpp"
-#include "systems.hpp"
+
+#include <specverify/session/systems.hpp>
+
+#include <array>
+#include <string_view>
 
 namespace specverify_c {
 
+// A system as a caller names it.
 struct named_system {
-  specverify_system set;
-  system_kind kind;
+  std::string_view name;
+  std::array<sv::setting, 16> all;
+  std::size_t count;
+
+  [[nodiscard]] std::span<const sv::setting> settings() const noexcept { return std::span(all).first(count); }
 };
 
-// Errors: those of `taken`; invalid_argument (`where` = offset of the name that is unknown, or of a field that the
-// system has no use for).
+// Errors: those of `taken`; null_span (no name; `where` = offset of a pointer that must be there), misaligned,
+// unknown_setting (more settings than any system has).
 [[nodiscard]] sv::result<named_system> system_of(const specverify_system* given) noexcept;
 [[nodiscard]] sv::result<sv::edge_options> options_of(const specverify_edge_options* given) noexcept;
 // With the limits that a system asks for, where one is given.

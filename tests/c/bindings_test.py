@@ -191,8 +191,8 @@ def made(name, *more):
 
 def expect(why, name):
     said = (lib.specverify_errc_name(why.code) or b"?").decode()
-    words = ctypes.create_string_buffer(192)
-    lib.specverify_message(why, words, 192)
+    words = ctypes.create_string_buffer(256)
+    lib.specverify_message(why, words, 256)
     assert said == name, f"{words.value.decode()}, not {name}; {failures}"
 
 

@@ -136,11 +136,12 @@ static inline specverify_cloud_options service_options(void) {
   specverify_secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9", made.secret);
   return made;
 }
+// With the settings that have no default.
 static inline specverify_system system_of(const char* name) {
-  specverify_system made = specverify_system_named(name);
-  if (strcmp(name, "c-sqs") == 0) made.support_size = 64;
-  if (strcmp(name, "wisv") == 0) made.hidden_size = 8;
-  return made;
+  static const specverify_setting cap = {"support_size", 64}, states = {"hidden_size", 8};
+  if (strcmp(name, "c-sqs") == 0) return specverify_system_with(name, &cap, 1);
+  if (strcmp(name, "wisv") == 0) return specverify_system_with(name, &states, 1);
+  return specverify_system_named(name);
 }
 
 #endif

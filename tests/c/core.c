@@ -126,8 +126,9 @@ static void check_errors(void) {
   drafts[0].law.ids = NULL;
   IS(specverify_encode(&round, &k_sqs, drafts, 1, bytes, &size), null_span);
   // More than 32 bits can say.
-  specverify_system wide = system_of("hlm");
-  wide.max_draft_length = 64, round.vocab_size = 1u << 24;
+  const specverify_setting long_drafts = {"max_draft_length", 64};
+  const specverify_system wide = specverify_system_with("hlm", &long_drafts, 1);
+  round.vocab_size = 1u << 24;
   why = specverify_decode(&round, &wide, message, none, drafts, &count);
   CHECK(why.code == specverify_errc_output_too_small && why.where == UINT32_MAX);
   round.vocab_size = V;

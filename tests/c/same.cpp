@@ -38,24 +38,21 @@ session_secret secret_of(const std::uint8_t (&bytes)[16]) {
   return session_secret(key);
 }
 template <class Preset>
-auto made_edge(const Preset& system, vocabulary_fingerprint tokens = {}) {
+auto edge_of(const Preset& system, vocabulary_fingerprint tokens = {}) {
   const session_secret secret = secret_of(device_options().secret);
   return make_edge({.secret = secret, .vocab_size = V, .token_budget = 40, .fingerprint = tokens}, system);
 }
 template <class Preset>
-auto make_cloud(const Preset& system, vocabulary_fingerprint tokens = {}) {
+auto cloud_of(const Preset& system, vocabulary_fingerprint tokens = {}) {
   const specverify_cloud_options usual = service_options();
-  return make_cloud({.secret = secret_of(usual.secret),
-                              .salt = usual.salt,
-                              .vocab_size = V,
-                              .limits = cloud_session::limits_for(system.format_for(V)),
-                              .fingerprint = tokens});
+  return make_cloud(
+      {.secret = secret_of(usual.secret), .salt = usual.salt, .vocab_size = V, .fingerprint = tokens}, system);
 }
 
 template <class Preset>
 transcript in_headers(const Preset& system) {
-  auto edge = made_edge(system);
-  auto cloud = make_cloud(system);
+  auto edge = edge_of(system);
+  auto cloud = cloud_of(system);
   transcript seen, up, down;
   if (!edge || !cloud || !edge->start(std::array<token_id, 1>{1}, 0).ok()) return seen;
   model small{2}, large{0};
@@ -155,10 +152,10 @@ int talk(bool is_cloud) {
   standard_link link;
   model small{2}, large{0};
   if (is_cloud) {
-    auto cloud = make_cloud(k_sqs(), builder.finish());
+    auto cloud = cloud_of(k_sqs(), builder.finish());
     return cloud && serve(*cloud, large, link).ok() ? 0 : 1;
   }
-  auto edge = made_edge(k_sqs(), builder.finish());
+  auto edge = edge_of(k_sqs(), builder.finish());
   return edge && generate(*edge, std::array<token_id, 1>{1}, small, link).ok() ? 0 : 1;
 }
 

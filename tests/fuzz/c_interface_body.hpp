@@ -41,6 +41,8 @@ inline constexpr unsigned wrong_options = 1, wrong_sizes = 2, wrong_rows = 4, wr
 inline constexpr std::array<const char*, 12> c_systems = {
     "qs",     "k-sqs",         "c-sqs",          "hlm",    "u-hlm", "rand-hlm", "ui",
     "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
+inline constexpr std::array<const char*, 6> c_settings = {"support_size", "resolution",        "max_draft_length",
+                                                          "threshold",    "nothing",           nullptr};
 inline constexpr std::uint32_t c_vocab_size = 24, c_hidden_size = 3;
 
 //! `size` bytes, `shift` bytes behind the beginning of a block and up to its end.
@@ -241,9 +243,13 @@ class c_host {
 
   specverify_system system() {
     specverify_system made = specverify_system_named(c_systems[system_]);
-    if (std::strcmp(made.name, "c-sqs") == 0) made.support_size = c_vocab_size;
-    if (std::strcmp(made.name, "wisv") == 0) made.hidden_size = c_hidden_size;
-    scribble(made, {offsetof(specverify_system, name)});
+    settings_.clear();
+    if (std::strcmp(made.name, "c-sqs") == 0) settings_.push_back({"support_size", c_vocab_size});
+    if (std::strcmp(made.name, "wisv") == 0) settings_.push_back({"hidden_size", c_hidden_size});
+    if (wrong(wrong_options, 8)) settings_.push_back({c_settings[below(c_settings.size())], any_double()});
+    made.settings = settings_.data(), made.setting_count = static_cast<std::uint32_t>(settings_.size());
+    scribble(made, {offsetof(specverify_system, name), offsetof(specverify_system, settings),
+                    offsetof(specverify_system, setting_count)});
     if (wrong(wrong_options, 16)) made.name = below(2) == 0 ? nullptr : "none";
     return made;
   }
@@ -262,7 +268,7 @@ class c_host {
   const specverify_allocator* allocator() { return given(specverify_allocator{0, this, allocate, deallocate}); }
 
   specverify_status said(specverify_status why) {
-    char words[192];
+    char words[256];
     demand_c(specverify_message(why, words, sizeof words).code == 0, "a status without words");
     return why;
   }
@@ -642,6 +648,7 @@ class c_host {
 
   std::span<const std::uint8_t> left_;
   std::size_t system_ = 0;
+  std::vector<specverify_setting> settings_;
   unsigned mistakes_ = 0;
   std::uint64_t now_ = 0;
   std::size_t live_ = 0;

@@ -201,8 +201,8 @@ TEST_CASE("c: a session names a row or a state that is not aligned") {
   const shifted<float> floats(aligned);
   for (const bool is_row : {true, false}) {
     specverify_edge_options options = device();
-    specverify_system system = specverify_system_named(is_row ? "k-sqs" : "wisv");
-    if (!is_row) system.hidden_size = c_hidden_size;
+    const specverify_setting states{"hidden_size", c_hidden_size};
+    const specverify_system system = specverify_system_with(is_row ? "k-sqs" : "wisv", &states, is_row ? 0 : 1);
     const specverify_cloud_options its_service = service();
     specverify_edge* edge = nullptr;
     specverify_cloud* cloud = nullptr;

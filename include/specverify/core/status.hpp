@@ -173,7 +173,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 #if __cplusplus >= 202002L
-inline constexpr std::size_t status_text_size = 192;  //!< bytes that hold the text of every status
+inline constexpr std::size_t status_text_size = 256;  //!< bytes that hold the text of every status
 
 //! A status in words, as "row_has_nan in row at 3: a row holds a NaN", written to `out` and ended by a zero, which the
 //! view leaves out; "ok" for none. For refused_by_peer the peer's code is named. Never allocates.

@@ -146,7 +146,7 @@ template <class Gate, class Visit>
 constexpr void visit_gate(Gate& set, const Visit& visit) noexcept {
   visit("threshold", set.threshold, 0, 1, "uncertainty above it is sent");
   visit("samples", set.perturbation.samples, 1, 65536, "draws of the uncertainty");
-  visit("maximum_temperature", set.perturbation.maximum_temperature, 0x1p-19, max_temperature, "of these draws");
+  visit("maximum_temperature", set.perturbation.maximum_temperature, 1e-3, 1e3, "highest of these draws");
 }
 
 struct u_hlm_system {
@@ -166,7 +166,7 @@ struct ui_system {
   constexpr void settings(const Visit& visit) noexcept {
     visit_gate(set, visit);
     visit("k", set.importance.k, 1, most_kept_tokens, "rank of the attention weight that importance is measured by");
-    visit("gamma", set.importance.gamma, -1e6, 1e6, "factor of that weight");
+    visit("gamma", set.importance.gamma, -1e3, 1e3, "factor of that weight");
     visit("inverted", set.importance.inverted, 0, 1, "1: sends the unimportant tokens instead");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return ui(set); }
@@ -197,7 +197,7 @@ struct cu_hlm_online_system {
   template <class Visit>
   constexpr void settings(const Visit& visit) noexcept {
     visit_entries(set, visit);
-    visit("distortion", kept.size.distortion, 0x1p-40, 2, "distance from the law that is allowed, theta");
+    visit("distortion", kept.size.distortion, 1e-6, 2, "distance from the law that is allowed, theta");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm_online(set, kept); }
 };

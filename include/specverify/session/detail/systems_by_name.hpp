@@ -16,7 +16,7 @@ namespace detail {
 //! Sets one member. Errors: setting_out_of_range.
 template <class Number>
 [[nodiscard]] constexpr errc set_number(Number& member, double value, double least, double most) noexcept {
-  if (!(value >= least && value <= most)) return errc::setting_out_of_range;
+  if (!numeric::is_finite(value) || value < least || value > most) return errc::setting_out_of_range;
   const auto made = static_cast<Number>(value);
   if (static_cast<double>(made) != value) return errc::setting_out_of_range;
   member = made;
@@ -148,7 +148,17 @@ inline constexpr auto names_text = [] {
   return made;
 }();
 
+// The error lists all systems, so that each host's log does.
+static_assert(std::string_view(message(errc::unknown_system)).ends_with({names_text.data(), names_text.size()}));
+
 }  // namespace detail
+
+//! use(preset) of a system whose type nothing has forgotten yet. Errors: those of `shape_of`.
+template <class Result, class Use>
+[[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings,
+                                           const Use& use) {
+  return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
+}
 
 SPECVERIFY_BODY std::span<const system_info> systems() noexcept { return detail::systems_table; }
 SPECVERIFY_BODY std::string_view system_names() noexcept {
@@ -158,7 +168,7 @@ SPECVERIFY_BODY std::string_view system_names() noexcept {
 SPECVERIFY_BODY result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                               std::uint32_t vocab_size) noexcept {
   const auto use = [&](const auto& preset) -> result<system_shape> { return detail::shape_of(preset, vocab_size); };
-  return detail::with_system<result<system_shape>>(detail::all_systems{}, system, settings, nullptr, use);
+  return with_system<result<system_shape>>(system, settings, use);
 }
 
 SPECVERIFY_BODY result<edge_session> make_edge(const edge_options& options, std::string_view system,
@@ -172,7 +182,7 @@ SPECVERIFY_BODY result<edge_session> make_edge(const edge_options& options, std:
 SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options, std::string_view system,
                                                  std::span<const setting> settings) {
   const auto use = [&](const auto& preset) { return make_cloud(options, preset); };
-  return detail::with_system<result<cloud_session>>(detail::all_systems{}, system, settings, nullptr, use);
+  return with_system<result<cloud_session>>(system, settings, use);
 }
 
 SPECVERIFY_NAMESPACE_END

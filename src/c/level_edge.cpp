@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// An edge of one type behind its handle.
-#ifndef SPECVERIFY_SRC_C_EDGE_OF_HPP
-#define SPECVERIFY_SRC_C_EDGE_OF_HPP
-
+// The edge behind its handle.
 #include "convert.hpp"
 #include "levels.hpp"
 
 namespace specverify_c {
+namespace {
 
-template <class Preset>
 class edge_of final : public specverify_edge {
  public:
-  edge_of(const sv::edge_options& options, const Preset& system) : session_(sv::make_edge(options, system)) {}
+  edge_of(const sv::edge_options& options, const named_system& system)
+      : session_(sv::make_edge(options, system.name, system.settings())) {}
   [[nodiscard]] sv::status why() const noexcept { return session_.error(); }
 
   void destroy() noexcept override { unplace(this); }
@@ -67,16 +65,16 @@ class edge_of final : public specverify_edge {
   sv::status refusal() const noexcept override { return session_->refusal(); }
 
  private:
-  decltype(sv::make_edge(std::declval<const sv::edge_options&>(), std::declval<const Preset&>())) session_;
+  sv::result<sv::edge_session> session_;
 };
 
-template <class Preset>
-[[nodiscard]] sv::result<specverify_edge*> place_edge(const edge_order& order, const Preset& system) noexcept {
-  const auto made = place<edge_of<Preset>>(order.memory, order.options, system);
+}  // namespace
+
+sv::result<specverify_edge*> make_edge(const sv::edge_options& options, const named_system& system,
+                                       const memory_hooks& memory) noexcept {
+  const auto made = place<edge_of>(memory, options, system);
   if (!made) return made.error();
   return static_cast<specverify_edge*>(*made);
 }
 
 }  // namespace specverify_c
-
-#endif
