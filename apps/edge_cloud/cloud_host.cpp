@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cloud_host.hpp"
 
+#include <specverify/session/presets.hpp>
+
 #include "clock.hpp"
 #include "cloud_settings.hpp"
 #include "other_options.hpp"
 #include "served_transform.hpp"
 #include "trained_files.hpp"
-#include "wire_plan.hpp"
 
 namespace edge_cloud {
 
@@ -26,9 +27,10 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   specverify::draft_format bulkiest;  // of this demo
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
-  bulkiest.max_draft_length = demo_max_draft_length;
-  if (scorer) bulkiest.attachments = scored_attachments(scorer->hidden_size(), true);
-  bulkiest.attachments.max_skipped = demo_max_skipped;
+  bulkiest.max_draft_length = 12;  // of the longest window
+  if (scorer)
+    bulkiest.attachments = {scorer->hidden_size(), specverify::hidden_format::float16, true, true, 0};
+  bulkiest.attachments.max_skipped = specverify::preset_max_skipped;
   return make_cloud(run, model, specverify::cloud_session::limits_for({bulkiest, model.vocab_size}));
 }
 

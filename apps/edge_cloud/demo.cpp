@@ -11,7 +11,6 @@
 #include "protocol_choice.hpp"
 #include "side_model.hpp"
 #include "trained_files.hpp"
-#include "wire_plan.hpp"
 
 #include <unistd.h>
 
@@ -54,9 +53,9 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
 
 //! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the
 //! machine.
-std::uint32_t patience_ms(const link_settings& link, const system_plan& plan, const side_model& drafter,
+std::uint32_t patience_ms(const link_settings& link, const chosen_system& system, const side_model& drafter,
                           std::string_view pace) {
-  const specverify::wire_format format = plan_format(plan, drafter.vocab_size, drafter.hidden_size);
+  const specverify::wire_format format = system.shape(drafter.vocab_size, drafter.hidden_size).format;
   const std::uint32_t drafts = format.max_draft_length;
   const std::size_t bytes =
       std::max(specverify::max_draft_bytes(format, drafts), specverify::max_supply_bytes(format, drafts));
@@ -177,13 +176,14 @@ bool run_demo(const demo_settings& wanted) {
   const demo_settings demo = with_salt(wanted);
   print_link(demo.link);
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
-  for (const std::string& key : demo.systems) require_files(system_named(key), demo.run);
+  for (const std::string& key : demo.systems) require_files(chosen_system(key), demo.run);
   std::vector<run_report> reports;
   specverify::mismatch_history mismatches;  // of every scored text so far
   bool all_same = true;
   for (const std::string& key : demo.systems) {
-    const system_plan& system = system_named(key);
-    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), std::string(system.label).c_str());
+    const chosen_system named(key);
+    const bool is_open = leaves_protocol_open(named), is_scored = named.info().needs_head;
+    std::printf("\n[%zu/%zu] %s\n", reports.size() + 1, demo.systems.size(), named.text().c_str());
     run_report& sum = reports.emplace_back();
     sum.system = key;
     for (std::size_t i = 0; i < demo.prompts.size(); ++i) {
@@ -192,24 +192,25 @@ bool run_demo(const demo_settings& wanted) {
       run.prompt = demo.prompts[i];
       run.session_id += i;
       run.link = demo.link;
-      if (system.scored == states::chosen) run.protocol = choose_protocol(system, demo.link, drafter, mismatches);
-      const system_plan plan = settled_plan(run);
-      run.lazy = plan.scored == states::one_by_one;
-      run.retry_ms = patience_ms(demo.link, plan, drafter, run.pace);
+      if (is_open && run.protocol == "model") run.protocol = choose_protocol(named, demo.link, drafter, mismatches);
+      const chosen_system system = settled_system(run);
+      run.lazy = is_open && run.protocol == "lazy";
+      run.retry_ms = patience_ms(demo.link, system, drafter, run.pace);
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
-      if (plan.scored == states::unused) one.scored_rounds.clear();  // a cloud with a head notes every round
+      if (!is_scored) one.scored_rounds.clear();  // a cloud with a head notes every round
       // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no
       // draws.
-      const bool ahead = one.written_ahead > 0 && !(plan.is_greedy() && plan.scored == states::unused);
+      const bool ahead = one.written_ahead > 0 && !(system.info().greedy && !is_scored);
       // Rounds that are cut or scored by what the edge sees of a changing link are others each time.
-      const bool looks = !demo.link.trace.empty() && (plan.changes_resolution() || plan.scored != states::unused);
+      const bool looks =
+          !demo.link.trace.empty() && (is_scored || system.shape().format.attachments.resolution_with_draft);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
       const char* answer = ahead   ? "not asked, tokens were written ahead"
                            : looks ? "not asked, it looks at the link"
                            : same  ? "yes"
                                    : "NO";
-      const std::string protocol = system.scored == states::chosen ? "; hidden states: " + run.protocol : "";
+      const std::string protocol = is_open ? "; hidden states: " + run.protocol : "";
       std::printf("\n   -- %zu tokens in %.2f s%s; the same text as within one process: %s\n", one.tokens.size(),
                   one.seconds(), protocol.c_str(), answer);
       std::fflush(stdout);

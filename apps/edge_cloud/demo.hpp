@@ -16,7 +16,7 @@ struct demo_settings {
       "Q: Paul fills 4 bags with 8 cakes each and has 6 cakes left over. How many cakes are there?\nA:",
       "And it came to pass in those days, that"};
   link_settings link;
-  std::vector<std::string> systems;  //!< keys of systems.hpp, in this order
+  std::vector<std::string> systems;  //!< texts of chosen_system (systems.hpp), in this order
   std::filesystem::path out = "edge-cloud-demo";
 };
 

@@ -22,21 +22,15 @@ specverify::link_loss link_loss_named(const std::string& name) {
   return name == "local" ? specverify::link_loss::continue_local : specverify::link_loss::wait;
 }
 
-std::unique_ptr<edge_session> make_session(const run_settings& run, const side_model& model,
-                                           const specverify::dqn_weights* network) {
-  const wire_plan plan = plan_wire(settled_plan(run), model.vocab_size, model.hidden_size, network);
+specverify::edge_session make_session(const run_settings& run, const side_model& model, const chosen_system& system,
+                                      const specverify::dqn_weights* network) {
   static constexpr specverify::token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options options;
   options.session_id = run.session_id;
   options.secret = specverify::secret_from_hex(run.edge_secret);
   options.vocab_size = model.vocab_size;
-  options.format = plan.format;
   options.format.pad_to = run.pad_to;
-  options.mode = plan.mode;
-  options.rule = plan.rule;
-  options.bonus = plan.bonus;
-  options.draw_from_row = plan.draw_from_row;
-  if (plan.rule == specverify::wire_rule::semantic) options.threshold = threshold_of(run, model.hidden_size);
+  if (system.info().needs_head) options.threshold = threshold_of(run, model.hidden_size);
   options.fingerprint = model.fingerprint;
   options.transform.temperature = run.temperature;
   options.max_text_length = model.context;
@@ -45,11 +39,13 @@ std::unique_ptr<edge_session> make_session(const run_settings& run, const side_m
   options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;
   options.on_link_loss = link_loss_named(run.on_link_loss);
   options.loss_after = 1;  // asked again once in vain
-  return make_edge_session(options, plan);
+  auto made = specverify::make_edge(options, system.info().name, system.settings(), network);
+  if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
+  return std::move(made).value();
 }
 
 std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& run) {
-  return system_named(run.system).window == windowing::learned ? load_policy(run.policy) : nullptr;
+  return chosen_system(run.system).info().needs_network ? load_policy(run.policy) : nullptr;
 }
 
 //! The prompt as both models were trained to see it: behind an end of text.
@@ -74,10 +70,12 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
       vocabulary_(model.vocabulary),
       engine_(model.weights, model.pass_seconds),
       network_(network_of(run)),
-      session_(make_session(run, model, network_.get())),
+      system_(settled_system(run).completed(model.vocab_size, model.hidden_size)),
+      session_(make_session(run, model, system_, network_.get())),
       send_(std::move(send)),
       show_(std::move(show)),
       written_(run.stop_strings) {
+  streams_ = system_.shape().mode == specverify::session_mode::stream;
   if (!run.state.empty()) journal_.emplace(run.state / "journal");
 }
 
@@ -89,7 +87,7 @@ void edge_host::begin() {
     restoring_ = true;
     origin_ = kept_origin(run_.state / "origin", origin_);
   } else {
-    require(session_->start(prompt, origin_), "the prompt");
+    require(session_.start(prompt, origin_), "the prompt");
     if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
   }
   work();
@@ -99,13 +97,13 @@ void edge_host::begin() {
 bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
   if (kept.empty()) return false;
-  const auto found = session_->restore(kept, origin_);
+  const auto found = session_.restore(kept, origin_);
   if (!found) {
     if (!is_damage(found.error())) throw other_text(run_.state, differing_option(found.error()));
     journal_->set_aside(found.error());
     return false;
   }
-  if (!std::ranges::equal(session_->text().first(session_->prompt_length()), prompt))
+  if (!std::ranges::equal(session_.text().first(session_.prompt_length()), prompt))
     throw other_text(run_.state, "--prompt");
   journal_->drop_unfinished(found->valid_bytes);
   return true;
@@ -116,46 +114,46 @@ void edge_host::measure_channel() {
   const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
   // a free lane is no float
   const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };
-  session_->record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
+  session_.record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
                             static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
                            now.index);
 }
 
 void edge_host::receive(std::span<const std::byte> message) {
   measure_channel();
-  require(specverify::deliver(*session_, message, microseconds_now()), "a message");
+  require(specverify::deliver(session_, message, microseconds_now()), "a message");
   work();
 }
 
 void edge_host::tick() {
   measure_channel();
-  (void)session_->tick(microseconds_now());
+  (void)session_.tick(microseconds_now());
   work();
 }
 
 void edge_host::disconnect() {
   measure_channel();
-  (void)session_->disconnect(microseconds_now());
+  (void)session_.disconnect(microseconds_now());
   work();
 }
 
 void edge_host::reconnect() {
   measure_channel();
-  (void)session_->reconnect(microseconds_now());
+  (void)session_.reconnect(microseconds_now());
   work();
 }
 
 bool edge_host::stop() {
-  if (!session_->stop(specverify::stop_cause::cancelled, microseconds_now()).ok()) return false;
+  if (!session_.stop(specverify::stop_cause::cancelled, microseconds_now()).ok()) return false;
   work();
   return true;
 }
 
 run_report edge_host::report() const {
-  const specverify::session_statistics& counted = session_->statistics();
+  const specverify::session_statistics& counted = session_.statistics();
   run_report made;
   made.system = run_.system;
-  made.tokens.assign(session_->text().begin() + session_->prompt_length(), session_->text().end());
+  made.tokens.assign(session_.text().begin() + session_.prompt_length(), session_.text().end());
   if (written_.ended()) made.tokens.resize(written_.tokens());
   made.text = written_.text();
   made.arrival = arrival_;
@@ -175,17 +173,17 @@ run_report edge_host::report() const {
   made.edge_compute = engine_.seconds();
   made.resumes = counted.restarts;
   made.texts = 1;
-  made.texts_with_states = settled_plan(run_).scored == states::with_draft ? 1 : 0;
+  made.texts_with_states = sends_states_with_drafts(system_) ? 1 : 0;
   return made;
 }
 
 //! Does what the session asks for until it waits for the cloud.
 void edge_host::work() {
   const auto hears = [this](const specverify::session_output& out) { hear(out); };
-  require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
+  require(specverify::drive(session_, engine_, hears, session_clock{}), "the session failed");
   restoring_ = false;
-  if (written_.ended() && session_->stop(specverify::stop_cause::finished, microseconds_now()).ok())
-    require(specverify::drive(*session_, engine_, hears, session_clock{}), "the session failed");
+  if (written_.ended() && session_.stop(specverify::stop_cause::finished, microseconds_now()).ok())
+    require(specverify::drive(session_, engine_, hears, session_clock{}), "the session failed");
 }
 
 void edge_host::hear(const specverify::session_output& out) {
@@ -203,7 +201,7 @@ void edge_host::hear(const specverify::session_output& out) {
 void edge_host::record(const specverify::session_output& out) {
   note_round();
   for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
-    const std::size_t index = out.position + i - session_->prompt_length();
+    const std::size_t index = out.position + i - session_.prompt_length();
     if (index < arrival_.size()) continue;  // announced before
     arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
     const std::string_view shown = written_.take(vocabulary_.text_of(out.tokens[i]));
@@ -214,7 +212,7 @@ void edge_host::record(const specverify::session_output& out) {
 
 //! Once a decided round.
 void edge_host::note_round() {
-  const specverify::round_record& last = session_->last_round();
+  const specverify::round_record& last = session_.last_round();
   if (last.round <= noted_round_) return;
   noted_round_ = last.round;
   resolution_sum_ += std::uint64_t{last.drafted} * last.resolution;
@@ -222,7 +220,7 @@ void edge_host::note_round() {
 }
 
 token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32_t i) const {
-  if (system_named(run_.system).law == upload::none) return token_kind::streamed;
+  if (streams_) return token_kind::streamed;
   if (out.authority == specverify::token_authority::edge) return token_kind::skipped;
   if (i < out.accepted) return token_kind::accepted;
   return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
@@ -235,9 +233,9 @@ void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);
   std::array<char, specverify::status_text_size> text{};
-  const specverify::status cause = session_->refusal();
+  const specverify::status cause = session_.refusal();
   if (!cause.ok()) said.append(": ").append(specverify::to_string(cause, text).value());
-  if (!cause.ok() && session_->text().size() == session_->prompt_length() && journal_) journal_->remove();
+  if (!cause.ok() && session_.text().size() == session_.prompt_length() && journal_) journal_->remove();
   throw session_failure(said, cause);
 }
 

@@ -4,7 +4,6 @@
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
-#include "edge_session.hpp"
 #include "engine.hpp"
 #include "live_text.hpp"
 #include "run_report.hpp"
@@ -12,6 +11,7 @@
 #include "side_model.hpp"
 #include "state_file.hpp"
 #include "stopped_text.hpp"
+#include "systems.hpp"
 
 #include <functional>
 
@@ -40,7 +40,7 @@ class edge_host {
   //! The user wants no more: tells the cloud. False: there is nothing to tell.
   [[nodiscard]] bool stop();
 
-  [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_->deadline(); }
+  [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_.deadline(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
   //! The text was ended by `stop`.
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
@@ -60,7 +60,8 @@ class edge_host {
   const tinylm::tokenizer& vocabulary_;
   engine engine_;
   std::unique_ptr<const specverify::dqn_weights> network_;  // of a learned window; the session looks at it
-  std::unique_ptr<edge_session> session_;
+  chosen_system system_;
+  specverify::edge_session session_;
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   observer show_;
@@ -71,6 +72,7 @@ class edge_host {
   std::uint64_t resolution_sum_ = 0;
   std::uint64_t support_sum_ = 0;
   std::uint32_t noted_round_ = 0;
+  bool streams_ = false;  // the cloud writes alone
   bool restoring_ = false;
   bool finished_ = false;
   bool cancelled_ = false;

@@ -105,7 +105,7 @@ class edge_process {
 }  // namespace
 
 int run_edge_process(const run_settings& run, const make_link& link) {
-  require_files(system_named(run.system), run);
+  require_files(chosen_system(run.system), run);
   side_model model = load_side(run.models, "drafter.safetensors");
   model.pass_seconds = paced(run.pace, paper_edge_pass);
   edge_process process(run, model, link);

@@ -101,9 +101,14 @@ static int run(int argc, char** argv) try {
   add_head_option(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "which systems, in this order: " + system_keys())
+  demo_command->add_option("--systems", demo.systems, "which systems, in this order, as --list names them")
       ->delimiter(',')
       ->capture_default_str();
+  add_settings_options(*demo_command, demo.run.set);
+  demo.run.protocol = "model";
+  demo_command->add_option("--protocol", demo.run.protocol, "how hidden states travel if the system leaves it open")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
 
   side_options edge, cloud;
@@ -111,7 +116,7 @@ static int run(int argc, char** argv) try {
   edge.port = 7001;
   cloud.port = 7000;
   CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
-  edge_command->add_option("--system", edge.run.system, system_keys())->capture_default_str();
+  add_system_option(*edge_command, edge.run);
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
@@ -162,10 +167,14 @@ static int run(int argc, char** argv) try {
   if (const std::optional<int> code = strangers.run(app)) return *code;
   if (app.got_subcommand("trace")) return std::fputs(drawn_trace(model, of_trace).c_str(), stdout) < 0 ? 1 : 0;
   if (!prompt_file.empty()) demo.prompts = openings(prompt_file, prompt_lines);
-  if (app.got_subcommand("demo")) return run_demo(demo) ? 0 : 1;
+  if (app.got_subcommand("demo")) {
+    demo.systems = with_settings(demo.systems, demo.run.set);
+    return run_demo(demo) ? 0 : 1;
+  }
   if (app.got_subcommand("link")) return run_link_process(link, link_port, cloud_port);
   if (app.got_subcommand("edge")) {
     edge.apply();
+    edge.run.system = with_settings({edge.run.system}, edge.run.set).front();
     return run_edge_process(edge.run, edge.port);
   }
   cloud.apply();

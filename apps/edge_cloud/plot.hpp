@@ -17,7 +17,7 @@ inline void write_data(std::span<const run_report> reports, const std::filesyste
   std::ofstream out(file);
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const run_report& row = reports[i];
-    out << i << '\t' << system_named(row.system).label << '\t' << row.tokens_per_second() << '\t'
+    out << i << '\t' << chosen_system(row.system).text() << '\t' << row.tokens_per_second() << '\t'
         << row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass) << '\t' << row.uplink_bits_per_token()
         << '\n';
   }

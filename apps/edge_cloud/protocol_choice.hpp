@@ -16,7 +16,7 @@
 namespace edge_cloud {
 
 //! The protocol that the model of the link expects to take least time, as `run_settings::protocol` names it.
-[[nodiscard]] inline std::string choose_protocol(const system_plan& plan, const link_settings& link,
+[[nodiscard]] inline std::string choose_protocol(const chosen_system& system, const link_settings& link,
                                                  const side_model& drafter,
                                                  const specverify::mismatch_history& history) {
   specverify::protocol_model model;
@@ -25,7 +25,8 @@ namespace edge_cloud {
   model.allow_lazy = true;
   model.format.uplink_overhead = model.format.downlink_overhead =
       static_cast<std::uint32_t>(8 * framed_bytes(specverify::message_header_bytes));
-  switch (model.choose(plan.draft_length, opening_state(link), history.of(plan.draft_length))) {
+  const std::uint32_t drafts = system.shape().format.max_draft_length;
+  switch (model.choose(drafts, opening_state(link), history.of(drafts))) {
     case specverify::hidden_protocol::full:
       return "fh";
     case specverify::hidden_protocol::selective:
@@ -41,19 +42,19 @@ inline void record_rounds(const run_report& report, specverify::mismatch_history
   for (const auto& [drafted, mismatches, scored] : report.scored_rounds) history.record(drafted, mismatches, scored);
 }
 
-//! The plan of a run: of a system that leaves the protocol open, with the run's own.
-[[nodiscard]] inline system_plan settled_plan(const run_settings& run) {
-  system_plan plan = system_named(run.system);
-  if (plan.scored != states::chosen) return plan;
-  if (run.protocol == "lazy") {
-    plan.scored = states::one_by_one;
-  } else if (run.protocol == "round-trip") {
-    const auto protocol = specverify::round_trip_rule{}.choose(opening_state(run.link).round_trip);
-    plan.scored = protocol == specverify::hidden_protocol::full ? states::with_draft : states::on_request;
-  } else {
-    plan.scored = run.protocol == "fh" ? states::with_draft : states::on_request;
-  }
-  return plan;
+//! The system of a run: of one that leaves the protocol open, with the run's own.
+[[nodiscard]] inline chosen_system settled_system(const run_settings& run) {
+  chosen_system system(run.system);
+  if (!leaves_protocol_open(system)) return system;
+  const bool is_full = run.protocol == "round-trip"
+                           ? specverify::round_trip_rule{}.choose(opening_state(run.link).round_trip) ==
+                                 specverify::hidden_protocol::full
+                           : run.protocol == "fh";
+  system.set("with_draft", is_full ? 1 : 0);
+  return system;
+}
+[[nodiscard]] inline bool sends_states_with_drafts(const chosen_system& system) {
+  return system.shape().format.attachments.hidden_with_draft;
 }
 
 }  // namespace edge_cloud

@@ -12,7 +12,7 @@
 namespace edge_cloud {
 
 struct run_report {
-  std::string system;                //!< key of systems.hpp
+  std::string system;                //!< as it was named (systems.hpp)
   std::vector<std::int32_t> tokens;  //!< the text after the prompt
   std::string text;
   std::vector<double> arrival;  //!< seconds from the first message to each token's commit

@@ -16,7 +16,8 @@
 namespace edge_cloud {
 
 struct run_settings {
-  std::string system = "ksqs";
+  std::string system = "k-sqs";  //!< text of a chosen_system (systems.hpp)
+  std::vector<std::string> set;  //!< of --set, for `system`
   std::string prompt = "And it came to pass in those days, that";
   std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
   std::vector<std::string> stop_strings;  //!< or before the first of these

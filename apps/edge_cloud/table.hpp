@@ -16,6 +16,10 @@
 
 namespace edge_cloud {
 
+[[nodiscard]] inline specverify::system_shape shape_of(const run_report& report) {
+  return chosen_system(report.system).shape();
+}
+
 //! Columns of some systems only; a table without such a system goes without them.
 struct own_column {
   const char* head[2];
@@ -25,23 +29,23 @@ struct own_column {
 };
 inline constexpr std::array<own_column, 10> own_columns{{
     {{"drafts", "/round"},
-     [](const run_report& r) { return system_named(r.system).window != windowing::fixed; },
+     [](const run_report& r) { return shape_of(r).plans_rounds; },
      [](const run_report& r) { return r.drafts_per_round(); },
      2},
     {{"mean", "l"},
-     [](const run_report& r) { return system_named(r.system).changes_resolution(); },
+     [](const run_report& r) { return shape_of(r).format.attachments.resolution_with_draft; },
      [](const run_report& r) { return r.mean_resolution(); },
      0},
     {{"mean", "K"},
-     [](const run_report& r) { return system_named(r.system).chooses_support(); },
+     [](const run_report& r) { return shape_of(r).chooses_support; },
      [](const run_report& r) { return r.mean_support(); },
      1},
     {{"by the", "edge"},
-     [](const run_report& r) { return system_named(r.system).skip != skipping::never; },
+     [](const run_report& r) { return shape_of(r).gates; },
      [](const run_report& r) { return r.skipped_share(); },
      3},
     {{"un-", "important"},
-     [](const run_report& r) { return system_named(r.system).skip == skipping::certain_or_unimportant; },
+     [](const run_report& r) { return chosen_system(r.system).info().needs_attention; },
      [](const run_report& r) { return r.unimportant_share(); },
      3},
     {{"written", "ahead"},
@@ -49,11 +53,11 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return static_cast<double>(r.written_ahead); },
      0},
     {{"mis-", "matches"},
-     [](const run_report& r) { return system_named(r.system).scored != states::unused; },
+     [](const run_report& r) { return chosen_system(r.system).info().needs_head; },
      [](const run_report& r) { return static_cast<double>(r.mismatches); },
      0},
     {{"of them", "stood"},
-     [](const run_report& r) { return system_named(r.system).scored != states::unused; },
+     [](const run_report& r) { return chosen_system(r.system).info().needs_head; },
      [](const run_report& r) { return r.accepted_mismatch_share(); },
      3},
     {{"second", "uploads"},
@@ -61,16 +65,10 @@ inline constexpr std::array<own_column, 10> own_columns{{
      [](const run_report& r) { return static_cast<double>(r.supply_bytes); },
      0},
     {{"texts", "by FH"},
-     [](const run_report& r) { return system_named(r.system).scored == states::chosen; },
+     [](const run_report& r) { return leaves_protocol_open(chosen_system(r.system)); },
      [](const run_report& r) { return r.share_with_states(); },
      2},
 }};
-
-//! What the text of a system is: drawn from the target's own law, its most probable tokens, or neither.
-[[nodiscard]] constexpr const char* text_of(const system_plan& system) {
-  if (system.skip != skipping::never || system.scored != states::unused) return "lossy";
-  return system.is_greedy() ? "argmax" : "exact";
-}
 
 //! Milliseconds of a mean pass over all reports.
 struct mean_passes {
@@ -121,17 +119,18 @@ inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
     for (const own_column& column : own) std::fprintf(out, " %8s", column.head[line]);
     std::fputc('\n', out);
   };
-  std::fprintf(out, "\n%-28s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "", "", "tokens/s", "tokens/s", "", "tokens",
+  std::fprintf(out, "\n%-31s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "", "", "tokens/s", "tokens/s", "", "tokens",
                "accept-", "uplink bit", "bytes", "bytes");
   head(0);
-  std::fprintf(out, "%-28s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "text", "measured", "modelled", "rounds",
+  std::fprintf(out, "%-31s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", "system", "text", "measured", "modelled", "rounds",
                "/round", "ance", "/token", "up", "down");
   head(1);
   for (const run_report& row : reports) {
     char acceptance[16] = "-";
     if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
-    std::fprintf(out, "%-28s %-6s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu",
-                 std::string(system_named(row.system).label).c_str(), text_of(system_named(row.system)),
+    const chosen_system system(row.system);
+    std::fprintf(out, "%-31s %-6s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu", system.text().c_str(),
+                 text_of(system.info()),
                  row.tokens_per_second(), row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
                  static_cast<unsigned long long>(row.rounds), row.tokens_per_round(), acceptance,
                  row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up),

@@ -23,8 +23,8 @@ namespace detail {
   throw std::runtime_error(file.string() + ": " + specverify::message(why.code));
 }
 
-inline void require_file(const system_plan& plan, const std::filesystem::path& file, const char* what) {
-  if (file.empty()) throw std::runtime_error("system " + std::string(plan.key) + " needs " + what);
+inline void require_file(const chosen_system& system, const std::filesystem::path& file, const char* what) {
+  if (file.empty()) throw std::runtime_error("system " + system.text() + " needs " + what);
 }
 
 }  // namespace detail
@@ -65,14 +65,14 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
 }
 
 //! A system without what it needs cannot run: says so before anything starts.
-inline void require_files(const system_plan& plan, const run_settings& run) {
-  if (plan.scored != states::unused) {
+inline void require_files(const chosen_system& system, const run_settings& run) {
+  if (system.info().needs_head) {
     detail::require_file(
-        plan, run.head,
+        system, run.head,
         "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
   }
-  if (plan.window == windowing::learned) {
-    detail::require_file(plan, run.policy,
+  if (system.info().needs_network) {
+    detail::require_file(system, run.policy,
                          "a network that plans its rounds: give its weights with --policy FILE (./run lab trains one)");
   }
 }

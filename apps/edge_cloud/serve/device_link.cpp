@@ -259,8 +259,8 @@ void device_link::dial_later(const std::string& why) {
 }
 
 int run_device_process(run_settings run, const device_settings& settings) {
-  const system_plan& plan = system_named(run.system);
-  if (plan.scored != states::unused || plan.window == windowing::learned)
+  const specverify::system_info needed = chosen_system(run.system).info();
+  if (needed.needs_head || needed.needs_network)
     throw std::runtime_error("--system " + run.system +
                              " needs trained files that a server of strangers does not have: choose another one");
   check_device(settings);

@@ -108,7 +108,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
   command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();
-  command.add_option("--system", run.system, system_keys())->capture_default_str();
+  add_system_option(command, run);
   command.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
   add_stop_option(command, run.stop_strings);
   command
@@ -143,8 +143,10 @@ std::optional<int> serve_commands::run(const CLI::App& app) {
   const bool serves = app.got_subcommand("serve");
   if (!serves && !app.got_subcommand("device")) return std::nullopt;
   if (options_->end_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  return serves ? run_serve_process(options_->server_run, options_->server)
-                : run_device_process(options_->device_run, options_->device);
+  if (serves) return run_serve_process(options_->server_run, options_->server);
+  run_settings& run = options_->device_run;
+  run.system = with_settings({run.system}, run.set).front();
+  return run_device_process(run, options_->device);
 }
 
 }  // namespace edge_cloud

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "served_session.hpp"
 
+#include <specverify/session/presets.hpp>
+
 #include "../cloud_settings.hpp"
 #include "../served_transform.hpp"
-#include "../wire_plan.hpp"
 
 namespace edge_cloud {
 
@@ -15,12 +16,12 @@ using specverify::session_action;
 specverify::cloud_limits limits_of(const serve_parts& parts) {
   specverify::draft_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
-  dense.resolution = 720;  // of the finest lattice (systems.hpp)
+  dense.resolution = 720;  // of the finest lattice
   dense.max_draft_length = bounded_by("draft_length", most_drafts, parts.limits.draft_length);
   whole_row.format = specverify::law_format::fp16_row;
   whole_row.resolution = 0;
   whole_row.max_draft_length = 1;
-  dense.attachments.max_skipped = whole_row.attachments.max_skipped = demo_max_skipped;
+  dense.attachments.max_skipped = whole_row.attachments.max_skipped = specverify::preset_max_skipped;
   const std::uint32_t vocab_size = parts.model.vocab_size;
   specverify::cloud_limits made = specverify::cloud_session::limits_for({dense, vocab_size});
   const specverify::cloud_limits other = specverify::cloud_session::limits_for({whole_row, vocab_size});

@@ -39,9 +39,10 @@ struct qs_system {
 
 struct qs_adaptive_system {
   static constexpr std::string_view name = "qs-adaptive", sentence = "QS; a model of the link plans each round";
+  model_window window{};
   template <class Visit>
   constexpr void settings(const Visit&) noexcept {}
-  [[nodiscard]] constexpr auto make() const noexcept { return with_window(qs(), model_window{}); }
+  [[nodiscard]] constexpr auto make() const noexcept { return with_window(qs(), window); }
 };
 
 struct qs_dqn_system {
@@ -52,7 +53,7 @@ struct qs_dqn_system {
   constexpr void settings(const Visit&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
-    if (network == nullptr) return use(with_window(qs(), model_window{}));  // of the same shape
+    if (network == nullptr) return use(qs_adaptive_system{}.make());  // of the same shape
     const auto window = dqn_window::make(*network);
     if (!window) return window.error();
     return use(with_window(qs(), *window));
@@ -81,7 +82,7 @@ struct k_sqs_system {
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
     visit("paper_code", set.paper_code, 0, 1, "1: counts of zero travel too");
-    visit("round_bits", round_bits, 0, 0x1p48, "bits per round; 0: no limit");
+    visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
   }
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const {
@@ -103,7 +104,7 @@ struct c_sqs_system {
     visit("target", set.threshold.target, 0, 1, "dropped mass aimed at, alpha");
     visit("step", set.threshold.step, 0, 512, "step of the threshold, eta");
     visit("first_threshold", set.threshold.first_threshold, -1, 1, "threshold of the first law, beta");
-    visit("round_bits", round_bits, 0, 0x1p48, "bits per round; 0: no limit");
+    visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
   }
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const {
