@@ -192,7 +192,8 @@ bool run_demo(const demo_settings& wanted) {
       run.prompt = demo.prompts[i];
       run.session_id += i;
       run.link = demo.link;
-      if (is_open && run.protocol == "model") run.protocol = choose_protocol(named, demo.link, drafter, mismatches);
+      if (run.protocol == "model")
+        run.protocol = is_open ? choose_protocol(named, demo.link, drafter, mismatches) : run_settings{}.protocol;
       const chosen_system system = settled_system(run);
       run.lazy = is_open && run.protocol == "lazy";
       run.retry_ms = patience_ms(demo.link, system, drafter, run.pace);

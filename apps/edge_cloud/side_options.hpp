@@ -4,7 +4,7 @@
 #define EDGE_CLOUD_SIDE_OPTIONS_HPP
 
 #include "run_settings.hpp"
-#include "systems.hpp"
+#include "system_options.hpp"
 #include "trace_file.hpp"
 #include "whole_number.hpp"
 
@@ -34,15 +34,6 @@ inline void add_head_option(CLI::App& app, run_settings& run) {
       ->check(CLI::ExistingFile);
 }
 
-//! --set and --list, beside the option that names systems.
-inline void add_settings_options(CLI::App& app, std::vector<std::string>& set) {
-  app.add_option("--set", set, "setting=number for each system that has the setting; may be given several times");
-  const auto list = [] {
-    std::fputs(list_of_systems().c_str(), stdout);
-    throw CLI::Success();
-  };
-  app.add_flag_callback("--list", list, "list the systems and their settings")->trigger_on_parse();
-}
 inline void add_system_option(CLI::App& app, run_settings& run) {
   app.add_option("--system", run.system, "a system, or one with settings: c-sqs:support_size=256")
       ->capture_default_str();

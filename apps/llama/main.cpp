@@ -7,6 +7,7 @@
 #include "edge_cloud/pace.hpp"
 #include "edge_cloud/plot.hpp"
 #include "edge_cloud/stop_option.hpp"
+#include "edge_cloud/system_options.hpp"
 #include "edge_cloud/table.hpp"
 #include "system_run.hpp"
 
@@ -23,7 +24,7 @@ using namespace llama_pair;
 struct settings {
   std::string edge_model, cloud_model;
   std::string prompt = "Explain in three sentences why the sky is blue.";
-  std::vector<std::string> systems{"target", "ksqs", "csqs", "greedy"};
+  std::vector<std::string> systems{"target", "k-sqs", "c-sqs", "greedy"}, set;
   std::string pace = "paper", fault = "none";
   std::filesystem::path out;
   std::uint32_t context = 2048;
@@ -32,18 +33,26 @@ struct settings {
   run_settings run;
 };
 
-//! WISV's systems have no head for a pair that nobody trained one for.
-std::string needs_no_head(const std::string& system) {
-  return system.starts_with("wisv")
-             ? system +
-                   " needs a decision head that was trained on the states of these two models; none comes with "
-                   "them, and ./run lab trains one for the embedded pair alone. examples/llama/inside.cpp takes one"
-             : std::string{};
+//! What is wrong with a system. Some need what nobody trained for this pair.
+std::string wrong_system(const std::string& text) {
+  try {
+    const edge_cloud::chosen_system system(text);
+    if (system.info().needs_head)
+      return text +
+             " needs a decision head that was trained on the states of these two models; none comes with "
+             "them, and ./run lab trains one for the embedded pair alone. examples/llama/inside.cpp takes one";
+    if (system.info().needs_network)
+      return text + " needs a trained network; ./run lab trains one for the embedded pair alone";
+    return {};
+  } catch (const std::invalid_argument& why) {
+    return why.what();
+  }
 }
 
 //! What the drafter's graph is asked for.
 specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& systems) {
-  return {.hidden = false, .attention = std::find(systems.begin(), systems.end(), "ui") != systems.end()};
+  const auto wants = [](const std::string& text) { return edge_cloud::chosen_system(text).info().needs_attention; };
+  return {.hidden = false, .attention = std::any_of(systems.begin(), systems.end(), wants)};
 }
 
 void add_options(CLI::App& app, settings& set) {
@@ -52,11 +61,11 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option("--prompt", set.prompt, "what the model is asked, put into its chat template")->capture_default_str();
   app.add_flag("--raw", set.raw, "the prompt as it is, without a chat template");
   app.add_flag("--interactive", set.interactive,
-               "a chat: a line in, an answer out, by the first of --systems or by ksqs");
-  app.add_option("--systems", set.systems, "of: target, hlm, qs, ksqs, csqs, ui, greedy")
+               "a chat: a line in, an answer out, by the first of --systems or by k-sqs");
+  app.add_option("--systems", set.systems, "which systems, in this order, as --list names them")
       ->delimiter(',')
-      ->check(needs_no_head)
-      ->check(CLI::IsMember(std::vector<std::string>(systems.begin(), systems.end())));
+      ->check(wrong_system);
+  edge_cloud::add_settings_options(app, set.set);
   app.add_option("--tokens", set.run.tokens, "of an answer, at most")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -109,7 +118,7 @@ struct own_times {
   void add(const edge_cloud::run_report& report, double small_seconds, double large_seconds) {
     if (report.tokens.empty()) return;
     const double each = (small_seconds + large_seconds) / static_cast<double>(report.tokens.size());
-    if (report.system == "target") {
+    if (edge_cloud::shape_of(report).mode == specverify::session_mode::stream) {
       alone = each;
       target_pass = large_seconds / static_cast<double>(std::max<std::uint64_t>(report.cloud_passes, 1));
     } else if (with_drafts == 0 || each < with_drafts) {
@@ -150,14 +159,14 @@ int demo(settings& set, engine& small, engine& large) {
   bool same = true;
   own_times own;
   for (const std::string& system : set.systems) {
-    screen.note("\n" + std::string(edge_cloud::system_named(system).label) + "\n");
+    screen.note("\n" + edge_cloud::chosen_system(system).text() + "\n");
     const double before_small = small.unpaced_seconds, before_large = large.unpaced_seconds;
     reports.push_back(
         write_text(set.run, system, small, large, prompt,
                    [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); }));
     own.add(reports.back(), small.unpaced_seconds - before_small, large.unpaced_seconds - before_large);
     std::printf("\n");
-    if (system == "greedy") same = check_greedy(large, prompt, reports.back());
+    if (edge_cloud::chosen_system(system).info().name == "greedy") same = check_greedy(large, prompt, reports.back());
   }
   print_headline(own);
   edge_cloud::print_rows(stdout, reports);
@@ -208,9 +217,13 @@ static int run(int argc, char** argv) {
   add_options(app, set);
   try {
     app.parse(argc, argv);
-    if (set.interactive && app.count("--systems") == 0) set.systems = {"ksqs"};  // the target alone shows no drafts
+    if (set.interactive && app.count("--systems") == 0) set.systems = {"k-sqs"};  // the target alone shows no drafts
+    set.systems = edge_cloud::with_settings(set.systems, set.set);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(exit_code::usage);
+  } catch (const std::invalid_argument& why) {
+    std::fprintf(stderr, "%s\n", why.what());
+    return static_cast<int>(exit_code::usage);
   }
   llama_log_set(
       [](ggml_log_level level, const char* text, void*) {

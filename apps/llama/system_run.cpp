@@ -2,11 +2,10 @@
 #include "system_run.hpp"
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/cloud.hpp>
 #include <specverify/session/host.hpp>
-#include <specverify/session/presets.hpp>
 
 #include "edge_cloud/stopped_text.hpp"
+#include "edge_cloud/systems.hpp"
 #include "emulated_pipe.hpp"
 
 #include <algorithm>
@@ -50,9 +49,9 @@ void raise_version(std::vector<std::byte>& message) {
   put(4, sv::message_checksum(greeting->context, message), 4);
 }
 
-edge_cloud::token_kind kind_of(std::string_view system, const sv::session_output& out, std::uint32_t i) {
+edge_cloud::token_kind kind_of(bool streams, const sv::session_output& out, std::uint32_t i) {
   using edge_cloud::token_kind;
-  if (system == "target") return token_kind::streamed;
+  if (streams) return token_kind::streamed;
   if (out.authority == sv::token_authority::edge) return token_kind::skipped;
   if (i < out.accepted) return token_kind::accepted;
   return out.source == sv::token_source::bonus ? token_kind::bonus : token_kind::corrected;
@@ -61,7 +60,7 @@ edge_cloud::token_kind kind_of(std::string_view system, const sv::session_output
 //! What both sides of a text share.
 struct course {
   const run_settings& run;
-  std::string_view system;
+  const edge_cloud::chosen_system& system;  // complete
   engine& small;
   std::span<const sv::token_id> prompt;
   const observer& show;
@@ -69,8 +68,13 @@ struct course {
   std::uint32_t room_at_cloud;
 };
 
-template <class Session>
-edge_cloud::run_report write(Session session, const course& c) {
+bool streams(const edge_cloud::chosen_system& system) { return system.shape().mode == sv::session_mode::stream; }
+
+edge_cloud::run_report write(const course& c) {
+  auto made = sv::make_edge(options_of(c.run, c.small), c.system.info().name, c.system.settings());
+  if (!made) throw failure_of(made.error(), {});
+  sv::edge_session session = *std::move(made);
+  const bool streamed = streams(c.system);
   edge_cloud::run_report report;
   const auto origin = c.link.now();
   std::uint32_t noted = 0;
@@ -82,7 +86,7 @@ edge_cloud::run_report write(Session session, const course& c) {
   const auto hear = [&](const sv::session_output& out) -> sv::status {
     for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
       report.arrival.push_back(static_cast<double>(c.link.now() - origin) * 1e-6);
-      last = kind_of(c.system, out, i);
+      last = kind_of(streamed, out, i);
       show(written.take(c.small.piece(out.tokens[i])));
     }
     const sv::round_record& round = session.last_round();
@@ -117,45 +121,16 @@ edge_cloud::run_report write(Session session, const course& c) {
   return report;
 }
 
-template <class Made>
-edge_cloud::run_report write_with(Made made, const course& c) {
-  if (!made) throw failure_of(made.error(), {});
-  return write(*std::move(made), c);
-}
-
-edge_cloud::run_report write_as(const course& c) {
-  sv::edge_options options = options_of(c.run, c.small);
-  if (c.system == "hlm") return write_with(sv::make_edge(options, sv::hlm()), c);
-  if (c.system == "qs") return write_with(sv::make_edge(options, sv::qs()), c);
-  if (c.system == "ksqs") return write_with(sv::make_edge(options, sv::k_sqs()), c);
-  if (c.system == "csqs")
-    return write_with(sv::make_edge(options, sv::c_sqs({.max_support_size = c.small.vocab_size()})), c);
-  if (c.system == "ui") return write_with(sv::make_edge(options, sv::ui()), c);
-  if (c.system == "greedy") return write_with(sv::make_edge(options, sv::greedy()), c);
-  options.mode = sv::session_mode::stream;
-  return write_with(sv::make_edge(options), c);
-}
-
-sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& large) {
-  const std::uint32_t V = large.vocab_size();
-  sv::cloud_limits limits = sv::cloud_session::limits_for(sv::ui().format_for(V));  // HLM's laws, and skipped tokens
-  const auto widen = [&](const sv::cloud_limits& other) {
-    limits.max_draft_length = std::max(limits.max_draft_length, other.max_draft_length);
-    limits.max_law_entries = std::max(limits.max_law_entries, other.max_law_entries);
-    limits.max_message_bytes = std::max(limits.max_message_bytes, other.max_message_bytes);
-  };
-  widen(sv::cloud_session::limits_for(sv::qs().format_for(V)));
-  widen(sv::cloud_session::limits_for(sv::c_sqs({.max_support_size = V}).format_for(V)));
-  widen(sv::cloud_session::limits_for(sv::greedy().format_for(V)));
+sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& large,
+                                       const edge_cloud::chosen_system& system) {
   sv::cloud_options options;
   options.secret = cloud_secret;
   options.salt = run.salt;
-  options.vocab_size = V;
-  options.limits = limits;
+  options.vocab_size = large.vocab_size();
   options.max_text_length = text_room(large);
   options.fingerprint = large.fingerprint();
   options.stop_tokens = large.ends();
-  return sv::make_cloud(options);
+  return sv::make_cloud(options, system.info().name, system.settings());
 }
 
 }  // namespace
@@ -164,9 +139,10 @@ std::uint32_t text_room(const engine& side) {
   return side.context_length() - std::min(side.context_length() - 1, draft_room);
 }
 
-edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small, engine& large,
+edge_cloud::run_report write_text(const run_settings& run, std::string_view named, engine& small, engine& large,
                                   std::span<const sv::token_id> prompt, const observer& show) {
-  auto cloud = cloud_of(run, large);
+  const edge_cloud::chosen_system system = edge_cloud::chosen_system(named).completed(large.vocab_size(), 0);
+  auto cloud = cloud_of(run, large, system);
   if (!cloud) throw failure_of(cloud.error(), {});
   const std::uint64_t small_passes = small.passes, large_passes = large.passes;
   const double small_seconds = small.seconds, large_seconds = large.seconds;
@@ -183,15 +159,15 @@ edge_cloud::run_report write_text(const run_settings& run, std::string_view syst
   edge_cloud::run_report report;
   std::exception_ptr failed;
   try {
-    report = write_as({run, system, small, prompt, show, up, text_room(large)});
+    report = write({run, system, small, prompt, show, up, text_room(large)});
   } catch (...) {
     failed = std::current_exception();
   }
   pipe.close();
   server.join();
   if (failed) std::rethrow_exception(failed);
-  report.system = system;
-  if (system == "target") report.rounds = report.tokens.size();
+  report.system = named;
+  if (streams(system)) report.rounds = report.tokens.size();
   report.bytes_up = pipe.bytes_up();
   report.bytes_down = pipe.bytes_down();
   report.edge_passes = small.passes - small_passes;

@@ -8,7 +8,6 @@
 #include "edge_cloud/run_report.hpp"
 #include "engine.hpp"
 
-#include <array>
 #include <functional>
 #include <span>
 #include <string>
@@ -30,15 +29,12 @@ struct run_settings {
   session_fault fault = session_fault::none;
 };
 
-//! Keys, as in apps/edge_cloud/systems.hpp.
-inline constexpr std::array<std::string_view, 7> systems{"target", "hlm", "qs", "ksqs", "csqs", "ui", "greedy"};
-
 //! Tokens that a text may have, prompt included: drafts take positions beyond it.
 [[nodiscard]] std::uint32_t text_room(const engine& side);
 
 using observer = std::function<void(edge_cloud::token_kind, std::string_view piece)>;
 
-//! Throws failure.
+//! `system`: as chosen_system takes it (edge_cloud/systems.hpp). Throws failure.
 [[nodiscard]] edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small,
                                                 engine& large, std::span<const specverify::token_id> prompt,
                                                 const observer& show);

@@ -10,8 +10,8 @@ trap 'rm -rf "$folder"' EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
 [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 10 ] || fail "a text differs from the in-process run"
-for label in 'target alone' 'HLM' 'QS' 'K-SQS.*paper' 'K-SQS.*our'; do
-  grep -Eq "^$label.* +[0-9]+ +[0-9]+$" "$folder/log" || fail "no row for $label"
+for label in target hlm qs k-sqs:paper_code=1 k-sqs; do
+  grep -Eq "^$label .* +[0-9]+ +[0-9]+$" "$folder/log" || fail "no row for $label"
 done
 # Bits of one drafted token, the target's row standing for hello, prompt and stop, and 11 bytes a message for header and length prefix.
 bits_per_draft() {
@@ -26,12 +26,12 @@ within() {
 }
 within hlm 65548 65600
 within qs 1345 1354
-within ksqs-paper 212 221
-[ "$(number ksqs bytes_up)" -lt "$(number ksqs-paper bytes_up)" ] || fail "our code is not shorter than the papers' code"
-[ "$(number ksqs-paper bytes_up)" -lt "$(number qs bytes_up)" ] || fail "K-SQS is not shorter than QS"
+within k-sqs:paper_code=1 212 221
+[ "$(number k-sqs bytes_up)" -lt "$(number k-sqs:paper_code=1 bytes_up)" ] || fail "our code is not shorter than the papers' code"
+[ "$(number k-sqs:paper_code=1 bytes_up)" -lt "$(number qs bytes_up)" ] || fail "K-SQS is not shorter than QS"
 # By default a pass takes what the modelled column counts, so that the two columns of speed agree.
-"$program" demo --salt 1 --tokens 12 --systems target,ksqs --out "$folder/paced" "${@:2}" >"$folder/log"
-for label in 'target alone, streamed' 'K-SQS K=16 l=100, our code'; do
+"$program" demo --salt 1 --tokens 12 --systems target,k-sqs --out "$folder/paced" "${@:2}" >"$folder/log"
+for label in target k-sqs; do
   awk -v label="$label" 'index($0, label " ") == 1 { sub(label, ""); found = 1; ratio = $2 / $3 } END { exit !(found && ratio > 0.8 && ratio < 1.25) }' \
     "$folder/log" || fail "$label: measured and modelled speed differ under the default pace"
 done

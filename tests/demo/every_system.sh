@@ -10,13 +10,13 @@ fail() { echo "FAILED: $1"; exit 1; }
 number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
 string() { sed -n "s/.*\"$2\": *\(\".*\"\).*/\1/p" "$folder/out/$1.json"; }
 
-if "$program" demo --salt 1 --pace none --systems wisv-fh --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
+if "$program" demo --salt 1 --pace none --systems wisv --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
 grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
 if "$program" demo --salt 1 --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
-grep -q 'there are target, hlm' "$folder/refused" || fail "the systems are not listed"
+grep -q 'there are target, qs, ' "$folder/refused" || fail "the systems are not listed"
 refused_head() {  # what the line must say, then drafter size, target size, mode
   python3 "$here/make_head.py" "$folder/other.safetensors" "${@:2}"
-  if "$program" demo --salt 1 --pace none --systems wisv-fh --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
+  if "$program" demo --salt 1 --pace none --systems wisv:with_draft=1 --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
     fail "a head of other states ran: ${*:2}"
   fi
   grep -q "$1" "$folder/refused" || fail "the head of other states is not named: ${*:2}"
@@ -32,52 +32,57 @@ head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
 if "$program" demo --salt 1 --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
 
 python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
-systems=hlm,qs-adaptive,qs-dqn,csqs,csqs-256,ksqs-budget,csqs-budget,rand-hlm,u-hlm,cu-hlm,cu-hlm-online,hlm-compressed,ui,greedy,wisv-fh,wisv-sh,wisv-lazy,wisv-adaptive
+fh=wisv:with_draft=1 sh=wisv:with_draft=0
+systems=hlm,qs-adaptive,qs-dqn,c-sqs,c-sqs:support_size=256,k-sqs:max_draft_length=12:round_bits=1000,c-sqs:max_draft_length=12:round_bits=1000,rand-hlm,u-hlm,cu-hlm,cu-hlm-online:support_size=1024,compressed-hlm,ui,sd-reject,greedy,$fh,$sh,wisv
 "$program" demo --salt 1 --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
 [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 18 ] || fail "a text differs from the in-process run"
-for label in 'QS, window by the model' 'QS, learned window' 'K-SQS, 1000 bits' 'C-SQS, 1000 bits'; do
-  grep -Eq "^$label.* +[0-9.]+ +([0-9]+|-) " "$folder/log" || fail "no row for $label"
+for label in qs-adaptive qs-dqn k-sqs:max_draft_length=12:round_bits=1000 c-sqs:max_draft_length=12:round_bits=1000; do
+  grep -Eq "^$label .* +[0-9.]+ +([0-9]+|-) " "$folder/log" || fail "no row for $label"
 done
-for label in 'Rand-HLM, half of the tokens' 'U-HLM, u > 0.8' 'CU-HLM offline, k=30' 'UI, k=3 gamma=1.5' 'WISV, states with drafts'; do
+for label in rand-hlm u-hlm cu-hlm ui "$fh"; do
   grep -q "^$label  *lossy " "$folder/log" || fail "$label is not called lossy"
 done
-grep -q '^C-SQS l=100, our code  *exact ' "$folder/log" || fail "C-SQS is not called exact"
-grep -q '^greedy, ids only  *argmax ' "$folder/log" || fail "greedy is not called argmax"
-for system in rand-hlm u-hlm cu-hlm cu-hlm-online ui; do
+grep -q '^c-sqs  *exact ' "$folder/log" || fail "C-SQS is not called exact"
+grep -q '^greedy  *argmax ' "$folder/log" || fail "greedy is not called argmax"
+for system in rand-hlm u-hlm cu-hlm cu-hlm-online:support_size=1024 ui; do
   [ "$(number $system skipped)" -gt 0 ] || fail "$system skipped nothing"
   [ $(($(number $system rounds) + $(number $system skipped))) -eq 24 ] || fail "$system: a token is neither of a round nor skipped"
 done
-for system in cu-hlm cu-hlm-online hlm-compressed; do
+for system in cu-hlm cu-hlm-online:support_size=1024 compressed-hlm; do
   [ $((10 * $(number $system bytes_up))) -lt "$(number hlm bytes_up)" ] || fail "$system does not compress tenfold"
 done
-for system in wisv-sh wisv-lazy wisv-adaptive; do
-  [ "$(string $system text)" = "$(string wisv-fh text)" ] || fail "$system writes another text than wisv-fh"
-  [ "$(number $system rounds)" -eq "$(number wisv-fh rounds)" ] || fail "$system takes other rounds than wisv-fh"
+"$program" demo --salt 1 --pace none --tokens 24 --systems wisv --protocol lazy --head "$folder/head.safetensors" --prompt "And it came to pass in those days, that" \
+  --out "$folder/lazy" >"$folder/lazy.log"
+grep -q 'hidden states: lazy; the same text as within one process: yes' "$folder/lazy.log" || fail "the lazy protocol was not used"
+mv "$folder/lazy/wisv.json" "$folder/out/lazy.json"
+for system in "$sh" wisv lazy; do
+  [ "$(string $system text)" = "$(string $fh text)" ] || fail "$system writes another text than $fh"
+  [ "$(number $system rounds)" -eq "$(number $fh rounds)" ] || fail "$system takes other rounds than $fh"
 done
-for system in wisv-sh wisv-lazy; do
-  [ "$(number $system bytes_up)" -lt "$(number wisv-fh bytes_up)" ] || fail "$system uploads no less than wisv-fh"
+for system in "$sh" lazy; do
+  [ "$(number $system bytes_up)" -lt "$(number $fh bytes_up)" ] || fail "$system uploads no less than $fh"
 done
 [ "$(number ui skipped_uncertain)" -gt 0 ] && [ "$(number ui skipped_uncertain)" -lt "$(number ui skipped)" ] || fail "UI counts no unimportant tokens"
 [ "$(number cu-hlm support_sum)" -eq $((30 * $(number cu-hlm drafted))) ] || fail "CU-HLM keeps other than 30 tokens apart"
-[ "$(number csqs support_sum)" -gt "$(number csqs drafted)" ] || fail "C-SQS kept one token a law"
-[ "$(number csqs-256 support_sum)" -le "$((256 * $(number csqs-256 drafted)))" ] || fail "C-SQS went beyond its cap"
-[ $(($(number csqs-256 support_sum) * $(number csqs drafted))) -lt $(($(number csqs support_sum) * $(number csqs-256 drafted))) ] ||
+[ "$(number c-sqs support_sum)" -gt "$(number c-sqs drafted)" ] || fail "C-SQS kept one token a law"
+[ "$(number c-sqs:support_size=256 support_sum)" -le "$((256 * $(number c-sqs:support_size=256 drafted)))" ] || fail "C-SQS went beyond its cap"
+[ $(($(number c-sqs:support_size=256 support_sum) * $(number c-sqs drafted))) -lt $(($(number c-sqs support_sum) * $(number c-sqs:support_size=256 drafted))) ] ||
   fail "a cap of 256 keeps no fewer tokens a law than none"
-[ "$(number wisv-fh rounds)" -le "$(number greedy rounds)" ] || fail "mismatches that stand cost rounds"
-"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,wisv-fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
-[ "$(string wisv-fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"
+[ "$(number $fh rounds)" -le "$(number greedy rounds)" ] || fail "mismatches that stand cost rounds"
+"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,$fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
+[ "$(string $fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"
 
 # The protocol follows the link: a state costs 4 us at 500 Mbit/s and a request 200 ms there, 341 ms at 6 kbit/s and a request 1 ms.
 printf 'And it came to pass in those days, that there was a man\n\nThe second line of a file\nnot read\n' >"$folder/prompts"
 adaptive() {
-  "$program" demo --salt 1 --pace none --tokens 12 --systems wisv-adaptive --head "$folder/head.safetensors" --prompt-file "$folder/prompts" --prompt-lines 2 --out "$folder/out" "$@"
+  "$program" demo --salt 1 --pace none --tokens 12 --systems wisv --head "$folder/head.safetensors" --prompt-file "$folder/prompts" --prompt-lines 2 --out "$folder/out" "$@"
 }
 adaptive --up-kbit 500000 --down-kbit 500000 --rtt-ms 200 >"$folder/log"
 [ "$(grep -c 'hidden states: fh' "$folder/log")" -eq 2 ] || fail "a fast link with a long round trip asks for states"
 adaptive --up-kbit 6 --rtt-ms 1 >"$folder/log"
 [ "$(grep -c 'hidden states: \(sh\|lazy\)' "$folder/log")" -eq 2 ] || fail "a narrow link with a short round trip sends every state"
 grep -q 'second line' "$folder/log" || fail "the second prompt of the file was not written on"
-"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,wisv-adaptive --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >"$folder/log"
+"$program" demo --salt 1 --pace none --tokens 24 --systems greedy,wisv --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >"$folder/log"
 grep -q 'hidden states: fh' "$folder/log" || fail "rounds that nobody scored count as rounds without mismatches"
 echo "every_system: all checks passed"

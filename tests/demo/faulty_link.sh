@@ -5,14 +5,14 @@ set -euo pipefail
 program=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-"$program" demo --salt 1 --pace none --systems target,qs,ksqs-paper,ksqs --tokens 16 --loss 0.1 --jitter-ms 15 --rtt-ms 20 --out "$folder/out" "${@:2}" | tee "$folder/log"
+"$program" demo --salt 1 --pace none --systems target,qs,k-sqs:paper_code=1,k-sqs --tokens 16 --loss 0.1 --jitter-ms 15 --rtt-ms 20 --out "$folder/out" "${@:2}" | tee "$folder/log"
 [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 8 ] || { echo "FAILED: a text changed"; exit 1; }
-"$program" demo --salt 1 --pace none --systems greedy,ksqs --tokens 16 --loss 0.4 --rtt-ms 20 --on-link-loss local --out "$folder/out" "${@:2}" | tee "$folder/log"
+"$program" demo --salt 1 --pace none --systems greedy,k-sqs --tokens 16 --loss 0.4 --rtt-ms 20 --on-link-loss local --out "$folder/out" "${@:2}" | tee "$folder/log"
 grep -q 'the same text as within one process: yes' "$folder/log" || { echo "FAILED: a greedy text changed"; exit 1; }
-for system in greedy ksqs; do
+for system in greedy k-sqs; do
   grep -q '"written_ahead": [1-9]' "$folder/out/$system.json" || { echo "FAILED: $system wrote nothing ahead"; exit 1; }
 done
-if "$program" demo --salt 1 --pace none --systems ksqs --tokens 16 --loss 0.9 --rtt-ms 20 --on-link-loss stop --out "$folder/out" "${@:2}" >"$folder/log" 2>&1; then
+if "$program" demo --salt 1 --pace none --systems k-sqs --tokens 16 --loss 0.9 --rtt-ms 20 --on-link-loss stop --out "$folder/out" "${@:2}" >"$folder/log" 2>&1; then
   echo "FAILED: the edge went on without a link"
   exit 1
 fi

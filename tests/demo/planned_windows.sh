@@ -31,10 +31,10 @@ run --systems qs-adaptive --up-kbit 20
 [ "$(resolution qs-adaptive)" -eq 240 ] || fail "the modelled window sends fine laws over a slow link"
 
 # A draft message within 1000 bits, 3 bytes before it; the target's row stands for hello, prompt and stop, with 12 bytes for longer fields.
-run --systems target,ksqs,ksqs-budget,csqs-budget
-for system in ksqs-budget csqs-budget; do
+run --systems target,k-sqs,k-sqs:max_draft_length=12:round_bits=1000,c-sqs:max_draft_length=12:round_bits=1000
+for system in k-sqs:max_draft_length=12:round_bits=1000 c-sqs:max_draft_length=12:round_bits=1000; do
   [ "$(number $system bytes_up)" -le $(($(number target bytes_up) + 12 + 128 * $(number $system rounds))) ] || fail "$system exceeds its budget"
   [ "$(drafts $system)" -gt 100 ] && [ "$(drafts $system)" -lt 1200 ] || fail "$system drafts $(drafts $system) a hundred rounds"
 done
-[ "$(drafts ksqs-budget)" -gt "$(drafts ksqs)" ] || fail "1000 bits pay for no more drafts than 4"
+[ "$(drafts k-sqs:max_draft_length=12:round_bits=1000)" -gt "$(drafts k-sqs)" ] || fail "1000 bits pay for no more drafts than 4"
 echo "planned_windows: all checks passed"

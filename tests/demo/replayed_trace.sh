@@ -33,11 +33,11 @@ grep -q '^1000,' "$folder/deep.csv" || fail "no fade is as deep as the emulated 
 run --systems greedy --tokens 4 --channel-trace "$folder/deep.csv" --state-seconds 0.05
 
 # The link never changes the text.
-run --systems ksqs --tokens 48 --rtt-ms 20
-fixed=$(tokens ksqs)
-run --systems ksqs --tokens 48 --channel-trace "$folder/trace.csv" --state-seconds 0.05
+run --systems k-sqs --tokens 48 --rtt-ms 20
+fixed=$(tokens k-sqs)
+run --systems k-sqs --tokens 48 --channel-trace "$folder/trace.csv" --state-seconds 0.05
 grep -q 'the same text as within one process: yes' "$folder/log" || fail "the text over the trace differs from the in-process run"
-[ "$(tokens ksqs)" = "$fixed" ] || fail "the text over the trace differs from the one without it"
+[ "$(tokens k-sqs)" = "$fixed" ] || fail "the text over the trace differs from the one without it"
 
 # The emulated link has the rates of the trace: 7 tokens of HLM are 8 kB each, 187 ms at 350 kbit/s.
 sed -n '1p; /^350000/p' "$folder/trace.csv" >"$folder/low.csv"

@@ -65,7 +65,7 @@ share() {
 chat() {
   local said
   said=$(printf '%s\n' 'Tell me of lakes.' 'And of ponds?' 'And of seas?' "$(printf 'word %.0s' {1..300})" 'What are primes?' |
-    build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --systems ksqs --tokens 60 \
+    build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --systems k-sqs --tokens 60 \
       --pace none --salt 7 --context 256 --interactive) || { echo "chat: exit code $?"; return 1; }
   [ "$(grep -c 'bits a token up' <<<"$said")" = 4 ] && grep -q '(context full: the oldest' <<<"$said" &&
     grep -q '(prompt too long: it has' <<<"$said" && echo "chat: 4 answers; $(grep -c 'context full' <<<"$said") times turns were dropped"
@@ -82,7 +82,7 @@ chat_of_drafts() {
 # A text ends before its stop string, which begins and ends within a token: text_of SYSTEM ARGUMENTS...
 text_of() {
   build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --pace none --salt 7 \
-    --tokens 40 --systems "$@" | awk '/^(target alone, streamed|greedy, ids only)$/ {text = 1; next}
+    --tokens 40 --systems "$@" | awk '/^(target|greedy)$/ {text = 1; next}
     /^greedy: |tokens\/s tokens\/s/ {text = 0}
     text' | tr -d '[]<>'
 }
@@ -100,7 +100,7 @@ stop_string() {
 # A failure says what happened in its first words, and ends with its own code: fails CODE WORDS ARGUMENTS...
 fails() {
   local code=$1 words=$2 said got
-  said=$(build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --systems ksqs --tokens 24 --pace none --salt 7 \
+  said=$(build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --systems k-sqs --tokens 24 --pace none --salt 7 \
     --cloud-model "$large" "${@:3}" 2>&1 >/dev/null)
   got=$?
   [ "$got" = "$code" ] && grep -q "^$words" <<<"$said" && echo "exit code $code: $(grep "^$words" <<<"$said")" && return 0
@@ -116,7 +116,7 @@ inside() {
   for model in "$small" "$large"; do count "inside $model" build/llama/app/llama_inside "$model" "$prompts"; done
   count ui build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --pace none \
     --systems ui --tokens 24 --salt 7
-  count wisv fails 2 '--systems: wisv-fh needs a decision head' --systems wisv-fh
+  count wisv fails 2 '--systems: wisv needs a decision head' --systems wisv
 }
 missing_model() {
   build/llama/app/llama_pair --out "$work/out" --edge-model "$work/none.gguf" --cloud-model "$large" 2>"$work/said"

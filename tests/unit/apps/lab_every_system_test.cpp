@@ -22,7 +22,7 @@
 
 namespace {
 
-using edge_cloud::system_plan;
+using edge_cloud::chosen_system;
 using lab::round_entry;
 using lab::run_options;
 using lab::run_result;
@@ -107,32 +107,44 @@ const trained& files() {
 const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:",
                                "And it came to pass in those days, that"};
 
-edge_cloud::wire_plan wire_of(const system_plan& system) {
-  return edge_cloud::plan_wire(system, vocab_size(), hidden_size(), &files().network);
-}
-
-//! Every system; one that leaves the way of hidden states open as the demo settles it on a link with a round trip of 50
-//! ms, and by name as lazy.
+//! Every system that the demo runs or names; one that leaves the way of hidden states open as the demo settles it on a
+//! link with a round trip of 50 ms, and by name as lazy.
 std::vector<edge_cloud::run_settings> all_settings() {
+  std::vector<std::string> texts{"k-sqs:paper_code=1", "c-sqs:support_size=256",
+                                 "k-sqs:max_draft_length=12:round_bits=1000",
+                                 "c-sqs:max_draft_length=12:round_bits=1000", "cu-hlm-online:support_size=1024",
+                                 "wisv:with_draft=0"};
+  for (const sv::system_info& system : sv::systems()) texts.emplace_back(system.name);
   std::vector<edge_cloud::run_settings> made;
-  for (const system_plan& system : edge_cloud::all_systems) {
+  for (const std::string& text : texts) {
     edge_cloud::run_settings& settings = made.emplace_back();
-    settings.system = system.key;
-    if (system.scored != edge_cloud::states::chosen) continue;
+    settings.system = text;
+    if (!leaves_protocol_open(chosen_system(text))) continue;
     made.push_back(settings);
     made.back().protocol = "lazy";
   }
   return made;
 }
 
-run_options options_of(const system_plan& system, const char* prompt, std::uint64_t session_id) {
+//! One text's system, complete, and whether the cloud asks for one state at a time.
+struct run_system {
+  chosen_system chosen;
+  sv::system_shape shape;
+  bool lazy;
+  explicit run_system(const edge_cloud::run_settings& settings)
+      : chosen(edge_cloud::settled_system(settings).completed(vocab_size(), hidden_size())),
+        shape(chosen.shape(vocab_size(), hidden_size())),
+        lazy(leaves_protocol_open(chosen_system(settings.system)) && settings.protocol == "lazy") {}
+};
+
+run_options options_of(const run_system& system, const char* prompt, std::uint64_t session_id) {
   run_options made;
   made.prompt = models().vocabulary.encode(prompt);
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 40;
   made.session_id = session_id;
-  follow(wire_of(system), made);
-  made.lazy = system.scored == edge_cloud::states::one_by_one;
+  follow(system.shape, made);
+  made.lazy = system.lazy;
   made.score = [](const lab::score_request& asked) { return files().score(asked); };
   made.compute.uncertainty = 1e-3;
   made.compute.score = 2e-3;
@@ -140,12 +152,14 @@ run_options options_of(const system_plan& system, const char* prompt, std::uint6
 }
 
 template <class Model>
-run_result run(const system_plan& system, const run_options& options, Model& drafter, Model& target) {
-  return run_demo_session(options, wire_of(system), drafter, target);
+run_result run(const run_system& system, const run_options& options, Model& drafter, Model& target) {
+  lab_demo_session session(sv::make_edge(options_for_name(options, vocab_size()), system.chosen.info().name,
+                                         system.chosen.settings(), &files().network));
+  return lab::run_session(options, drafter, target, std::move(session), system.shape.needs_uncertainty);
 }
 
 //! What only this system does was done: a check that a run without it would pass says nothing about it.
-void check_own_part(const system_plan& system, const run_result& made) {
+void check_own_part(const run_system& system, const run_result& made) {
   CHECK(made.tokens.size() > 10);
   std::set<std::uint32_t> windows;
   std::set<bool> kept;
@@ -155,12 +169,12 @@ void check_own_part(const system_plan& system, const run_result& made) {
     kept.insert(r.skipped);
     mismatches += r.mismatches, stood += r.accepted_mismatches;
   }
-  if (system.skip != edge_cloud::skipping::never) CHECK(kept.size() == 2);
-  if (system.window != edge_cloud::windowing::fixed) CHECK(windows.size() > 1);
-  if (system.scored == edge_cloud::states::unused) return;
+  if (system.shape.gates) CHECK(kept.size() == 2);
+  if (system.shape.plans_rounds) CHECK(windows.size() > 1);
+  if (!system.chosen.info().needs_head) return;
   CHECK(stood > 0);
   CHECK(stood < mismatches);
-  if (system.scored == edge_cloud::states::with_draft) {
+  if (sends_states_with_drafts(system.chosen)) {
     CHECK(made.edge.supply_bytes == 0);
   } else {
     CHECK(made.edge.supply_bytes > 0);
@@ -175,9 +189,9 @@ TEST_CASE("every system: a replay and a live run have the same rounds, tokens, b
   lab::live_model drafter(models().drafter), target(models().target);
   lab::replayed_model recording_drafter(drafter_trace, lab::replay_mode::record, true), recording_target(target_trace);
   for (const edge_cloud::run_settings& settings : all_settings()) {
-    const system_plan system = edge_cloud::settled_plan(settings);
+    const run_system system(settings);
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
-      CAPTURE(system.key);
+      CAPTURE(settings.system);
       CAPTURE(i);
       run_options options = options_of(system, prompts[i], 200 + i);
       // A link that changes from round to round, for the windows and the heads that look at it.
@@ -202,19 +216,19 @@ TEST_CASE("every system: the demo's hosts write the same tokens with the same ro
   lab::replayed_model drafter(trace_of(models().drafter), lab::replay_mode::record, true),
       target(trace_of(models().target));
   for (edge_cloud::run_settings settings : all_settings()) {
-    const system_plan system = edge_cloud::settled_plan(settings);
+    const run_system system(settings);
     for (std::uint64_t i = 0; i < std::size(prompts); ++i) {
-      CAPTURE(system.key);
+      CAPTURE(settings.system);
       CAPTURE(i);
       settings.prompt = prompts[i];
       settings.tokens = 40;
       settings.session_id = 31 + i;
       settings.salt = 5;
       settings.retry_ms = 0;
-      settings.head = system.scored == edge_cloud::states::unused ? "" : files().head_file();
+      settings.head = system.chosen.info().needs_head ? files().head_file() : "";
       settings.policy = files().network_file();
       settings.link.uplink_bits_per_second = i == 0 ? 350e3 : 4e6;
-      settings.lazy = system.scored == edge_cloud::states::one_by_one;
+      settings.lazy = system.lazy;
       const edge_cloud::in_process_run demo = edge_cloud::run_hosts(settings, small, large);
 
       run_options options = options_of(system, prompts[i], 31 + i);

@@ -27,9 +27,9 @@ constexpr std::uint32_t vocab_size = 4096;
 constexpr std::uint32_t resolution = 65535;
 constexpr std::uint32_t text_tokens = 48;
 
-//! The session of the demo that a system of the lab is: laws whole in half precision, or entries on a lattice.
-edge_cloud::wire_plan plan_of(const hlm_system& system) {
-  edge_cloud::wire_plan made;
+//! How a system of the lab travels: laws whole in half precision, or entries on a lattice.
+lab::run_options options_of(const hlm_system& system) {
+  lab::run_options made;
   const bool whole = system.size == lab::hlm_size::full;
   made.format.format = whole ? sv::law_format::fp16_row : sv::law_format::top_k_tail;
   made.format.resolution = whole ? 0 : resolution;
@@ -38,33 +38,39 @@ edge_cloud::wire_plan plan_of(const hlm_system& system) {
   made.format.attachments.max_skipped = 255;
   made.bonus = false;
   made.draw_from_row = !whole && !system.drawn_from_sent;
-  made.window = sv::fixed_window{{1}};
-  if (!whole) made.support = sv::top_k{system.size == lab::hlm_size::fixed ? system.support_size : 1};
-  if (system.size == lab::hlm_size::online) {
-    sv::online_vocabulary_budget budget;
-    budget.size = system.online;
-    budget.slope = system.fit.slope;
-    budget.intercept = system.fit.intercept;
-    made.support = budget;
-  }
-  if (const auto* coin = std::get_if<sv::random_skip>(&system.gate)) made.gate = *coin;
-  if (const auto* unsure = std::get_if<sv::uncertainty_gate>(&system.gate)) made.gate = *unsure;
-  if (const auto* both = std::get_if<sv::uncertainty_and_importance_gate>(&system.gate)) made.gate = *both;
   return made;
+}
+
+sv::result<sv::edge_session> session_of(const hlm_system& system, const sv::edge_options& options) {
+  const sv::fixed_window window{{1}};
+  return std::visit(
+      [&](const auto& gate) {
+        if (system.size == lab::hlm_size::full) return sv::make_edge(options, window, gate);
+        if (system.size != lab::hlm_size::online)
+          return sv::make_edge(options, sv::top_k{system.size == lab::hlm_size::fixed ? system.support_size : 1},
+                               window, gate);
+        sv::online_vocabulary_budget budget;
+        budget.size = system.online;
+        budget.slope = system.fit.slope;
+        budget.intercept = system.fit.intercept;
+        return sv::make_edge(options, budget, window, gate);
+      },
+      system.gate);
 }
 
 run_result run_sessions(lab::lab_worker& worker, std::span<const lab::token_id> prompt, const hlm_system& system,
                         std::uint64_t seed) {
-  const edge_cloud::wire_plan plan = plan_of(system);
-  lab::run_options options;
+  lab::run_options options = options_of(system);
   options.prompt.assign(prompt.begin(), prompt.end());
   options.tokens = text_tokens;
-  follow(plan, options);
   options.session_id = seed;
   options.edge_secret = options.cloud_secret = lab::hlm_secret;
   options.salt = lab::hlm_salt;
   options.channel = lab::steady({1e6, 1e6, 0, 0, 0.05, 0});
-  return run_demo_session(options, plan, worker.drafter, worker.target);
+  lab_demo_session session(session_of(system, lab::edge_options_of(options, vocab_size)));
+  const bool measures = !std::holds_alternative<sv::random_skip>(system.gate) &&
+                        !std::holds_alternative<sv::always_send>(system.gate);
+  return lab::run_session(options, worker.drafter, worker.target, std::move(session), measures);
 }
 
 //! Bits of the law, the token, its probability and the ids of an upload, by the codec's formulas, from what the figures

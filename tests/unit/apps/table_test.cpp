@@ -44,6 +44,35 @@ TEST_CASE("table: a pace that was not held is warned of") {
   CHECK(footnote(of_passes(31.2e-3, 104.8e-3), "paper").find("31.2 ms, not 25.6") != std::string::npos);
 }
 
+TEST_CASE("systems: a text is a system with its settings, in any spelling of the name") {
+  CHECK(chosen_system("ksqs").text() == "k-sqs");
+  CHECK(chosen_system("c_sqs:support-size=256:target=0.25").text() == "c-sqs:support_size=256:target=0.25");
+  CHECK(chosen_system("c-sqs").shape(1000).format.support_size == 0);  // V: no limit
+  CHECK(chosen_system("wisv").shape(1000, 96).format.attachments.hidden_size == 96);
+  const auto said = [](const char* text) -> std::string {
+    try {
+      (void)chosen_system(text);
+    } catch (const std::invalid_argument& why) {
+      return why.what();
+    }
+    return "";
+  };
+  CHECK(said("nonsense").find("there are target, qs, qs-adaptive, ") != std::string::npos);
+  CHECK(said("qs:support_size=3").find("system qs: setting support_size: there is none") == 0);
+  CHECK(said("qs:resolution=0").find("resolution (1 to 65536, default 240)") != std::string::npos);
+  CHECK(said("qs:resolution").find("is not NAME=NUMBER") != std::string::npos);
+  CHECK(said("qs:resolution=1e") != "");
+}
+
+TEST_CASE("systems: --set reaches each system that has the setting") {
+  const std::vector<std::string> systems{"qs", "k-sqs:paper_code=1", "greedy"};
+  CHECK(with_settings(systems, {"support_size=8"}) ==
+        std::vector<std::string>{"qs", "k-sqs:paper_code=1:support_size=8", "greedy"});
+  CHECK_THROWS_AS((void)with_settings(systems, {"alpha=8"}), std::invalid_argument);
+  CHECK_THROWS_AS((void)with_settings({"qs"}, {"support_size=8"}), std::invalid_argument);
+  CHECK_THROWS_AS((void)with_settings({"none"}, {}), std::invalid_argument);
+}
+
 TEST_CASE("plot: no bars on a logarithmic axis") {
   const run_report report = of_passes(1, 1);
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "specverify_plot_test.gnuplot";

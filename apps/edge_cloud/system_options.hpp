@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//! --set and --list, for programs whose options name systems.
+#ifndef EDGE_CLOUD_SYSTEM_OPTIONS_HPP
+#define EDGE_CLOUD_SYSTEM_OPTIONS_HPP
+
+#include "systems.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace edge_cloud {
+
+inline void add_settings_options(CLI::App& app, std::vector<std::string>& set) {
+  app.add_option("--set", set, "setting=number for each system that has the setting; may be given several times");
+  const auto list = [] {
+    std::fputs(list_of_systems().c_str(), stdout);
+    throw CLI::Success();
+  };
+  app.add_flag_callback("--list", list, "list the systems and their settings")->trigger_on_parse();
+}
+
+}  // namespace edge_cloud
+
+#endif
