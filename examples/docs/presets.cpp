@@ -19,8 +19,7 @@ int main() {
   server.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
   server.salt = salt_from(std::random_device{});
   server.vocab_size = 32000;
-  server.limits = cloud_session::limits_for(system.format_for(32000));
-  if (!make_cloud(server).ok()) return 2;
+  if (!make_cloud(server, system).ok()) return 2;
 
   device.format.resolution = 240;  // a second l, which would be ignored: refused
   return make_edge(device, system).error().where == preset_at_format ? 0 : 3;

@@ -62,5 +62,6 @@
 #include <specverify/session/rewinding.hpp>
 #include <specverify/session/statistics.hpp>
 #include <specverify/session/stop_strings.hpp>
+#include <specverify/session/systems.hpp>
 
 #endif

@@ -12,6 +12,7 @@ $where{$1} = $2 while $old =~ /^\| \d+ \| `(\w+)` \|[^|\n]*\| ?([^|\n]*?) ?\|$/m
 my $columns = "| number | name | sentence | `where` |\n|---|---|---|---|\n";
 my $new = "\n$columns";
 my $source = slurp($list);
+$source =~ s/"\s*\n\s*"//g;    # a sentence on two lines
 while ($source =~ /^SPECVERIFY_ERRC\((\w+),\s*(\d+),\s*"([^"]*)"\)|^\/\/ ([a-z ]+)$/mg) {
   if (defined $4) { $new .= "\n## \u$4\n\n$columns"; next }
   ++$codes;

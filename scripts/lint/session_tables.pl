@@ -88,8 +88,37 @@ for my $of (['edge_options', 1], ['cloud_options', 2]) {
 my (%systems, @systems);
 my $text = slurp($presets);
 while ($text =~ /constexpr preset<[^\n]*>\s+(\w+)\(/g) { push @systems, $1 unless $systems{$1}++ }
-compare($page, 'session/presets.hpp', [grep { !/^(preset_of|gated)$/ } @systems],
+compare($page, 'session/presets.hpp', [grep { !/^(preset_of|gated|with_window)$/ } @systems],
         [map { name_of($_) } table($page, '<!-- table: session/presets.hpp -->')], 1);
+
+# docs/algorithms/systems.md: each system of the list with its settings, in order. A setting may be shown by a function.
+my $list = slurp('include/specverify/session/detail/system_list.hpp');
+my $systems_page = 'docs/algorithms/systems.md';
+sub settings_in {
+  my ($body) = @_;
+  my @names;
+  while ($body =~ /\bvisit\("(\w+)"|\b(visit_\w+)\(/g) {
+    if (defined $1) { push @names, $1; next }
+    my ($inner) = $list =~ /constexpr void \Q$2\E\((.*?)\n\}/s;
+    push @names, settings_in($inner =~ s/^[^{]*\{//r);
+  }
+  return @names;
+}
+my ($order) = $list =~ /system_list<\s*(\w+_system,.*?)>;/s;
+my (@named, %settings);
+for my $type ($order =~ /(\w+_system)/g) {
+  my ($body) = $list =~ /\nstruct \Q$type\E \{\n(.*?)\n\};/s or complain($list, "no struct $type");
+  my ($name) = $body =~ /name = "([^"]+)"/;
+  push @named, $name;
+  $settings{$name} = join ', ', map { "`$_`" } settings_in($body);
+}
+my @rows = table($systems_page, '<!-- table: session/systems.hpp -->');
+compare($systems_page, 'session/systems.hpp', \@named, [map { name_of($_) } @rows], 0);
+for (@rows) {
+  my ($name, $said) = (name_of($_), (cells($_))[1]);
+  my $wanted = $settings{$name} || 'none';
+  complain($systems_page, "$name: the settings are $wanted, the table says $said") if $said ne $wanted;
+}
 
 my (@errors, $group);
 for (split /\n/, slurp($codes)) {

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <specverify/session/presets.hpp>
+#include <specverify/session/systems.hpp>
+
+#include <support/secret_of.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <specverify/policy/dqn.hpp>
+
+using namespace specverify;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 1000;
+
+edge_options device() {
+  edge_options made;
+  made.secret = specverify_test::secret_of(7);
+  made.vocab_size = vocab_size;
+  return made;
+}
+cloud_options server() {
+  cloud_options made;
+  made.secret = specverify_test::secret_of(8);
+  made.salt = 3;
+  made.vocab_size = vocab_size;
+  return made;
+}
+
+//! What has no default, set to the least there is.
+std::vector<setting> required(const system_info& system) {
+  std::vector<setting> made;
+  for (const setting_info& one : system.settings)
+    if (one.must_be_given()) made.push_back({one.name, one.least});
+  return made;
+}
+
+status refusal(std::string_view system, std::vector<setting> settings) {
+  return make_edge(device(), system, settings).error();
+}
+
+}  // namespace
+
+TEST_CASE("systems: names are different, in any spelling, and the error lists them all") {
+  const std::string all(system_names());
+  CHECK(all.starts_with("target, qs, "));
+  CHECK(std::string_view(message(errc::unknown_system)).ends_with(all));
+  CHECK(systems().size() == 16);
+  for (const system_info& one : systems()) {
+    CAPTURE(one.name);
+    CHECK(one.sentence.size() > 10);
+    CHECK(find_system(one.name)->name == one.name);
+    for (const system_info& other : systems()) CHECK(same_name(one.name, other.name) == (&one == &other));
+  }
+  CHECK(same_name("k-sqs", "k_sqs"));
+  CHECK(same_name("ksqs", "k-sqs"));
+  CHECK(same_name("-k--sqs_", "ksqs"));
+  CHECK_FALSE(same_name("k-sqs", "k-sq"));
+  CHECK_FALSE(same_name("k-sq", "k-sqs"));
+  CHECK_FALSE(same_name("k-sqs", "K-SQS"));
+  CHECK_FALSE(same_name("", "qs"));
+  CHECK(find_system("cuhlmonline")->name == "cu-hlm-online");
+  CHECK(find_system("sqs").error() == status{errc::unknown_system, part::session, 0});
+  CHECK(make_edge(device(), "").error().code == errc::unknown_system);
+  CHECK(make_cloud(server(), "sqs").error().code == errc::unknown_system);
+}
+
+TEST_CASE("systems: each makes an edge and a cloud with what must be given") {
+  const auto network = std::make_unique<dqn_weights>();
+  for (const system_info& one : systems()) {
+    CAPTURE(one.name);
+    const std::vector<setting> given = required(one);
+    CHECK(make_edge(device(), one.name, given, network.get()).error() == status{});
+    CHECK(make_cloud(server(), one.name, given).error() == status{});
+    const auto shape = shape_of(one.name, given, vocab_size);
+    REQUIRE(shape.ok());
+    CHECK(check(shape->format).ok());
+    CHECK(shape->strength == one.strength);
+    if (given.empty()) continue;
+    CHECK(make_edge(device(), one.name).error().code == errc::setting_missing);
+    CHECK(one.settings[make_edge(device(), one.name).error().where].must_be_given());
+  }
+  CHECK(make_edge(device(), "qs-dqn").error().code == errc::network_missing);
+}
+
+TEST_CASE("systems: a name is its preset") {
+  const auto same = [](std::string_view name, std::vector<setting> settings, const auto& preset) {
+    CAPTURE(name);
+    const auto shape = shape_of(name, settings, vocab_size);
+    REQUIRE(shape.ok());
+    CHECK(shape->format == preset.format_for(vocab_size));
+    CHECK(shape->rule == preset.rule);
+    CHECK(shape->mode == preset.mode);
+    CHECK(shape->bonus == preset.bonus);
+    CHECK(shape->draw_from_row == preset.draw_from_row);
+  };
+  same("target", {}, target());
+  same("qs", {}, qs());
+  same("qs", {{"resolution", 60}, {"max_draft_length", 7}}, qs({60, 7}));
+  same("k-sqs", {{"support_size", 8}, {"paper_code", 1}}, k_sqs({.support_size = 8, .paper_code = true}));
+  same("c-sqs", {{"support_size", 64}}, c_sqs({.max_support_size = 64}));
+  same("hlm", {{"max_draft_length", 3}, {"bonus", 0}}, hlm({3, false}));
+  same("sd-reject", {}, hlm({8}));
+  same("compressed-hlm", {{"support_size", 9}}, compressed_hlm({.max_support_size = 9}));
+  same("rand-hlm", {}, rand_hlm());
+  same("u-hlm", {}, u_hlm());
+  same("ui", {}, ui());
+  same("cu-hlm", {{"resolution", 99}}, cu_hlm({.resolution = 99}));
+  same("cu-hlm-online", {{"support_size", 200}}, cu_hlm_online({.support_size = 200}));
+  same("greedy", {{"max_draft_length", 3}}, greedy(3));
+  same("wisv", {{"hidden_size", 96}, {"with_draft", 1}}, wisv({.hidden_size = 96, .with_draft = true}));
+  // The last of two counts, and a setting's name has no spelling either.
+  same("qs", {{"resolution", 60}, {"re-so_lution", 90}}, qs({.resolution = 90}));
+}
+
+TEST_CASE("systems: what a list says of a system") {
+  const auto of = [](const char* name) { return *find_system(name); };
+  CHECK(of("k-sqs").strength == guarantee::honest_drafter);
+  CHECK(of("target").strength == guarantee::unconditional);
+  CHECK(of("u-hlm").strength == guarantee::lossy);
+  CHECK(of("wisv").strength == guarantee::lossy);
+  CHECK(of("greedy").greedy);
+  CHECK_FALSE(of("k-sqs").greedy);
+  CHECK(of("ui").needs_attention);
+  CHECK_FALSE(of("u-hlm").needs_attention);
+  CHECK(of("wisv").needs_head);
+  CHECK(of("wisv").needs_hidden_states);
+  CHECK_FALSE(of("greedy").needs_head);
+  CHECK(of("qs-dqn").needs_network);
+  CHECK_FALSE(of("qs-adaptive").needs_network);
+  const auto shape = [](const char* name, std::vector<setting> set) { return *shape_of(name, set, vocab_size); };
+  CHECK(shape("u-hlm", {}).gates);
+  CHECK(shape("u-hlm", {}).needs_uncertainty);
+  CHECK_FALSE(shape("rand-hlm", {}).needs_uncertainty);
+  CHECK(shape("qs-adaptive", {}).plans_rounds);
+  CHECK(shape("qs-adaptive", {}).format.attachments.resolution_with_draft);
+  CHECK(shape("qs-adaptive", {}).format.max_draft_length == 12);
+  CHECK_FALSE(shape("k-sqs", {}).plans_rounds);
+  CHECK(shape("k-sqs", {{"round_bits", 1000}}).plans_rounds);
+  CHECK_FALSE(shape("k-sqs", {}).chooses_support);
+  CHECK(shape("c-sqs", {{"support_size", 9}}).chooses_support);
+}
+
+TEST_CASE("systems: a setting is checked before anything is made") {
+  CHECK(refusal("qs", {{"resolution", 60}, {"support_size", 3}}) == status{errc::unknown_setting, part::session, 1});
+  const auto outside = [](std::string_view system, setting one) {
+    CAPTURE(one.value);
+    CHECK(refusal(system, {one}) == status{errc::setting_out_of_range, part::session, 0});
+  };
+  for (const double value : {0.0, -1.0, 1.5, 65537.0, 1e300, std::nan(""), std::numeric_limits<double>::infinity()})
+    outside("qs", {"resolution", value});
+  for (const double value : {0.5, 2.0, -1.0}) outside("k-sqs", {"paper_code", value});
+  for (const double value : {-0.1, 1.1}) outside("u-hlm", {"threshold", value});
+  CHECK(refusal("u-hlm", {{"threshold", 0}}) == status{});
+  CHECK(refusal("qs", {{"resolution", 65536}}) == status{});
+  for (const system_info& one : systems()) {
+    for (const setting_info& known : one.settings) {
+      CAPTURE(one.name);
+      CAPTURE(known.name);
+      CHECK(known.least < known.most);
+      CHECK(known.usual <= known.most);
+      for (const double value : {known.least, known.most}) {
+        std::vector<setting> given = required(one);
+        given.push_back({known.name, value});
+        CHECK(shape_of(one.name, given, vocab_size).ok());
+      }
+      CHECK(shape_of(one.name, std::vector<setting>{{known.name, known.most * 2 + 1}}, vocab_size).error().code ==
+            errc::setting_out_of_range);
+    }
+  }
+}
+
+TEST_CASE("systems: options that say what the system says are refused") {
+  edge_options twice = device();
+  twice.format.resolution = 60;
+  CHECK(make_edge(twice, "qs").error().where == preset_at_format);
+  cloud_options limited = server();
+  limited.limits.max_draft_length = 3;
+  CHECK(make_cloud(limited, "qs").error() == status{errc::invalid_argument, part::session, preset_at_limits});
+  CHECK(make_cloud(limited, qs()).error().where == preset_at_limits);
+  CHECK(make_cloud(server(), u_hlm()).ok());
+  edge_options streamed = device();
+  streamed.mode = session_mode::stream;  // a host's own wish stays
+  CHECK(options_with(streamed, qs())->mode == session_mode::stream);
+  CHECK(options_with(device(), target())->mode == session_mode::stream);
+}
+
+TEST_CASE("systems: a setting from a text") {
+  CHECK(setting_from("support_size=32")->name == "support_size");
+  CHECK(setting_from("support_size=32")->value == 32);
+  CHECK(setting_from("target=5e-4")->value == 5e-4);
+  CHECK(setting_from("gamma=-1.5")->value == -1.5);
+  for (const char* wrong : {"", "=", "=3", "resolution", "resolution=", "resolution=x", "resolution= 3", "a=1,2"})
+    CHECK(setting_from(wrong).error() == status{errc::invalid_argument, part::session, 0});
+}
