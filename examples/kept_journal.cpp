@@ -36,8 +36,8 @@ result<bool> live(const fs::path& folder, session_time now) {  // one life of bo
   const session_secret own = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");  // of each side, and always the same
   auto edge = make_edge({.session_id = 1, .secret = own, .vocab_size = V, .token_budget = 60});
   auto cloud = make_cloud({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                                    .salt = salt_from(std::random_device{}),
-                                    .vocab_size = V});  // the journal's counts
+                           .salt = salt_from(std::random_device{}),
+                           .vocab_size = V});  // the journal's counts
   const journal_file at_edge{folder / "edge"}, at_cloud{folder / "cloud"};
   if (const auto found = at_cloud.goes_on(cloud->restore(at_cloud.load())); !found) return found.error();
   const auto found = at_edge.goes_on(edge->restore(at_edge.load(), now));

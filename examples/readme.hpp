@@ -7,7 +7,7 @@ namespace sv = specverify;
 sv::status device(auto& small_model, auto& link, std::span<const sv::token_id> prompt, std::uint32_t V, auto show) {
   const sv::session_secret secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");  // the device's own
   const sv::edge_options options{.session_id = 1, .secret = secret, .vocab_size = V, .token_budget = 200};
-  auto edge = sv::make_edge(options, "k-sqs");  // or other systems, or parts
+  auto edge = sv::make_edge(options, "k-sqs");  // or parts of your own
   if (!edge) return edge.error();
   return sv::generate(*edge, prompt, small_model, link, sv::on_committed(show)).error();
 }

@@ -28,8 +28,7 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
   bulkiest.max_draft_length = 12;  // of the longest window
-  if (scorer)
-    bulkiest.attachments = {scorer->hidden_size(), specverify::hidden_format::float16, true, true, 0};
+  if (scorer) bulkiest.attachments = {scorer->hidden_size(), specverify::hidden_format::float16, true, true, 0};
   bulkiest.attachments.max_skipped = specverify::preset_max_skipped;
   return make_cloud(run, model, specverify::cloud_session::limits_for({bulkiest, model.vocab_size}));
 }

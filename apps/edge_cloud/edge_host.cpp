@@ -115,8 +115,8 @@ void edge_host::measure_channel() {
   // a free lane is no float
   const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };
   session_.record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
-                            static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
-                           now.index);
+                           static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
+                          now.index);
 }
 
 void edge_host::receive(std::span<const std::byte> message) {

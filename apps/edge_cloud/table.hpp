@@ -125,16 +125,16 @@ inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
   std::fprintf(out, "\n%-*s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", width, "", "", "tokens/s", "tokens/s", "", "tokens",
                "accept-", "uplink bit", "bytes", "bytes");
   head(0);
-  std::fprintf(out, "%-*s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", width, "system", "text", "measured", "modelled", "rounds",
-               "/round", "ance", "/token", "up", "down");
+  std::fprintf(out, "%-*s %-6s %8s %8s %7s %7s %7s %10s %9s %9s", width, "system", "text", "measured", "modelled",
+               "rounds", "/round", "ance", "/token", "up", "down");
   head(1);
   for (const run_report& row : reports) {
     char acceptance[16] = "-";
     if (row.drafted > 0) std::snprintf(acceptance, sizeof acceptance, "%.3f", row.acceptance());
     const chosen_system system(row.system);
-    std::fprintf(out, "%-*s %-6s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu", width,
-                 system.text().c_str(), text_of(system.info()),
-                 row.tokens_per_second(), row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
+    std::fprintf(out, "%-*s %-6s %8.2f %8.2f %7llu %7.2f %7s %10.1f %9llu %9llu", width, system.text().c_str(),
+                 text_of(system.info()), row.tokens_per_second(),
+                 row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass),
                  static_cast<unsigned long long>(row.rounds), row.tokens_per_round(), acceptance,
                  row.uplink_bits_per_token(), static_cast<unsigned long long>(row.bytes_up),
                  static_cast<unsigned long long>(row.bytes_down));

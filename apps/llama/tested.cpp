@@ -40,10 +40,10 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   options.stop_tokens = small.ends();
   auto edge = sv::make_edge(options, sv::k_sqs());
   auto cloud = sv::make_cloud({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                                        .salt = key_of(prompt),
-                                        .vocab_size = large.vocab_size(),
-                                        .fingerprint = large.fingerprint(),
-                                        .stop_tokens = large.ends()});
+                               .salt = key_of(prompt),
+                               .vocab_size = large.vocab_size(),
+                               .fingerprint = large.fingerprint(),
+                               .stop_tokens = large.ends()});
   if (!edge || !cloud) throw failure_of(edge ? cloud.error() : edge.error(), {});
   sv::message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)sv::serve(*cloud, large, link); });

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system comes from the command line: systems k-sqs support_size=32 resolution=240. Without words: the list.
 #include <specverify/session/systems.hpp>
 

@@ -23,9 +23,9 @@ int main(int count, char** arguments) {
     socket_link link(file);
     engine_model model{large};
     auto session = sv::make_cloud({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                                            .salt = sv::salt_from(std::random_device{}),
-                                            .vocab_size = engine::vocab_size,
-                                            .max_text_length = engine::context - 8});  // room for a round's drafts
+                                   .salt = sv::salt_from(std::random_device{}),
+                                   .vocab_size = engine::vocab_size,
+                                   .max_text_length = engine::context - 8});  // room for a round's drafts
     const sv::status why = session ? sv::serve(*session, model, link) : session.error();
     std::array<char, 200> words;
     std::cout << "cloud: " << *sv::to_string(why, words) << ", " << (session ? session->length() : 0) << " tokens\n";

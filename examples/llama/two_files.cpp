@@ -40,11 +40,11 @@ int main(int argc, char** argv) {
   std::random_device random;
   const std::vector<token_id> ends = llama_cpp::stop_tokens_of(target->vocab());
   auto cloud = make_cloud({.secret = secret_from(random),
-                                    .salt = salt_from(random),
-                                    .vocab_size = target->vocab_size(),
-                                    .max_text_length = 2040,
-                                    .fingerprint = llama_cpp::fingerprint_of(target->vocab()),
-                                    .stop_tokens = ends});
+                           .salt = salt_from(random),
+                           .vocab_size = target->vocab_size(),
+                           .max_text_length = 2040,
+                           .fingerprint = llama_cpp::fingerprint_of(target->vocab()),
+                           .stop_tokens = ends});
   if (!cloud) return 4;
   message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)serve(*cloud, *target, link); });

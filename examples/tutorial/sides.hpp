@@ -27,8 +27,8 @@ inline specverify::result<specverify::session_statistics> run_device(int socket,
 inline specverify::status run_cloud(int socket) {
   using namespace specverify;
   auto cloud = make_cloud({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                                    .salt = salt_from(std::random_device{}),
-                                    .vocab_size = tutorial_model::vocab_size});
+                           .salt = salt_from(std::random_device{}),
+                           .vocab_size = tutorial_model::vocab_size});
   if (!cloud) return cloud.error();
   tutorial_model large{.noise = 0};
   socket_link link{socket};

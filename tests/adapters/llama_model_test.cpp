@@ -96,10 +96,10 @@ struct two_sides {
   void raise_cloud() {
     wrap(at_cloud, engine_of_cloud, target);
     cloud.emplace(*make_cloud({.secret = secret_of_cloud,
-                                        .salt = 5,
-                                        .vocab_size = vocabulary,
-                                        .max_text_length = 250,
-                                        .fingerprint = llama_cpp::fingerprint_of(&large.vocab)}));
+                               .salt = 5,
+                               .vocab_size = vocabulary,
+                               .max_text_length = 250,
+                               .fingerprint = llama_cpp::fingerprint_of(&large.vocab)}));
     if (!kept_by_cloud.empty()) REQUIRE(cloud->restore(kept_by_cloud).ok());
   }
   template <class Session>

@@ -58,8 +58,8 @@ std::vector<token_id> session_of(Model& drafter, Model& target, bool greedily) {
   auto edge = make_edge(
       {.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"), .vocab_size = vocabulary, .token_budget = tokens},
       greedily ? greedy(4) : k_sqs());
-  auto cloud = make_cloud(
-      {.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .salt = 5, .vocab_size = vocabulary});
+  auto cloud =
+      make_cloud({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .salt = 5, .vocab_size = vocabulary});
   REQUIRE(edge.ok());
   REQUIRE(cloud.ok());
   message_pipe pipe;

@@ -45,8 +45,8 @@ auto edge_of(const Preset& system, vocabulary_fingerprint tokens = {}) {
 template <class Preset>
 auto cloud_of(const Preset& system, vocabulary_fingerprint tokens = {}) {
   const specverify_cloud_options usual = service_options();
-  return make_cloud(
-      {.secret = secret_of(usual.secret), .salt = usual.salt, .vocab_size = V, .fingerprint = tokens}, system);
+  return make_cloud({.secret = secret_of(usual.secret), .salt = usual.salt, .vocab_size = V, .fingerprint = tokens},
+                    system);
 }
 
 template <class Preset>

@@ -41,8 +41,8 @@ inline constexpr unsigned wrong_options = 1, wrong_sizes = 2, wrong_rows = 4, wr
 inline constexpr std::array<const char*, 12> c_systems = {
     "qs",     "k-sqs",         "c-sqs",          "hlm",    "u-hlm", "rand-hlm", "ui",
     "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
-inline constexpr std::array<const char*, 6> c_settings = {"support_size", "resolution",        "max_draft_length",
-                                                          "threshold",    "nothing",           nullptr};
+inline constexpr std::array<const char*, 6> c_settings = {"support_size", "resolution", "max_draft_length",
+                                                          "threshold",    "nothing",    nullptr};
 inline constexpr std::uint32_t c_vocab_size = 24, c_hidden_size = 3;
 
 //! `size` bytes, `shift` bytes behind the beginning of a block and up to its end.

@@ -9,8 +9,7 @@
 int main() {
   std::random_device random;
   auto edge = sv::make_edge({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, even_ranks{8});
-  auto cloud =
-      sv::make_cloud({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
+  auto cloud = sv::make_cloud({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
   if (!edge || !cloud) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
   auto keep = sv::on_committed([&](const sv::session_output& out) {

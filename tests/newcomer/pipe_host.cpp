@@ -39,8 +39,7 @@ int main() {
   int up[2], down[2];
   std::random_device random;
   auto edge = sv::make_edge({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80}, sv::top_k{8});
-  auto cloud =
-      sv::make_cloud({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
+  auto cloud = sv::make_cloud({.secret = sv::secret_from(random), .salt = sv::salt_from(random), .vocab_size = 50});
   if (!edge || !cloud || ::pipe2(up, O_DIRECT) != 0 || ::pipe2(down, O_DIRECT) != 0) return 1;
   std::vector<sv::token_id> heard;  // by the cloud: prompt and text
   auto keep = sv::on_committed([&](const sv::session_output& out) {

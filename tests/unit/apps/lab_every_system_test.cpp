@@ -110,9 +110,11 @@ const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to 
 //! Every system that the demo runs or names; one that leaves the way of hidden states open as the demo settles it on a
 //! link with a round trip of 50 ms, and by name as lazy.
 std::vector<edge_cloud::run_settings> all_settings() {
-  std::vector<std::string> texts{"k-sqs:paper_code=1", "c-sqs:support_size=256",
+  std::vector<std::string> texts{"k-sqs:paper_code=1",
+                                 "c-sqs:support_size=256",
                                  "k-sqs:max_draft_length=12:round_bits=1000",
-                                 "c-sqs:max_draft_length=12:round_bits=1000", "cu-hlm-online:support_size=1024",
+                                 "c-sqs:max_draft_length=12:round_bits=1000",
+                                 "cu-hlm-online:support_size=1024",
                                  "wisv:with_draft=0"};
   for (const sv::system_info& system : sv::systems()) texts.emplace_back(system.name);
   std::vector<edge_cloud::run_settings> made;

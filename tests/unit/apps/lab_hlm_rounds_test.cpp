@@ -68,8 +68,8 @@ run_result run_sessions(lab::lab_worker& worker, std::span<const lab::token_id> 
   options.salt = lab::hlm_salt;
   options.channel = lab::steady({1e6, 1e6, 0, 0, 0.05, 0});
   lab_demo_session session(session_of(system, lab::edge_options_of(options, vocab_size)));
-  const bool measures = !std::holds_alternative<sv::random_skip>(system.gate) &&
-                        !std::holds_alternative<sv::always_send>(system.gate);
+  const bool measures =
+      !std::holds_alternative<sv::random_skip>(system.gate) && !std::holds_alternative<sv::always_send>(system.gate);
   return lab::run_session(options, worker.drafter, worker.target, std::move(session), measures);
 }
 

@@ -147,8 +147,7 @@ template <class Session>
 std::pair<std::uint32_t, draft_format> first_round(result<Session> made) {
   REQUIRE(made.ok());
   Session edge = std::move(made).value();
-  auto cloud =
-      make_cloud({.secret = secret_of(2), .salt = 1, .vocab_size = 100, .limits = {.max_draft_length = 64}});
+  auto cloud = make_cloud({.secret = secret_of(2), .salt = 1, .vocab_size = 100, .limits = {.max_draft_length = 64}});
   REQUIRE(cloud.ok());
   std::pair<std::uint32_t, draft_format> seen{};
   const std::vector<float> row(100, 0.0F);

@@ -6,9 +6,9 @@
 #include <specverify/policy/dqn.hpp>
 #include <specverify/policy/model_window.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/session/systems.hpp>
 
-#include <specverify/core/foreign_macros_off.def>
+#include <string_view>
+
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -60,7 +60,7 @@ struct qs_dqn_system {
   }
 };
 
-//! Rounds that cost at most so many bits, header included. 0: no limit.
+//! Rounds of at most `bits` bits, header included; 0: no limit.
 template <class Preset, class Use>
 [[nodiscard]] constexpr auto within_bits(const Preset& system, std::uint64_t bits, position_accounting accounting,
                                          const Use& use) {
@@ -240,13 +240,11 @@ struct wisv_system {
 
 template <class... Systems>
 struct system_list {};
-using all_systems =
-    system_list<target_system, qs_system, qs_adaptive_system, qs_dqn_system, k_sqs_system, c_sqs_system, hlm_system,
-                sd_reject_system, compressed_hlm_system, rand_hlm_system, u_hlm_system, ui_system, cu_hlm_system,
-                cu_hlm_online_system, greedy_system, wisv_system>;
+using all_systems = system_list<target_system, qs_system, qs_adaptive_system, qs_dqn_system, k_sqs_system, c_sqs_system,
+                                hlm_system, sd_reject_system, compressed_hlm_system, rand_hlm_system, u_hlm_system,
+                                ui_system, cu_hlm_system, cu_hlm_online_system, greedy_system, wisv_system>;
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -4,12 +4,12 @@
 #define SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 
 #include <specverify/session/detail/system_list.hpp>
+#include <specverify/session/system_info.hpp>
 
 #include <array>
 #include <concepts>
 #include <type_traits>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -77,8 +77,8 @@ template <class Sparsifier, class Skip, class Window>
   made.gates = Skip::strength != guarantee::unconditional;
   made.needs_uncertainty = Skip::needs_uncertainty;
   made.plans_rounds = !std::same_as<Window, fixed_window>;
-  made.chooses_support = !std::same_as<Sparsifier, top_k> || made.format.format == law_format::top_k_tail ||
-                         budgeted_window<Window>;
+  made.chooses_support =
+      !std::same_as<Sparsifier, top_k> || made.format.format == law_format::top_k_tail || budgeted_window<Window>;
   return made;
 }
 
@@ -95,10 +95,10 @@ inline constexpr auto settings_table = [] {
   std::array<setting_info, setting_count<System>> made{};
   std::size_t at = 0;
   System system;
-  system.settings([&]<class Number>(std::string_view name, Number& usual, double least, double most,
-                                    std::string_view meaning) {
-    made[at++] = {name, least, most, static_cast<double>(usual), std::integral<Number>, meaning};
-  });
+  system.settings(
+      [&]<class Number>(std::string_view name, Number& usual, double least, double most, std::string_view meaning) {
+        made[at++] = {name, least, most, static_cast<double>(usual), std::integral<Number>, meaning};
+      });
   return made;
 }();
 
@@ -155,14 +155,19 @@ static_assert(std::string_view(message(errc::unknown_system)).ends_with({names_t
 
 //! use(preset) of a system whose type nothing has forgotten yet. Errors: those of `shape_of`.
 template <class Result, class Use>
-[[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings,
-                                           const Use& use) {
+[[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
   return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
 }
 
 SPECVERIFY_BODY std::span<const system_info> systems() noexcept { return detail::systems_table; }
 SPECVERIFY_BODY std::string_view system_names() noexcept {
   return {detail::names_text.data(), detail::names_text.size()};
+}
+
+SPECVERIFY_BODY result<system_info> find_system(std::string_view name) noexcept {
+  for (const system_info& known : detail::systems_table)
+    if (same_name(known.name, name)) return known;
+  return status{errc::unknown_system, part::session, 0};
 }
 
 SPECVERIFY_BODY result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
@@ -186,6 +191,5 @@ SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options, s
 }
 
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

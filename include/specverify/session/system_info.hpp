@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A system as a value: its name, its settings with their ranges, and its shape. session/systems.hpp has the list.
+//!
+//! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp
+#ifndef SPECVERIFY_SESSION_SYSTEM_INFO_HPP
+#define SPECVERIFY_SESSION_SYSTEM_INFO_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/core/detail/decimal.hpp>
+
+#include <span>
+#include <string_view>
+
+SPECVERIFY_TYPES_BEGIN
+
+//! A number that a system is set to; a switch is 0 or 1.
+struct setting {
+  std::string_view name{};
+  double value = 0;
+};
+
+//! A setting that a system has.
+struct setting_info {
+  std::string_view name{};
+  double least = 0, most = 0;  //!< its range
+  double usual = 0;            //!< its default; outside the range: it must be given
+  bool whole = false;          //!< only whole numbers
+  std::string_view meaning{};
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr bool must_be_given() const noexcept { return usual < least; }
+};
+
+struct system_info {
+  std::string_view name{};
+  std::string_view sentence{};
+  guarantee strength = guarantee::lossy;  //!< of its text with default settings
+  bool greedy = false;                    //!< the text is the target's argmax, or near it
+  bool needs_attention = false;           //!< the drafter's engine gives attention rows
+  bool needs_hidden_states = false;       //!< both engines give hidden states
+  bool needs_head = false;                //!< the cloud's host scores mismatches with a decision head
+  bool needs_network = false;             //!< the edge's host gives the weights of a trained network
+  std::span<const setting_info> settings{};
+};
+
+//! A system with its settings, without its parts.
+struct system_shape {
+  wire_format format{};  //!< of its draft messages
+  wire_rule rule = wire_rule::token;
+  session_mode mode = session_mode::draft;
+  guarantee strength = guarantee::lossy;  //!< of its text
+  bool bonus = true;
+  bool draw_from_row = false;
+  bool gates = false;              //!< the edge may commit tokens on its own
+  bool needs_uncertainty = false;  //!< the gate measures how certain the drafter is
+  bool plans_rounds = false;       //!< the number of drafts changes from round to round
+  bool chooses_support = false;    //!< the number of tokens of a law changes
+};
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Whether two names are one: hyphens and underscores do not count.
+[[nodiscard]] constexpr bool same_name(std::string_view a, std::string_view b) noexcept {
+  const auto is_mark = [](char letter) { return letter == '-' || letter == '_'; };
+  std::size_t i = 0, j = 0;
+  for (;; ++i, ++j) {
+    while (i < a.size() && is_mark(a[i])) ++i;
+    while (j < b.size() && is_mark(b[j])) ++j;
+    if (i == a.size() || j == b.size()) return i == a.size() && j == b.size();
+    if (a[i] != b[j]) return false;
+  }
+}
+
+//! Reads "support_size=32". The name is a part of `text`. Errors: invalid_argument (not a name, '=' and a number).
+[[nodiscard]] inline result<setting> setting_from(std::string_view text) noexcept {
+  const std::size_t equals = text.find('=');
+  const auto value = equals == text.npos ? std::nullopt : detail::number_from<double>(text.substr(equals + 1));
+  if (!value || equals == 0) return status{errc::invalid_argument, part::session, 0};
+  return setting{text.substr(0, equals), *value};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
