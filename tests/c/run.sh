@@ -28,7 +28,7 @@ case $kind in
     checked=(-g "-fsanitize=address,undefined" -fno-sanitize-recover=all)
     cat >"$work/compiler" <<TEXT
 #!/bin/sh
-case \$* in */src/c/edge_*.cpp* | */src/c/level.cpp*) undefined= ;; *) undefined="-fsanitize=undefined -fno-sanitize-recover=all" ;; esac
+case \$* in */src/c/level_edge.cpp* | */src/c/level.cpp*) undefined= ;; *) undefined="-fsanitize=undefined -fno-sanitize-recover=all" ;; esac
 exec ${SPECVERIFY_CCACHE:-} "\$@" \$undefined
 TEXT
     chmod +x "$work/compiler"
