@@ -112,7 +112,8 @@ table; sed -i 's/an id | |/an id | the id |/' docs/errors.md; table; green error
 grep -q 'an id | the id |' docs/errors.md || { echo "errors forgets what where counts"; code=1; }
 rm include/specverify/core/errc.def; reset
 tabled() { # a file of the real house to change, how
-  for file in include/specverify/{session/options.hpp,session/presets.hpp,core/errc.def} docs/{session,algorithms/options}.md; do
+  mkdir -p include/specverify/session/detail
+  for file in include/specverify/{session/{options,presets,detail/system_list}.hpp,core/errc.def} docs/{session,algorithms/{options,systems}}.md; do
     cp "$root/$file" "$file"
   done
   sed -i "$2" "$1"
@@ -125,9 +126,11 @@ tabled $options 's/max_law_entries = 4096;/max_law_entries = 4097;/'; red sessio
 tabled $options 's/at_salt = 13;/at_salt = 15;/'; red session_tables '15 at_salt: missing in the table of the numbers of cloud_options'
 tabled docs/session.md '/^| `max_ahead` /d'; red session_tables 'max_ahead: missing in the table of session/options.hpp'
 tabled docs/session.md '/^| `wisv` /d'; red session_tables 'wisv: missing in the table of session/presets.hpp'
+tabled docs/algorithms/systems.md '/^| `k-sqs` /d'; red session_tables 'k-sqs: missing in the table of session/systems.hpp'
+tabled docs/algorithms/systems.md 's/^| `u-hlm` | `threshold`, /| `u-hlm` | /'; red session_tables 'u-hlm: the settings are `threshold`, `samples`, `maximum_temperature`'
 tabled docs/session.md 's/^| `busy` /| `bussy` /'; red session_tables 'bussy: not in core/errc.def'
 tabled include/specverify/core/errc.def '/^SPECVERIFY_ERRC(salt_missing/d'; red session_tables 'salt_missing: not in core/errc.def'
-rm include/specverify/core/errc.def docs/algorithms/options.md; reset
+rm include/specverify/core/errc.def docs/algorithms/{options,systems}.md; reset
 stated() { # a file of the real house to change, how
   mkdir -p include/specverify/session/detail
   cp "$root/include/specverify/session/states.hpp" include/specverify/session/
