@@ -25,11 +25,10 @@ struct model {
 int main() {
   auto edge = make_edge(
       {.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"), .vocab_size = toy_vocab_size, .token_budget = 40},
-      k_sqs());
-  auto cloud = make_cloud({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
-                           .salt = 0x5eed,
-                           .vocab_size = toy_vocab_size,
-                           .limits = cloud_session::limits_for(k_sqs().format_for(toy_vocab_size))});
+      "k-sqs");
+  auto cloud = make_cloud(
+      {.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .salt = 0x5eed, .vocab_size = toy_vocab_size},
+      "k-sqs");
   if (!edge || !cloud) return 1;
   message_pipe pipe;
   model small{2}, large{0};

@@ -62,9 +62,8 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   device.fingerprint = cloud_side.fingerprint = llama_cpp::fingerprint_of(target.vocab());
   device.max_text_length = cloud_side.max_text_length = 2040;
   device.stop_tokens = cloud_side.stop_tokens = ends;
-  cloud_side.limits = cloud_session::limits_for(system.format_for(target.vocab_size()));
   auto edge = make_edge(device, system);
-  auto cloud = make_cloud(cloud_side);
+  auto cloud = make_cloud(cloud_side, system);
   if (!edge || !cloud) return 4;
   if constexpr (requires { target.session; }) {  // WISV: the edge reports what it measured of its link
     target.session = &*cloud;
