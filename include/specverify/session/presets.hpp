@@ -186,7 +186,7 @@ struct c_sqs_settings {
 }
 
 //! Target: no drafts, the cloud writes alone. The baseline of every paper.
-[[nodiscard]] constexpr preset<> target() noexcept {
+[[nodiscard]] constexpr preset<> target_alone() noexcept {
   preset<> made = detail::preset_of(law_format::token_only, 1, 0);
   made.mode = session_mode::stream;
   return made;

@@ -7,6 +7,7 @@
 
 #include <specverify/codec/message_types.hpp>
 #include <specverify/core/detail/decimal.hpp>
+#include <specverify/session/output.hpp>
 
 #include <span>
 #include <string_view>

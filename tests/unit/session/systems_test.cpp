@@ -94,7 +94,7 @@ TEST_CASE("systems: a name is its preset") {
     CHECK(shape->bonus == preset.bonus);
     CHECK(shape->draw_from_row == preset.draw_from_row);
   };
-  same("target", {}, target());
+  same("target", {}, target_alone());
   same("qs", {}, qs());
   same("qs", {{"resolution", 60}, {"max_draft_length", 7}}, qs({60, 7}));
   same("k-sqs", {{"support_size", 8}, {"paper_code", 1}}, k_sqs({.support_size = 8, .paper_code = true}));
@@ -182,5 +182,5 @@ TEST_CASE("systems: options that say what the system says are refused") {
   edge_options streamed = device();
   streamed.mode = session_mode::stream;  // a host's own wish stays
   CHECK(options_with(streamed, qs())->mode == session_mode::stream);
-  CHECK(options_with(device(), target())->mode == session_mode::stream);
+  CHECK(options_with(device(), target_alone())->mode == session_mode::stream);
 }

@@ -23,7 +23,7 @@ struct target_system {
   static constexpr std::string_view name = "target", sentence = "no drafts: the cloud writes alone";
   template <class Visit>
   constexpr void settings(const Visit&) noexcept {}
-  [[nodiscard]] constexpr auto make() const noexcept { return target(); }
+  [[nodiscard]] constexpr auto make() const noexcept { return target_alone(); }
 };
 
 struct qs_system {
