@@ -7,3 +7,4 @@
 #define SPECVERIFY_COMPILED_HERE
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
+#include <specverify/session/systems.hpp>

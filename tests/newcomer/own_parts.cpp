@@ -24,10 +24,10 @@ int main() {
   const sv::draft_format format{.attachments = {.max_skipped = 1}};
   auto edge = sv::make_edge({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80, .format = format},
                             seventh{}, growing_window{}, even_ranks{8});
-  auto cloud = sv::cloud_session::make({.secret = sv::secret_from(random),
-                                        .salt = sv::salt_from(random),
-                                        .vocab_size = 50,
-                                        .limits = {.max_skipped = 1}});
+  auto cloud = sv::make_cloud({.secret = sv::secret_from(random),
+                               .salt = sv::salt_from(random),
+                               .vocab_size = 50,
+                               .limits = {.max_skipped = 1}});
   if (!edge || !cloud) return 1;
   sv::message_pipe pipe;
   toy_model small{0.7f}, large{1.0f};

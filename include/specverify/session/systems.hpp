@@ -61,7 +61,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_NAMESPACE_END
 
-#if !defined(SPECVERIFY_COMPILED)
+#if SPECVERIFY_BODIES
 #include <specverify/session/detail/systems_by_name.hpp>
 #endif
 
