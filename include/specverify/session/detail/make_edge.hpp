@@ -55,27 +55,32 @@ constexpr void explain_sparsifier() noexcept {
     static_assert(std::is_trivially_copyable_v<state>, "sparsifier: state_type is not trivially copyable");
     static_assert(
         requires(const Part& part) {
-          { part.initial_state() } noexcept -> std::same_as<state>;
+          { part.initial_state() }
+          noexcept->std::same_as<state>;
         },
         "sparsifier: state_type initial_state() const noexcept");
     static_assert(
         requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.request(now, vocab_size) } noexcept -> std::same_as<read_request>;
+          { part.request(now, vocab_size) }
+          noexcept->std::same_as<read_request>;
         },
         "sparsifier: read_request request(const state_type&, std::uint32_t vocab_size) const noexcept");
     static_assert(
         requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.workspace_size(now, vocab_size) } noexcept -> std::same_as<std::size_t>;
+          { part.workspace_size(now, vocab_size) }
+          noexcept->std::same_as<std::size_t>;
         },
         "sparsifier: std::size_t workspace_size(const state_type&, std::uint32_t vocab_size) const noexcept");
     static_assert(
         requires(const Part& part, const row_summary& row, const state& now, workspace& scratch) {
-          { part.select(row, now, scratch) } noexcept -> std::same_as<result<support>>;
+          { part.select(row, now, scratch) }
+          noexcept->std::same_as<result<support>>;
         },
         "sparsifier: result<support> select(const row_summary&, const state_type&, workspace&) const noexcept");
     static_assert(
         requires(const Part& part, const state& now, const support& kept) {
-          { part.advance(now, kept) } noexcept -> std::same_as<state>;
+          { part.advance(now, kept) }
+          noexcept->std::same_as<state>;
         },
         "sparsifier: state_type advance(const state_type&, const support&) const noexcept");
   }
@@ -86,12 +91,14 @@ constexpr void explain_window() noexcept {
   static_assert(std::copyable<Part>, "window_policy: it cannot be copied");
   static_assert(
       requires(const Part& part, const observation& seen) {
-        { part.begin(seen) } noexcept -> std::same_as<draft_plan>;
+        { part.begin(seen) }
+        noexcept->std::same_as<draft_plan>;
       },
       "window_policy: draft_plan begin(const observation&) const noexcept");
   static_assert(
       requires(const Part& part, const law& next) {
-        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) } noexcept -> std::same_as<bool>;
+        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) }
+        noexcept->std::same_as<bool>;
       },
       "window_policy: bool proceed(std::uint32_t position, const law&, std::uint64_t bits) const noexcept");
 }
@@ -101,7 +108,8 @@ constexpr void explain_gate() noexcept {
   static_assert(std::copyable<Part>, "skip_policy: it cannot be copied");
   static_assert(
       requires(const Part& part, const skip_observation& seen) {
-        { part.send(seen) } noexcept -> std::same_as<bool>;
+        { part.send(seen) }
+        noexcept->std::same_as<bool>;
       },
       "skip_policy: bool send(const skip_observation&) const noexcept");
   static_assert(
@@ -126,12 +134,26 @@ constexpr void explain_gate() noexcept {
       "skip_policy: static constexpr guarantee strength");
 }
 
+//! What a gate has to have besides, because it asks for something.
+template <skip_policy Part>
+constexpr void explain_needs() noexcept {
+  static_assert(
+      !Part::needs_uncertainty || requires(const Part& part) { perturbation_options{part.perturbation}; },
+      "skip_policy: perturbation_options perturbation, because of needs_uncertainty");
+  static_assert(
+      !Part::needs_attention || requires(const Part& part) { part.importance.eligible({}); },
+      "skip_policy: importance, because of needs_attention");
+}
+
 //! Any member of a concept tells which one was meant.
 template <class Part>
 constexpr void explain_part() noexcept {
-  if constexpr (is_sparsifier<Part> || window_policy<Part> || skip_policy<Part>) {
+  if constexpr (skip_policy<Part>) {
+    explain_needs<Part>();
+  } else if constexpr (is_sparsifier<Part> || window_policy<Part>) {
   } else if constexpr (
-      requires { &Part::select; } || requires { &Part::advance; } || requires { &Part::request; }) {
+      requires { typename Part::state_type; } || requires { &Part::select; } || requires { &Part::advance; } ||
+      requires { &Part::request; }) {
     explain_sparsifier<Part>();
   } else if constexpr (
       requires { &Part::begin; } || requires { &Part::proceed; }) {
