@@ -22,16 +22,16 @@ namespace tinylm {
   if (text.find('\0') != std::string_view::npos) return bad::failure("it holds a NUL byte");
   if (text.empty() || text.front() != '{') return bad::failure("it does not begin with {");
   std::vector<std::set<std::string>> keys;  // of the objects that are open
-  std::string twice;
+  nlohmann::json twice;                     // the last such key; null: there is none
   const auto look = [&](int, event what, nlohmann::json& value) {
     if (what == event::object_start) keys.emplace_back();
     if (what == event::object_end) keys.pop_back();
-    if (what == event::key && !keys.back().insert(value.get<std::string>()).second) twice = value.get<std::string>();
+    if (what == event::key && !keys.back().insert(value.get<std::string>()).second) twice = value;
     return true;
   };
   nlohmann::json read = nlohmann::json::parse(text.begin(), text.end(), look, false);
   if (!read.is_object()) return bad::failure("it is no JSON object");
-  if (!twice.empty()) return bad::failure("the key " + twice + " stands in one object twice");
+  if (!twice.is_null()) return bad::failure("the key " + twice.dump() + " stands in one object twice");
   return read;
 }
 

@@ -316,7 +316,9 @@ TEST_CASE("tinylm: a safetensors file is read strictly") {
   CHECK(parse_error(file_of("\xEF\xBB\xBF{}", 0)) == "safetensors: bad header: it does not begin with {");
   CHECK(parse_error(file_of(std::string("{}\0x", 4), 0)) == "safetensors: bad header: it holds a NUL byte");
   CHECK(parse_error(file_of(R"({"__metadata__":{"a":"1","a":"2"}})", 0)) ==
-        "safetensors: bad header: the key a stands in one object twice");
+        "safetensors: bad header: the key \"a\" stands in one object twice");
+  CHECK(parse_error(file_of(R"({"":{},"":{}})", 0)) ==
+        "safetensors: bad header: the key \"\" stands in one object twice");
   CHECK(parse_error(file_of("{\"a\":", 0)) == "safetensors: bad header: it is no JSON object");
   CHECK(parse_error(file_of(entry, 13)) == "safetensors: bytes after the last tensor");
   CHECK(parse_error(file_of(entry, 11)) == "safetensors: a has a shape beyond the file");
