@@ -10,7 +10,7 @@
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/cloud_parts.hpp>
 #include <specverify/session/detail/endpoint.hpp>
-#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
 #include <specverify/session/states.hpp>

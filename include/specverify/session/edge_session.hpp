@@ -8,7 +8,6 @@
 
 #include <specverify/core/execution.hpp>
 #include <specverify/policy/concepts.hpp>
-#include <specverify/session/detail/draft_record.hpp>
 #include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/detail/edge_parts.hpp>
@@ -190,7 +189,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
   [[nodiscard]] status take_verdict(std::span<const std::byte> message) noexcept;
 
-  // edge_end.hpp
+  // edge_text.hpp
   [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
   [[nodiscard]] stop_cause cause() const noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;

@@ -200,6 +200,22 @@ template <class Snapshot>
   return content;
 }
 
+namespace detail {
+
+//! A snapshot that no session writes.
+[[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
+
+//! Snapshots of another size are those of the other side, or of another sparsifier.
+[[nodiscard]] constexpr status named_snapshot(status why, std::uint32_t where) noexcept {
+  return why.code == errc::size_mismatch ? status{errc::options_disagree, part::session, where} : why;
+}
+
+//! A journal without a whole record: nothing was written, or a process was killed while it wrote the first one.
+[[nodiscard]] constexpr status no_record(const journal_reading& reading) noexcept {
+  return {reading.torn ? errc::truncated : errc::unknown_session, part::session, 0};
+}
+
+}  // namespace detail
 SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -11,7 +11,7 @@
 #include <specverify/codec/message_types.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/policy/observation.hpp>
-#include <specverify/session/detail/snapshot_fields.hpp>
+#include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/verify/verdict.hpp>
 

@@ -5,7 +5,6 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>
-#include <specverify/session/detail/record_checks.hpp>
 #include <specverify/verify/token.hpp>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/quantize/claim.hpp>
-#include <specverify/session/detail/formats.hpp>
 #include <specverify/session/detail/parts.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/options.hpp>
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/detail/record_checks.hpp>
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/edge_session.hpp>
 

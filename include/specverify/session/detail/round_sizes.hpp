@@ -4,7 +4,7 @@
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 
 #include <specverify/policy/concepts.hpp>
-#include <specverify/session/detail/formats.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/sparsify/concepts.hpp>
 

@@ -5,7 +5,7 @@
 #define SPECVERIFY_SESSION_DETAIL_SPARSIFIER_STATES_HPP
 
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/draft_record.hpp>
+#include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/snapshot.hpp>
 #include <specverify/sparsify/concepts.hpp>
 

@@ -9,6 +9,7 @@
 #include <specverify/session/prefix_hash.hpp>
 #include <specverify/verify/verdict.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +24,17 @@ inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
 [[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
   return round < last_round && step < last_round - round ? round + step : last_round;
 }
+
+[[nodiscard]] inline bool all_tokens_below(std::uint32_t vocab_size, std::span<const token_id> text) noexcept {
+  return std::all_of(text.begin(), text.end(),
+                     [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
+}
+
+//! Of a life that has begun.
+[[nodiscard]] constexpr bool is_epoch(std::uint32_t epoch) noexcept { return epoch != 0 && epoch <= max_wire_epoch; }
+
+//! Of a session. A text of which a part was lost can have more rounds than tokens.
+[[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
 
 //! Of `length` tokens both sides have the first `agreed`, and `hash` is of these; the edge committed the rest alone
 //! (the cloud agrees on all that it has).
