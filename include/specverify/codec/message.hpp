@@ -74,6 +74,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline result<std::span<std::byte>> encode_resume(const resume_message& value,
                                                                 std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<resume_message> decode_resume(std::span<const std::byte> message) noexcept;
+//! The session that a hello or resume message belongs to, for a host that serves several sessions over new connections.
+//! Errors: those of decode_hello and decode_resume; unexpected_message for every other kind.
+[[nodiscard]] inline result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept;
 
 //! Encodes 0..max_draft_length drafts with their laws, and their attachments. The laws must have the format's
 //! vocabulary size and resolution (top_k_tail: l (V-K), l when K = V) and no tail (top_k_tail: counts that are

@@ -124,9 +124,6 @@ class transmission_window {
 [[nodiscard]] bool belongs_to(const wire_context& context, std::span<const std::byte> message,
                               const message_header& header) noexcept;
 
-//! The context that a hello or a resume message carries.
-[[nodiscard]] result<wire_context> greeting_context(std::span<const std::byte> message, message_kind kind) noexcept;
-
 //! The context that a greeting which no decoder takes begins with: its checksum holds, so it is there, whatever the
 //! version is.
 [[nodiscard]] wire_context named_by(std::span<const std::byte> message, message_kind kind) noexcept;
@@ -139,11 +136,6 @@ class transmission_window {
 }
 
 }  // namespace detail
-
-//! The session that a hello or resume message belongs to, for a host that serves several sessions over new connections.
-//! Errors: those of decode_hello and decode_resume; unexpected_message for every other kind.
-[[nodiscard]] result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept;
-
 SPECVERIFY_NAMESPACE_END
 
 #if SPECVERIFY_BODIES
@@ -162,18 +154,6 @@ namespace detail {
     const wire_context& context, status reason, std::span<std::byte> out) noexcept {
   const auto bytes = encode_refuse(context, {reason}, out);
   return bytes ? bytes : encode_refuse(context, {{errc::engine_failed, part::host, 0}}, out);
-}
-
-[[nodiscard]] SPECVERIFY_BODY result<wire_context> greeting_context(std::span<const std::byte> message,
-                                                                    message_kind kind) noexcept {
-  if (kind == message_kind::hello) {
-    const result<hello_message> hello = decode_hello(message);
-    if (!hello) return hello.error();
-    return hello->context;
-  }
-  const result<resume_message> resume = decode_resume(message);
-  if (!resume) return resume.error();
-  return resume->context;
 }
 
 [[nodiscard]] SPECVERIFY_BODY wire_context named_by(std::span<const std::byte> message, message_kind kind) noexcept {
@@ -198,17 +178,6 @@ SPECVERIFY_BODY const wire_context* context_memory::find(std::span<const std::by
 }
 
 }  // namespace detail
-
-[[nodiscard]] SPECVERIFY_BODY result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept {
-  const result<message_header> header = peek_header(message);
-  if (!header) return header.error();
-  if (header->kind != message_kind::hello && header->kind != message_kind::resume)
-    return status{errc::unexpected_message, part::session, 0};
-  const result<wire_context> context = detail::greeting_context(message, header->kind);
-  if (!context) return context.error();
-  return context->session_id;
-}
-
 SPECVERIFY_NAMESPACE_END
 #endif
 
