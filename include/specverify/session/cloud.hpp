@@ -97,8 +97,8 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 
 #if SPECVERIFY_BODIES
-#include <specverify/session/detail/cloud_answers.hpp>
 #include <specverify/session/detail/cloud_extras.hpp>
+#include <specverify/session/detail/cloud_greeting.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>

@@ -86,16 +86,15 @@ class cloud_session : public detail::endpoint {
   friend result<cloud_session> make_cloud(const cloud_options& options);
   cloud_session(const cloud_options& options, received_draft_block&& block);
 
-  // cloud_start.hpp
+  // cloud_start.hpp: make, restore
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
   [[nodiscard]] static status check_limits(const cloud_options& options) noexcept;
   [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
-  void write_journal(std::uint32_t first_position) noexcept;
   void settle() noexcept;
   [[nodiscard]] std::uint32_t remaining() const noexcept;
 
-  // cloud_link.hpp: classify, refuse, number
+  // cloud_link.hpp: receive, classify, refuse, number
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
@@ -133,7 +132,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] result<std::span<std::byte>> encode_end() noexcept;
   [[nodiscard]] status tell_end() noexcept;
 
-  // cloud_answers.hpp
+  // cloud_greeting.hpp
   [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
@@ -176,7 +175,8 @@ class cloud_session : public detail::endpoint {
   void count_round(const verdict& decided) noexcept;
   [[nodiscard]] status answer(const wire_context& asked, const session_output& alone,
                               const session_output& out) noexcept;
-  [[nodiscard]] status send_feedback() noexcept;
+  [[nodiscard]] status repeat_feedback() noexcept;
+  void write_journal(std::uint32_t first_position) noexcept;
   void abandon() noexcept;
 
   // cloud_extras.hpp: the semantic rule

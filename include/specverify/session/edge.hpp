@@ -55,7 +55,7 @@ SPECVERIFY_NAMESPACE_END
 #if SPECVERIFY_BODIES
 #include <specverify/session/detail/edge_answers.hpp>
 #include <specverify/session/detail/edge_draft.hpp>
-#include <specverify/session/detail/edge_link.hpp>
+#include <specverify/session/detail/edge_questions.hpp>
 #include <specverify/session/detail/edge_round.hpp>
 #include <specverify/session/detail/edge_start.hpp>
 #include <specverify/session/detail/edge_text.hpp>

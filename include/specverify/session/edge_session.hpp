@@ -135,7 +135,7 @@ class edge_session : public detail::endpoint {
 
   using question = detail::question;
 
-  // edge_start.hpp
+  // edge_start.hpp: start, restore, recover
   [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
   [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
@@ -143,7 +143,7 @@ class edge_session : public detail::endpoint {
   void restore_draft() noexcept;
   void announce_text() noexcept;
 
-  // edge_link.hpp: questions
+  // edge_questions.hpp: questions
   [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.writing; }
   [[nodiscard]] status ask(question what, session_time now) noexcept;
   [[nodiscard]] status transmit(session_time now) noexcept;
@@ -159,7 +159,7 @@ class edge_session : public detail::endpoint {
   void tell_failure() noexcept;
   void send(std::size_t written) noexcept;
 
-  // edge_answers.hpp: answers
+  // edge_answers.hpp: receive, answers
   [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
   [[nodiscard]] bool is_answer(std::span<const std::byte> message, const message_header& header) const noexcept;
   [[nodiscard]] status on_answer(std::span<const std::byte> message, const message_header& header,

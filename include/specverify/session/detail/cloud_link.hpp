@@ -247,7 +247,7 @@ SPECVERIFY_BODY status cloud_session::on_other_round(std::span<const std::byte> 
       if (!same) return fail(same.error());
       if (!*same) return send_text(kept_.context(place_), kept_.base);
     }
-    return send_feedback();
+    return repeat_feedback();
   }
   const wire_context* then = contexts_.find(message, header);
   if (then != nullptr && (then->epoch != place_.epoch || heard_.is_known())) return on_late(*then, header);

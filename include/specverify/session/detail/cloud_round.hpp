@@ -7,6 +7,7 @@
 #include <specverify/session/cloud_session.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <specverify/core/foreign_macros_off.def>
@@ -198,7 +199,7 @@ SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept
 }
 
 //! The kept verdict once more, in the epoch of the question.
-SPECVERIFY_BODY status cloud_session::send_feedback() noexcept {
+SPECVERIFY_BODY status cloud_session::repeat_feedback() noexcept {
   const wire_context asked = kept_.context(place_, next_number_);
   const auto bytes = encode_feedback(asked, terms_.format, kept_.drafted, kept_.verdict, message_);
   if (!bytes) return fail(bytes.error());
@@ -218,6 +219,38 @@ SPECVERIFY_BODY status cloud_session::send_feedback() noexcept {
 SPECVERIFY_BODY void cloud_session::abandon() noexcept {
   state_.enter<cloud_event::abandon>();
   drafts_.open(0, 0);
+}
+
+SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) noexcept {
+  if (state_ == cloud_state::blank) return;
+  cloud_snapshot now;
+  now.session_id = place_.session_id;
+  now.prefix_hash = place_.hash;
+  now.target_hash = target_.hash;
+  now.nonce = nonce_;
+  now.salt = options_.salt;
+  now.terms = terms_;
+  now.kept = kept_.verdict;
+  now.kept_hash = kept_.hash;
+  now.kept_round = kept_.round;
+  now.kept_base = kept_.base;
+  now.kept_drafted = kept_.drafted;
+  now.kept_skipped = kept_.skipped;
+  now.epoch = place_.epoch;
+  now.round = place_.round;
+  now.prompt_length = place_.prompt_length;
+  now.length = place_.length;
+  now.target_length = target_.length;
+  now.target_round = target_.round;
+  now.stop = place_.stop;
+  now.next_number = next_number_;
+  now.heard_number = heard_.last();
+  now.heard_any = heard_.any();
+  now.handed_over = target_.handed_over;
+  unrecorded_ = 0;
+  std::array<std::byte, detail::snapshot_bytes<cloud_snapshot>()> snapshot;
+  detail::store_snapshot(now, snapshot.data());
+  record(first_position, snapshot);
 }
 
 SPECVERIFY_NAMESPACE_END

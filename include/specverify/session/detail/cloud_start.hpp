@@ -165,38 +165,6 @@ SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const s
   return reading;
 }
 
-SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) noexcept {
-  if (state_ == cloud_state::blank) return;
-  cloud_snapshot now;
-  now.session_id = place_.session_id;
-  now.prefix_hash = place_.hash;
-  now.target_hash = target_.hash;
-  now.nonce = nonce_;
-  now.salt = options_.salt;
-  now.terms = terms_;
-  now.kept = kept_.verdict;
-  now.kept_hash = kept_.hash;
-  now.kept_round = kept_.round;
-  now.kept_base = kept_.base;
-  now.kept_drafted = kept_.drafted;
-  now.kept_skipped = kept_.skipped;
-  now.epoch = place_.epoch;
-  now.round = place_.round;
-  now.prompt_length = place_.prompt_length;
-  now.length = place_.length;
-  now.target_length = target_.length;
-  now.target_round = target_.round;
-  now.stop = place_.stop;
-  now.next_number = next_number_;
-  now.heard_number = heard_.last();
-  now.heard_any = heard_.any();
-  now.handed_over = target_.handed_over;
-  unrecorded_ = 0;
-  std::array<std::byte, detail::snapshot_bytes<cloud_snapshot>()> snapshot;
-  detail::store_snapshot(now, snapshot.data());
-  record(first_position, snapshot);
-}
-
 //! All text is there, if the prompt is.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the cloud does with a greeting: take a hello, take a resume, say where it stands.
-#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
-#define SPECVERIFY_SESSION_DETAIL_CLOUD_ANSWERS_HPP
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_GREETING_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_GREETING_HPP
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>

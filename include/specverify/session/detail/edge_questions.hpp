@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The edge's questions: sending, asking again.
-#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
-#define SPECVERIFY_SESSION_DETAIL_EDGE_LINK_HPP
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_QUESTIONS_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_QUESTIONS_HPP
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/edge_session.hpp>
