@@ -114,19 +114,25 @@ template <class Sparsifier, class Skip, class Before, window_policy Window>
 
 namespace detail {
 
-//! L, l and K of `plan` (l = 0: no lattice); laws carry up to `carried` entries.
-template <class Sparsifier, class Skip = always_send>
-[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, const draft_plan& plan,
-                                                           std::uint32_t carried, const Sparsifier& kept,
-                                                           const Skip& skip = {}) noexcept {
+//! L, l and K of `plan` (l = 0: no lattice); laws carry up to `carried` entries. Without a sparsifier.
+template <class Sparsifier, class Skip>
+[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of_plan(law_format format, const draft_plan& plan,
+                                                                std::uint32_t carried, const Skip& skip) noexcept {
   preset<Sparsifier, Skip> made;
   made.format.format = format;
   made.format.resolution = plan.resolution;
   made.format.support_size = carried;
   made.format.max_draft_length = plan.max_draft_length;
-  made.sparsifier = kept;
   made.window.plan = plan;
   made.skip = skip;
+  return made;
+}
+template <class Sparsifier, class Skip = always_send>
+[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, const draft_plan& plan,
+                                                           std::uint32_t carried, const Sparsifier& kept,
+                                                           const Skip& skip = {}) noexcept {
+  auto made = preset_of_plan<Sparsifier>(format, plan, carried, skip);
+  made.sparsifier = kept;
   return made;
 }
 
@@ -134,9 +140,7 @@ template <class Sparsifier, class Skip = always_send>
 template <class Skip = always_send>
 [[nodiscard]] constexpr preset<top_k, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
                                                       std::uint32_t resolution, const Skip& skip = {}) noexcept {
-  auto made = preset_of(format, {max_draft_length, resolution, 0}, 0, top_k{}, skip);
-  made.sparsifier.reset();
-  return made;
+  return preset_of_plan<top_k>(format, {max_draft_length, resolution, 0}, 0, skip);
 }
 
 //! The rounds of HLM's family with a gate: no bonus token, and room for what the edge commits alone.

@@ -55,32 +55,27 @@ constexpr void explain_sparsifier() noexcept {
     static_assert(std::is_trivially_copyable_v<state>, "sparsifier: state_type is not trivially copyable");
     static_assert(
         requires(const Part& part) {
-          { part.initial_state() }
-          noexcept->std::same_as<state>;
+          { part.initial_state() } noexcept -> std::same_as<state>;
         },
         "sparsifier: state_type initial_state() const noexcept");
     static_assert(
         requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.request(now, vocab_size) }
-          noexcept->std::same_as<read_request>;
+          { part.request(now, vocab_size) } noexcept -> std::same_as<read_request>;
         },
         "sparsifier: read_request request(const state_type&, std::uint32_t vocab_size) const noexcept");
     static_assert(
         requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.workspace_size(now, vocab_size) }
-          noexcept->std::same_as<std::size_t>;
+          { part.workspace_size(now, vocab_size) } noexcept -> std::same_as<std::size_t>;
         },
         "sparsifier: std::size_t workspace_size(const state_type&, std::uint32_t vocab_size) const noexcept");
     static_assert(
         requires(const Part& part, const row_summary& row, const state& now, workspace& scratch) {
-          { part.select(row, now, scratch) }
-          noexcept->std::same_as<result<support>>;
+          { part.select(row, now, scratch) } noexcept -> std::same_as<result<support>>;
         },
         "sparsifier: result<support> select(const row_summary&, const state_type&, workspace&) const noexcept");
     static_assert(
         requires(const Part& part, const state& now, const support& kept) {
-          { part.advance(now, kept) }
-          noexcept->std::same_as<state>;
+          { part.advance(now, kept) } noexcept -> std::same_as<state>;
         },
         "sparsifier: state_type advance(const state_type&, const support&) const noexcept");
   }
@@ -91,14 +86,12 @@ constexpr void explain_window() noexcept {
   static_assert(std::copyable<Part>, "window_policy: it cannot be copied");
   static_assert(
       requires(const Part& part, const observation& seen) {
-        { part.begin(seen) }
-        noexcept->std::same_as<draft_plan>;
+        { part.begin(seen) } noexcept -> std::same_as<draft_plan>;
       },
       "window_policy: draft_plan begin(const observation&) const noexcept");
   static_assert(
       requires(const Part& part, const law& next) {
-        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) }
-        noexcept->std::same_as<bool>;
+        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) } noexcept -> std::same_as<bool>;
       },
       "window_policy: bool proceed(std::uint32_t position, const law&, std::uint64_t bits) const noexcept");
 }
@@ -108,8 +101,7 @@ constexpr void explain_gate() noexcept {
   static_assert(std::copyable<Part>, "skip_policy: it cannot be copied");
   static_assert(
       requires(const Part& part, const skip_observation& seen) {
-        { part.send(seen) }
-        noexcept->std::same_as<bool>;
+        { part.send(seen) } noexcept -> std::same_as<bool>;
       },
       "skip_policy: bool send(const skip_observation&) const noexcept");
   static_assert(

@@ -53,8 +53,14 @@ struct qs_dqn_system {
   constexpr void settings(const Visit&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
-    if (network == nullptr) return use(qs_adaptive_system{}.make());  // of the same shape
-    const auto window = dqn_window::make(*network);
+    return network == nullptr ? use(qs_adaptive_system{}.make())  // of the same shape
+                              : make_with(*network, use);
+  }
+
+ private:
+  template <class Use>
+  [[nodiscard]] static auto make_with(const dqn_weights& weights, const Use& use) -> decltype(use(preset<>{})) {
+    const auto window = dqn_window::make(weights);
     if (!window) return window.error();
     return use(with_window(qs(), *window));
   }
