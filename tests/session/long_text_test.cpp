@@ -69,7 +69,7 @@ struct filled {
     options.max_text_length = length + 100;
     options.text_chunk = one_message;
     options.limits.max_message_bytes = 2 * one_message;
-    return make_cloud(options).value();
+    return specverify::make_cloud(options).value();
   }
   //! Until the cloud has the prompt.
   void fill() {
