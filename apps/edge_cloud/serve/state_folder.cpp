@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -64,8 +65,8 @@ state_folder::~state_folder() { ::close(lock_); }
 
 std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const {
   const fs::path file = path_ / "session";
-  std::string kept;
-  std::getline(std::ifstream(file), kept, '\0');
+  std::ifstream in(file);
+  std::string kept{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (kept.ends_with('\n')) kept.pop_back();
   const bool begun = fs::exists(path_ / "journal");
   if (!given && !kept.empty()) {

@@ -967,6 +967,27 @@ TEST_CASE("serve: a session with a weaker guarantee than required is refused by 
   CHECK(with.sessions->size() == 0);
 }
 
+TEST_CASE("state folder: a session id is the whole file") {
+  const scratch_folder above;
+  const state_folder kept(above.path / "state");
+  std::ofstream(above.path / "state" / "journal") << "begun";
+  const auto id = [&](std::string_view text) -> std::optional<std::uint64_t> {
+    std::ofstream(above.path / "state" / "session") << text;
+    try {
+      return kept.session_id(std::nullopt);
+    } catch (const std::runtime_error&) {
+      return std::nullopt;
+    }
+  };
+  CHECK(id("123") == 123u);
+  CHECK(id("123\n") == 123u);
+  using namespace std::string_view_literals;
+  for (const auto bad : {"0123"sv, "+5"sv, " 5"sv, "5\n\n"sv, "5\r\n"sv, "18446744073709551616"sv, "\0"sv, "5\0x"sv}) {
+    CAPTURE(bad);
+    CHECK_FALSE(id(bad));
+  }
+}
+
 TEST_CASE("serve: a state folder that is made outlives a power cut") {
   const scratch_folder above;
   const mode_t rights = ::umask(0);
