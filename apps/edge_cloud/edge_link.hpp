@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How an edge's process reaches its cloud.
-#ifndef EDGE_CLOUD_EDGE_QUESTIONS_HPP
-#define EDGE_CLOUD_EDGE_QUESTIONS_HPP
+#ifndef EDGE_CLOUD_EDGE_LINK_HPP
+#define EDGE_CLOUD_EDGE_LINK_HPP
 
 #include "frame.hpp"
 

@@ -3,7 +3,7 @@
 #ifndef EDGE_CLOUD_EDGE_PROCESS_HPP
 #define EDGE_CLOUD_EDGE_PROCESS_HPP
 
-#include "edge_questions.hpp"
+#include "edge_link.hpp"
 #include "run_settings.hpp"
 
 namespace edge_cloud {

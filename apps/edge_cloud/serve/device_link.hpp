@@ -3,7 +3,7 @@
 #ifndef EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 
-#include "../edge_questions.hpp"
+#include "../edge_link.hpp"
 #include "../framed_connection.hpp"
 #include "../run_settings.hpp"
 #include "key_challenge.hpp"

@@ -4,7 +4,7 @@
 #ifndef EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 #define EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 
-#include "../edge_questions.hpp"
+#include "../edge_link.hpp"
 #include "../link_direction.hpp"
 
 #include <memory>
