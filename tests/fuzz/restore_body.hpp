@@ -75,7 +75,7 @@ inline void mend(side restored, std::span<std::byte> journal, unsigned what) {
 }
 
 //! Whether the edge of a system commits tokens alone.
-[[nodiscard]] inline bool skips(unsigned choice) { return choice % systems >= systems - 2; }
+[[nodiscard]] inline bool skips(unsigned choice) { return choice % script_formats >= script_formats - 2; }
 
 template <class Script>
 void restore_with(side restored, Script& script, std::span<const std::byte> journal) {

@@ -84,7 +84,7 @@ void replay(side restored) {
     replay_changed(restored, content_of(entry.path()), dice);
     ++files;
   }
-  CHECK(files >= systems);
+  CHECK(files >= script_formats);
 }
 
 }  // namespace

@@ -237,9 +237,9 @@ struct restore_seed {
 }
 
 inline std::vector<restore_seed> make_seeds(side restored) {
-  constexpr unsigned last = systems - 1;
+  constexpr unsigned last = script_formats - 1;
   std::vector<std::pair<seed_kind, unsigned>> wanted;
-  for (unsigned choice = 0; choice < systems; ++choice) wanted.emplace_back(seed_kind::system, choice);
+  for (unsigned choice = 0; choice < script_formats; ++choice) wanted.emplace_back(seed_kind::system, choice);
   for (const unsigned choice : {stream, greedy}) wanted.emplace_back(seed_kind::system, choice);
   for (const unsigned choice : {0u, last, stream}) wanted.emplace_back(seed_kind::compacted, choice);
   if (restored == side::edge) {  // a law, hidden states on request, tokens that the edge commits alone

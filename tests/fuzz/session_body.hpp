@@ -28,7 +28,7 @@
 
 namespace specverify_fuzz {
 
-inline constexpr unsigned systems = 9;  // formats that a script chooses from
+inline constexpr unsigned script_formats = 9;  // formats that a script chooses from
 inline constexpr std::size_t bytes_of_a_lie = 24;
 
 //! Bits of a variant.
@@ -54,7 +54,7 @@ class session_script {
          // From here on the edge commits tokens alone.
          {law_format::sparse_drop_zero, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
          {law_format::top_k_tail, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
-    static_assert(formats.size() == systems);
+    static_assert(formats.size() == script_formats);
     format_ = formats[choice % formats.size()];
     if ((variant_ & drafts_from_row) != 0 && format_.format == law_format::top_k_tail)
       format_.attachments.drafted_probability = true, format_.support_size = 5;  // the token itself is one more
@@ -405,7 +405,7 @@ void session_run(std::span<const std::byte> input, Look look) {
     script.run();
     look(script);
   };
-  if (std::to_integer<unsigned>(input[0]) % systems < systems - 2) {
+  if (std::to_integer<unsigned>(input[0]) % script_formats < script_formats - 2) {
     run(session_script<always_send>(input));
   } else {
     run(session_script<random_skip>(input));
