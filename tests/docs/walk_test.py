@@ -106,8 +106,8 @@ def main():
         "does not name": page[: first.start()] + f"1. [`peek_header`](../include/specverify/codec/message.hpp)\n" + page[first.start() :],
         "more than 12": page.replace(first[0], "\n".join([first[0]] * 13), 1),
         "nothing leads to": FROM.sub("Then", page, count=1),
-        "does not lead to": page.replace("From [`supply_row`]", "From [`draw_draft`]", 1),
-        "neither an input nor": page.replace("From [`supply_row`]", "From [`encode`]", 1),
+        "does not lead to": page.replace("From [`take_row`]", "From [`draw_draft`]", 1),
+        "neither an input nor": page.replace("From [`take_row`]", "From [`encode`]", 1),
         "is back in": "## a\n### b\n1. [`f`](../include/specverify/session/edge.hpp)\n"
         "1. [`g`](../include/specverify/row/sample.hpp)\n1. [`h`](../include/specverify/session/edge.hpp)\n## c\n",
     }
