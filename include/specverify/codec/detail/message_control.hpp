@@ -160,6 +160,33 @@ inline result<stop_message> decode_stop(const wire_context& context, std::span<c
   return read;
 }
 
+namespace detail {
+
+//! The context that a hello or a resume message carries.
+[[nodiscard]] inline result<wire_context> greeting_context(std::span<const std::byte> message,
+                                                           message_kind kind) noexcept {
+  if (kind == message_kind::hello) {
+    const result<hello_message> hello = decode_hello(message);
+    if (!hello) return hello.error();
+    return hello->context;
+  }
+  const result<resume_message> resume = decode_resume(message);
+  if (!resume) return resume.error();
+  return resume->context;
+}
+
+}  // namespace detail
+
+inline result<std::uint64_t> session_of(std::span<const std::byte> message) noexcept {
+  const result<message_header> header = peek_header(message);
+  if (!header) return header.error();
+  if (header->kind != message_kind::hello && header->kind != message_kind::resume)
+    return status{errc::unexpected_message, part::session, 0};
+  const result<wire_context> context = detail::greeting_context(message, header->kind);
+  if (!context) return context.error();
+  return context->session_id;
+}
+
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 
