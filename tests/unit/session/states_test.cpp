@@ -195,7 +195,8 @@ TEST_CASE("states: the checks of a table see an island, a trap and a missing mes
   }
   CHECK(detail::has_one_target_each<lamp_table>());
   CHECK(detail::lists_all_targets<lamp_table>());
-  CHECK(detail::transition_of<lamp_table>(lamp_event::press).from == detail::enum_set{lamp_state::off, lamp_state::on});
+  constexpr auto press = detail::transition_of<lamp_table>(lamp_event::press);  // clang 14 loses it at run time
+  CHECK(press.from == detail::enum_set{lamp_state::off, lamp_state::on});
   CHECK(!detail::every_kind_is_taken<edge_table>());   // no draft
   CHECK(!detail::every_kind_is_taken<cloud_table>());  // no feedback
 }
