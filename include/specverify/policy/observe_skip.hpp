@@ -37,6 +37,26 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return temperature_perturbation(*plain, token, options, random);
 }
 
+//! `attention`: empty unless the gate asks for it. `measure()` is called if it asks for the disagreements. The coin and
+//! the measurement have counters of their own, so the draw of the token says nothing about them.
+template <uniform_source Source, class Measure>
+[[nodiscard]] result<skip_observation> observation_of(std::span<const float> attention, bool needs_uncertainty,
+                                                      bool needs_coin, const uniforms<Source>& random,
+                                                      const Measure& measure) noexcept {
+  skip_observation seen;
+  seen.position = random.position;
+  seen.round = random.round;
+  seen.attention = attention;
+  if (needs_uncertainty) {
+    const result<disagreement> found = measure();
+    if (!found) return found.error();
+    seen.disagreements = found->disagreements;
+    seen.samples = found->samples;
+  }
+  if (needs_coin) seen.coin = random.at(purpose::skip_coin).uniform();
+  return seen;
+}
+
 }  // namespace detail
 
 //! Measures what `skip` asks for about the drafted `token`: the disagreements on the drafter's row, the coin, and
@@ -47,22 +67,17 @@ template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_sourc
 [[nodiscard]] result<skip_observation> observe_skip(const row_reading<Policy, Scalar>& row, const Skip& skip,
                                                     token_id token, std::span<const float> attention,
                                                     const uniforms<Source>& random, workspace& scratch) noexcept {
-  skip_observation seen;
-  seen.position = random.position;
-  seen.round = random.round;
   if constexpr (Skip::needs_attention) {
-    const result<bool> usable = skip.importance.eligible(attention);
-    if (!usable) return usable.error();
-    seen.attention = attention;
+    if (const result<bool> usable = skip.importance.eligible(attention); !usable) return usable.error();
+  } else {
+    attention = {};
   }
-  if constexpr (Skip::needs_uncertainty) {
-    const auto found = detail::measure_disagreement(row, token, skip.perturbation, random, scratch);
-    if (!found) return found.error();
-    seen.disagreements = found->disagreements;
-    seen.samples = found->samples;
-  }
-  if constexpr (Skip::needs_coin) seen.coin = random.at(purpose::skip_coin).uniform();
-  return seen;
+  const auto measure = [&]() noexcept -> result<disagreement> {
+    if constexpr (Skip::needs_uncertainty)
+      return detail::measure_disagreement(row, token, skip.perturbation, random, scratch);
+    return disagreement{};
+  };
+  return detail::observation_of(attention, Skip::needs_uncertainty, Skip::needs_coin, random, measure);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -111,23 +111,16 @@ class drafter {
     return parts_->takes(so_far, position, next);
   }
 
-  //! The gate's word on `token`, drawn from the row; `seen` becomes what it saw. The coin and the measurement have
-  //! counters of their own, so the draw of the token says nothing about them.
-  //! Errors: attention_missing, invalid_attention; those of the measurement.
-  [[nodiscard]] result<gate_answer> ask(any_row& row, token_id token, const uniforms<>& random,
-                                        skip_observation& seen) noexcept {
-    seen.position = random.position;
-    seen.round = random.round;
-    if (facts_.needs_uncertainty) {
-      workspace scratch{std::span<std::byte>(scratch_).subspan(facts_.law_bytes)};
-      const result<disagreement> found = row.perturb(token, facts_.perturbation, random, scratch);
-      if (!found) return found.error();
-      seen.disagreements = found->disagreements;
-      seen.samples = found->samples;
-    }
-    if (facts_.needs_coin) seen.coin = random.at(purpose::skip_coin).uniform();
-    return parts_->ask(seen);
+  //! What the gate wants to see of `token`, drawn from the row. Errors: those of the measurement.
+  [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
+                                                 const uniforms<>& random) noexcept {
+    workspace scratch{std::span<std::byte>(scratch_).subspan(facts_.law_bytes)};
+    return observation_of(facts_.needs_attention ? attention : std::span<const float>{}, facts_.needs_uncertainty,
+                          facts_.needs_coin, random,
+                          [&]() noexcept { return row.perturb(token, facts_.perturbation, random, scratch); });
   }
+  //! The gate's word on it. Errors: attention_missing, invalid_attention.
+  [[nodiscard]] result<gate_answer> ask(const skip_observation& seen) const noexcept { return parts_->ask(seen); }
 
  private:
   [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }

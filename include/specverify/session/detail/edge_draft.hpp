@@ -39,8 +39,10 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
   if (!drafter_.facts().gates || drafts_.size() != 0) return drawn;
-  if (drafter_.facts().needs_attention) drawn.seen.attention = attention;
-  const auto answer = drafter_.ask(row, token, uniforms<>{source_, place_.length, place_.round}, drawn.seen);
+  const auto seen = drafter_.observe(row, token, attention, uniforms<>{source_, place_.length, place_.round});
+  if (!seen) return seen.error();
+  drawn.seen = *seen;
+  const auto answer = drafter_.ask(*seen);
   if (!answer) return answer.error();
   const bool full = place_.pending() >= options_.format.attachments.max_skipped;  // the cloud must hear of them
   drawn.keep = !full && answer->keep;
