@@ -90,7 +90,7 @@ TEXT
       [ "$(grep -cF -- "$2" "$work/$1")" -eq 1 ] || fail "$1 does not hold once: $2"
       perl -pi -e 'BEGIN { $old = shift; $new = shift } s/\Q$old\E/$new/' "$2" "$3" "$work/$1"
     }
-    plant include/specverify/session/detail/cloud_parts.hpp 'owned_memory<double> scores_' 'std::vector<double> scores_'
+    plant include/specverify/session/detail/cloud_views.hpp 'owned_memory<double> scores_' 'std::vector<double> scores_'
     plant src/c/convert.hpp 'if (bytes[i] != 0) return' 'if (bytes[i] > 1) return'
     plant src/c/convert.hpp 'size % alignof(Struct) == 0' 'true'
     plant src/c/convert.hpp 'made.abi = 0;' ';'

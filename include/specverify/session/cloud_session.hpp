@@ -8,7 +8,7 @@
 
 #include <specverify/core/execution.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/cloud_parts.hpp>
+#include <specverify/session/detail/cloud_views.hpp>
 #include <specverify/session/detail/endpoint.hpp>
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/options.hpp>

@@ -10,7 +10,7 @@
 #include <specverify/policy/concepts.hpp>
 #include <specverify/session/detail/drafter.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
-#include <specverify/session/detail/edge_parts.hpp>
+#include <specverify/session/detail/edge_views.hpp>
 #include <specverify/session/detail/endpoint.hpp>
 #include <specverify/session/detail/parts.hpp>
 #include <specverify/session/detail/sparsifier_states.hpp>

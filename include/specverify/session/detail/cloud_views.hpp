@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a cloud's protocol is made of: the kept verdict, the text that it fetches, the drafts of the open round, and
+//! What a cloud keeps in mind: the kept verdict, the text that it fetches, the drafts of the open round, and
 //! their scoring.
-#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_PARTS_HPP
-#define SPECVERIFY_SESSION_DETAIL_CLOUD_PARTS_HPP
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 
 #include <specverify/codec/message_types.hpp>
 #include <specverify/core/workspace.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge's protocol is made of: the open question, the other side, tokens ahead, the link, hidden states.
-#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_PARTS_HPP
-#define SPECVERIFY_SESSION_DETAIL_EDGE_PARTS_HPP
+//! What an edge keeps in mind: the open question, the other side, tokens ahead, the link.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
 #include <specverify/policy/observation.hpp>
 #include <specverify/session/output.hpp>
