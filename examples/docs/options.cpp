@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of both sides. `make` names what it refuses, and the cloud what it does not take of a hello.
+// Options of both sides. make_edge names what it refuses, and the cloud what it does not take of a hello.
 #include <random>
 #include <specverify/all.hpp>
 using namespace specverify;

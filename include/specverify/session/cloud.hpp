@@ -6,7 +6,7 @@
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
 //! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms
-//!             are a function of (secret, session id, salt, position, round). After `make` no heap allocation;
+//!             are a function of (secret, session id, salt, position, round). Once made no heap allocation;
 //!             noexcept. Every message that is not used is counted once.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,

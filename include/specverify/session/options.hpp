@@ -69,7 +69,7 @@ struct edge_options {
   std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
   draft_journaling journal_drafts = draft_journaling::automatic;
 
-  // `where` of what `make`, `start` and `restore` refuse
+  // `where` of what `make_edge`, `start` and `restore` refuse
   static constexpr std::uint32_t at_max_text_length = 0;
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_retry_limit = 2;
@@ -126,7 +126,7 @@ struct cloud_options {
   std::uint32_t text_chunk = 256;           //!< tokens of one text message at most: the edge says how many
   bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
 
-  // `where` of what `make` and `restore` refuse, and of the limit that a hello is beyond
+  // `where` of what `make_cloud` and `restore` refuse, and of the limit that a hello is beyond
   static constexpr std::uint32_t at_max_text_length = 0;
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_trial_cap = 2;

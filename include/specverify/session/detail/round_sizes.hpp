@@ -72,7 +72,7 @@ template <class Window>
   return {errc::options_disagree, part::session, where};
 }
 
-//! What `make` was given, with every number that was left at 0 filled in.
+//! What `make_edge` was given, with every number that was left at 0 filled in.
 template <class Sparsifier, class Window>
 struct round_sizes {
   edge_options options;
