@@ -55,13 +55,10 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
   return {};
 }
 
-//! What hello may hold, for both ends; `where` = byte of the field.
+//! What hello may hold, for both ends, if each term is in its range; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
-  if (const status why = check_version(value.version); !why.ok()) return why;
-  if (const status why = check_epoch(value.context, 10); !why.ok()) return why;
-  if (const status why = checked(value, value.prompt_length).why(); !why.ok()) return why;
-  if (const status why = check(value.format); !why.ok()) return why;
-  return check_fields(value.fields);
+  const status why = check(value.format);
+  return why.ok() ? check_fields(value.fields) : why;
 }
 
 }  // namespace detail
@@ -76,6 +73,9 @@ inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value)
 }
 
 inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
+  if (const status why = detail::check_version(value.version); !why.ok()) return why;
+  if (const status why = detail::check_epoch(value.context, 10); !why.ok()) return why;
+  if (const status why = detail::checked(value, value.prompt_length).why(); !why.ok()) return why;
   if (const status why = detail::check_hello(value); !why.ok()) return why;
   const std::uint64_t bytes = detail::hello_bytes + value.fields.size();
   if (const status why = detail::begin_message(value.context, bytes, 1, out); !why.ok()) return why;
@@ -97,6 +97,7 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
   detail::member_reader field(message.data() + detail::terms_at);
   detail::terms_fields(field, static_cast<session_terms&>(read), read.prompt_length);
   if (!field.good()) return field.why();
+  if (const status why = detail::check_epoch(read.context, 10); !why.ok()) return why;
   read.fields = message.subspan(detail::hello_bytes);
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
