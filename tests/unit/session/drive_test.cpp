@@ -2,21 +2,15 @@
 // The loop below a host: take_outputs, supply, drive, deliver; what goes wrong has a name and reaches the peer.
 #include "pair.hpp"
 
+#include <support/aborts.hpp>
 #include <support/alloc_guard.hpp>
 
 #include <specverify/session/drive.hpp>
 
 #include <session/engine_model.hpp>
 
-#include <csignal>
-#include <cstdio>
 #include <deque>
 #include <tuple>
-
-#if !defined(NDEBUG) && defined(__unix__)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 using namespace specverify;
 using namespace specverify_test;
@@ -288,17 +282,7 @@ TEST_CASE("host: a message that is handed over inside on_output is refused by na
 #ifdef NDEBUG
   CHECK(run() == 20);
 #elif defined(__unix__)
-  const pid_t child = fork();
-  if (child == 0) {
-    (void)std::signal(SIGABRT, SIG_DFL);
-    (void)std::freopen("/dev/null", "w", stderr);
-    (void)run();
-    _exit(0);
-  }
-  int how = 0;
-  REQUIRE(waitpid(child, &how, 0) == child);
-  CHECK(WIFSIGNALED(how));
-  CHECK(WTERMSIG(how) == SIGABRT);
+  CHECK(specverify_test::aborts(run));
 #endif
 }
 

@@ -3,20 +3,16 @@
 
 #include <specverify/session/states.hpp>
 
+#include <support/aborts.hpp>
+
 #include <algorithm>
 #include <array>
-#include <csignal>
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
-#if defined(__unix__)
-#include <sys/wait.h>
-#include <unistd.h>
-#endif
 
 using namespace specverify;
 
@@ -218,16 +214,6 @@ TEST_CASE("states: an event in a state that it does not leave is a broken promis
 #ifdef NDEBUG
   CHECK(run() == edge_state::finished);
 #elif defined(__unix__)
-  const pid_t child = fork();
-  if (child == 0) {
-    (void)std::signal(SIGABRT, SIG_DFL);
-    (void)std::freopen("/dev/null", "w", stderr);
-    (void)run();
-    _exit(0);
-  }
-  int how = 0;
-  REQUIRE(waitpid(child, &how, 0) == child);
-  CHECK(WIFSIGNALED(how));
-  CHECK(WTERMSIG(how) == SIGABRT);
+  CHECK(specverify_test::aborts(run));
 #endif
 }
