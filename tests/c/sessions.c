@@ -101,7 +101,7 @@ static void check_memory(const char* name) {
     if (specverify_cloud_create(&service, &system, &its, &cloud).code == 0) specverify_cloud_destroy(cloud);
     CHECK(other.live == 0);
   }
-  CHECK(refused > 10 && refused < 59);
+  CHECK(refused > (strcmp(name, "target") == 0 ? 10 : 15) && refused < 59);  // without drafts it takes less memory
 }
 
 // A struct as an older program has it, and as a newer one has it.

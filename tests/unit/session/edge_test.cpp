@@ -306,6 +306,7 @@ TEST_CASE("edge: a sparsifier is refused where no law lists a support, and none 
     CHECK(make_edge(o).ok());
     CHECK(make_edge(o, fixed_window{{4}}).ok());
     CHECK(make_edge(o, top_k{16}).error() == disagrees(o.at_sparsifier));
+    CHECK(make_edge(o, std::optional<conformal>()).ok());  // not asked for a support, so it needs no cap
     CHECK(make_edge(o, fixed_window{{4, 0, 16}}).error() == disagrees(o.at_window_support_size));
   }
 }
