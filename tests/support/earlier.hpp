@@ -4,6 +4,7 @@
 #ifndef SPECVERIFY_TESTS_SUPPORT_EARLIER_HPP
 #define SPECVERIFY_TESTS_SUPPORT_EARLIER_HPP
 
+#include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/session/presets.hpp>
 
@@ -49,6 +50,13 @@ template <class... Parts>
 template <class Sparsifier, class Skip>
 [[nodiscard]] auto make_edge(const edge_options& options, const preset<Sparsifier, Skip>& system) {
   return make(options, system);
+}
+[[nodiscard]] inline auto make_cloud(const cloud_options& options) { return cloud_session::make(options); }
+template <class Sparsifier, class Skip>
+[[nodiscard]] auto make_cloud(const cloud_options& options, const preset<Sparsifier, Skip>& system) {
+  cloud_options made = options;
+  made.limits = cloud_session::limits_for(system.format_for(options.vocab_size));
+  return cloud_session::make(made);
 }
 
 SPECVERIFY_NAMESPACE_END
