@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One sequence of a llama.cpp context as a session's language model (session/language_model.hpp).
+//! One sequence of a llama.cpp context as a session's language model (host/language_model.hpp).
 //!
 //! Use it at either side, with a context that you opened: `llama_cpp::model::make(context)`. A memory that cannot be
 //! cut (recurrent, hybrid, or a window of attention without `swa_full`) is wrapped: `rewinding<llama_cpp::model>`.

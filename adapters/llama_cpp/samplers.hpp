@@ -12,8 +12,8 @@
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 
+#include <specverify/host/language_model.hpp>
 #include <specverify/row/transform.hpp>
-#include <specverify/session/language_model.hpp>
 
 #include <llama.h>
 

@@ -5,8 +5,8 @@
 #ifndef EDGE_CLOUD_CLOUD_HOST_HPP
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 
 #include "mismatch_scorer.hpp"
 #include "run_report.hpp"

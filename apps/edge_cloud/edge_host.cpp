@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "edge_host.hpp"
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include "clock.hpp"
 #include "other_options.hpp"

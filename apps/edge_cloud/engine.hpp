@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A language model as a session's host wants it (session/language_model.hpp). Here: tinylm.
+//! A language model as a session's host wants it (host/language_model.hpp). Here: tinylm.
 #ifndef EDGE_CLOUD_ENGINE_HPP
 #define EDGE_CLOUD_ENGINE_HPP
 
-#include <specverify/session/language_model.hpp>
+#include <specverify/host/language_model.hpp>
 
 #include <memory>
 #include <span>

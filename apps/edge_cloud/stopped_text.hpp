@@ -4,7 +4,7 @@
 #ifndef EDGE_CLOUD_STOPPED_TEXT_HPP
 #define EDGE_CLOUD_STOPPED_TEXT_HPP
 
-#include <specverify/session/stop_strings.hpp>
+#include <specverify/host/stop_strings.hpp>
 
 #include <cstdint>
 #include <string>

@@ -9,12 +9,12 @@
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 
 #include <specverify/codec/hidden_code.hpp>
+#include <specverify/host/drive.hpp>
 #include <specverify/link/channel.hpp>
 #include <specverify/link/channel_trace.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/top_k.hpp>
 

@@ -6,8 +6,8 @@
 //   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy under a penalty and a grammar, against the target's
 //   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
 #include <specverify/codec/message.hpp>
+#include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
 #include <specverify/testing/message_pipe.hpp>
 

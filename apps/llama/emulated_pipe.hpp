@@ -26,7 +26,7 @@ class emulated_pipe {
   };
 
  public:
-  //! A transport (session/language_model.hpp). `change` may alter what is sent; what it empties is lost.
+  //! A transport (host/language_model.hpp). `change` may alter what is sent; what it empties is lost.
   class end {
    public:
     end(emulated_pipe& pipe, std::size_t own) : pipe_(pipe), own_(own) {}

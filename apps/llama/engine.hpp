@@ -5,7 +5,7 @@
 
 #include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
-#include <specverify/session/rewinding.hpp>
+#include <specverify/host/rewinding.hpp>
 
 #include "failure.hpp"
 

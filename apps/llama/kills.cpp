@@ -6,8 +6,8 @@
 // in the middle of its tokens, behind which the side is built anew in the same process. Behind some kills the parent
 // cuts the journal's last record at a random byte, as where a host loses what it did not sync.
 // The next life restores from the file. The link outlives both: what was under way arrives late.
+#include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
 
 #include "../uninterrupted.hpp"

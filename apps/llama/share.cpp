@@ -8,8 +8,8 @@
 // The clock between steps is one that is read without a system call: a call makes the step behind it slower. The
 // thread's processor time, which takes a call, is read once a round. A round in which it and the clock differ is left
 // out: there the thread waited. So what is counted is processor time, but for waits too short to be told from it.
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/presets.hpp>
 
 #include "chat.hpp"

@@ -2,7 +2,7 @@
 #include "system_run.hpp"
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/host.hpp>
+#include <specverify/host/host.hpp>
 
 #include "edge_cloud/stopped_text.hpp"
 #include "edge_cloud/systems.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_tested DRAFTER TARGET TOKENS PROMPT OUT: one text of K-SQS at T = 1, then the rows of each draft that the cloud
 // tested, as a rows-1 file whose metadata say how many of them stood. For tests/engine/acceptance.py.
+#include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
 #include <specverify/testing/message_pipe.hpp>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Records the rows of two models: both read the same text, whose tokens are drawn from the target's law or from the
-//! law that a drafter would send. For any two models of session/language_model.hpp.
+//! law that a drafter would send. For any two models of host/language_model.hpp.
 #ifndef SPECVERIFY_APPS_ROWS_RECORD_HPP
 #define SPECVERIFY_APPS_ROWS_RECORD_HPP
 
 #include <specverify/distribution/draft.hpp>
+#include <specverify/host/language_model.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/row/reading.hpp>
-#include <specverify/session/language_model.hpp>
 #include <specverify/sparsify/top_k.hpp>
 
 #include "rows_writer.hpp"

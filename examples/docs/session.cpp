@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session in one process: both sides are driven, messages are handed over.
 #include <random>
+#include <specverify/host/drive.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 using namespace specverify;
 struct constant_model {  // the same law at every position

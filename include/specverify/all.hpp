@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything but the test kit, for both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes,
-//! and the two state machines.
+//! the two state machines, and the loop of a host.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 
@@ -53,15 +53,17 @@
 
 #include <specverify/vocabulary/fingerprint.hpp>
 
-// the two state machines, and the loop of a host
+// the two state machines
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/session/rewinding.hpp>
 #include <specverify/session/statistics.hpp>
-#include <specverify/session/stop_strings.hpp>
 #include <specverify/session/systems.hpp>
+
+// the loop of a host, around either
+#include <specverify/host/host.hpp>
+#include <specverify/host/rewinding.hpp>
+#include <specverify/host/stop_strings.hpp>
 
 #endif

@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# One loop for a host: what a session asks for is chosen in session/drive.hpp, and in the tests named here, which need to see single
+# One loop for a host: what a session asks for is chosen in host/drive.hpp, and in the tests named here, which need to see single
 # outputs. Nothing but their own tests includes apps/. Apps, models, examples and benchmarks use the public headers alone.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my %single_outputs = map { $_ => 1 } qw(
-  include/specverify/session/drive.hpp include/specverify/session/output.hpp examples/docs/output.cpp
+  include/specverify/host/drive.hpp include/specverify/session/output.hpp examples/docs/output.cpp
   tests/session/simulation.hpp tests/unit/session/pair.hpp
-  tests/unit/session/cloud_test.cpp tests/unit/session/drive_test.cpp tests/unit/session/edge_test.cpp
+  tests/unit/session/cloud_test.cpp tests/unit/host/drive_test.cpp tests/unit/session/edge_test.cpp
   tests/unit/session/output_test.cpp tests/unit/session/semantic_test.cpp);
 my $action = qr/(?:\w+::)*session_action::/;
 my @files = files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include tests examples apps models benchmarks adapters));
@@ -15,7 +15,7 @@ for my $file (@files) {
   my @lines = split /\n/, $text;
   for my $i (0 .. $#code) {
     my $at = "$file:" . ($i + 1);
-    complain($at, 'chooses by session_action; use drive or take_outputs of session/drive.hpp')
+    complain($at, 'chooses by session_action; use drive or take_outputs of host/drive.hpp')
       if !$single_outputs{$file} && $code[$i] =~ /\bcase\s+$action|[!=]=\s*$action(?:none|evaluate|score)\b|$action(?:none|evaluate|score)\s*[!=]=/;
     my $included = $lines[$i] =~ /^\s*#\s*include\s*[<"]([^>"]+)[>"]/ ? $1 : '';
     complain($at, "includes $included, which is an app's own")

@@ -5,7 +5,7 @@
 
 #include "convert.hpp"
 
-#include <specverify/session/host.hpp>
+#include <specverify/host/host.hpp>
 
 namespace specverify_c {
 

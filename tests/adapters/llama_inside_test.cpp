@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <specverify/codec/hidden_code.hpp>
+#include <specverify/host/host.hpp>
+#include <specverify/host/rewinding.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/session/rewinding.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include <llama_cpp/inside.hpp>

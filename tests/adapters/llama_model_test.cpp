@@ -2,11 +2,11 @@
 // adapters/llama_cpp on a toy engine with llama.cpp's interface (shim/llama.h): whole sessions, cuts, and failures.
 #include <doctest/doctest.h>
 
+#include <specverify/host/drive.hpp>
+#include <specverify/host/rewinding.hpp>
+#include <specverify/host/stop_strings.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/session/rewinding.hpp>
-#include <specverify/session/stop_strings.hpp>
 
 #include <llama_cpp/model.hpp>
 

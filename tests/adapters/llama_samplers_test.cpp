@@ -2,10 +2,10 @@
 // Penalties and grammars on the toy engine: a session writes what the target writes alone under the same samplers.
 #include <doctest/doctest.h>
 
+#include <specverify/host/host.hpp>
+#include <specverify/host/rewinding.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/session/rewinding.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include <llama_cpp/model.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A session cuts its model back after a rejection: a model without truncate is wrapped before it is driven.
 // expect: a model without truncate is wrapped in specverify::rewinding
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
+#include <specverify/host/rewinding.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/session/rewinding.hpp>
 
 struct recurrent {
   specverify::status feed(std::uint32_t, std::span<const specverify::token_id>, std::uint32_t) { return {}; }

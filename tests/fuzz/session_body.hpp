@@ -9,10 +9,10 @@
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
+#include <specverify/host/drive.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>

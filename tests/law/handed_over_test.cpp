@@ -3,8 +3,8 @@
 // claims more than the cloud has, under good checksums, and it drafts as it likes. Each session goes on to its last
 // token, and the law of all texts is the target's.
 #include <specverify/codec/message.hpp>
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/testing/chi_square.hpp>
 
 #include <session/hash_model.hpp>

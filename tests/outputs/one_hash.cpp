@@ -9,9 +9,9 @@
 // stands in memory.
 // The systems run again in three other rounding modes, in four threads at once, and on a stack of 128 KiB. A journal
 // holds means, and these follow the rounding mode: there it does not count.
+#include <specverify/host/drive.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/presets.hpp>
 
 #include <pthread.h>

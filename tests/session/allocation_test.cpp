@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <specverify/host/drive.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
 #include <session/engine_model.hpp>

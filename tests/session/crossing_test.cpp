@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and rows that cross: what arrives while the engine works, and what was meant for an earlier life.
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/without_timers.hpp>
 

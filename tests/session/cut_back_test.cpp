@@ -8,7 +8,7 @@
 // lives spoke at a time may the end be a name. 400 schedules, 40 000 with SPECVERIFY_LONG=1.
 #include <doctest/doctest.h>
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/engine_model.hpp>
 #include <session/schedules.hpp>

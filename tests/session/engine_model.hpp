@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_TESTS_SESSION_ENGINE_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_ENGINE_MODEL_HPP
 
-#include <specverify/session/language_model.hpp>
+#include <specverify/host/language_model.hpp>
 
 #include <session/hash_model.hpp>
 

@@ -3,8 +3,8 @@
 #ifndef SPECVERIFY_SESSION_HAND_TO_HAND_HPP
 #define SPECVERIFY_SESSION_HAND_TO_HAND_HPP
 
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
 #include <session/hash_model.hpp>

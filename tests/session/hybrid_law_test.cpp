@@ -5,11 +5,11 @@
 // nothing.
 #include <doctest/doctest.h>
 
+#include <specverify/host/drive.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/online_vocabulary_budget.hpp>
 #include <specverify/testing/chi_square.hpp>

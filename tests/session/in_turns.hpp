@@ -3,8 +3,8 @@
 #ifndef SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
 #define SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
 
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 
 #include <doctest/doctest.h>

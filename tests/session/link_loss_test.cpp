@@ -2,9 +2,9 @@
 // What the edge does while the link is lost. Written ahead, retracted or carried over: the text has the target's law.
 #include <doctest/doctest.h>
 
+#include <specverify/host/drive.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/testing/chi_square.hpp>
 

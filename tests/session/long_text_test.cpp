@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <specverify/codec/message.hpp>
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/session/prefix_hash.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without timers (retry_timeout = 0) nothing is asked twice: what a new connection or another life of a side asks is
 // answered, whatever the sides remember of the one before.
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/without_timers.hpp>
 

@@ -2,7 +2,7 @@
 // A host that wants no more text: `edge.stop` at any time, in every state of the cloud, over links that lose and copy.
 #include <session/both_ways.hpp>
 
-#include <specverify/session/host.hpp>
+#include <specverify/host/host.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include <thread>

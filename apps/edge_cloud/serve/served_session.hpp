@@ -4,8 +4,8 @@
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 
+#include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
-#include <specverify/session/drive.hpp>
 
 #include "../run_settings.hpp"
 #include "device_rates.hpp"

@@ -36,7 +36,7 @@ class message_pipe {
   };
 
  public:
-  //! One side's transport (session/language_model.hpp). One thread uses it at a time; the pipe must outlive it.
+  //! One side's transport (host/language_model.hpp). One thread uses it at a time; the pipe must outlive it.
   class end {
    public:
     ~end() {

@@ -4,9 +4,9 @@
 // apps/rows/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
+#include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/session/host.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include "../../../apps/edge_cloud/engine.hpp"

@@ -3,7 +3,7 @@
 // ahead, texts that differ. A session goes on, or ends with a name; it never waits for ever, and never in silence.
 #include "pair.hpp"
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/both_ways.hpp>
 #include <support/forge.hpp>

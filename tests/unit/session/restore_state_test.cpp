@@ -6,7 +6,7 @@
 #include "forged.hpp"
 #include "pair.hpp"
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/engine_model.hpp>
 

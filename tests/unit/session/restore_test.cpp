@@ -5,7 +5,7 @@
 #include "forged.hpp"
 #include "pair.hpp"
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <support/forge.hpp>
 

@@ -2,7 +2,7 @@
 // Rounds without a bonus token, and tokens that the edge commits alone.
 #include "pair.hpp"
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 using namespace specverify;
 using namespace specverify_test;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole texts over a transport: generate and serve, links that are lost, peers that die, observers that end a run.
-#include "pair.hpp"
+#include "unit/session/pair.hpp"
 
-#include <specverify/session/host.hpp>
+#include <specverify/host/host.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include <session/engine_model.hpp>

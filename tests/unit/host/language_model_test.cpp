@@ -2,9 +2,9 @@
 // What is a language model, a transport, a session for a host; and what is not.
 #include <doctest/doctest.h>
 
+#include <specverify/host/language_model.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/session/language_model.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
 #include <session/engine_model.hpp>

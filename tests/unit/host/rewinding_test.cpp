@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose cache cannot be cut: with checkpoints, or fed again from the start; the text is the same.
-#include "pair.hpp"
+#include "unit/session/pair.hpp"
 
 #include <support/alloc_guard.hpp>
 
-#include <specverify/session/drive.hpp>
-#include <specverify/session/rewinding.hpp>
+#include <specverify/host/drive.hpp>
+#include <specverify/host/rewinding.hpp>
 
 #include <session/engine_model.hpp>
 

@@ -2,7 +2,7 @@
 // Stop strings against a search in the whole text, however it is divided into tokens.
 #include <doctest/doctest.h>
 
-#include <specverify/session/stop_strings.hpp>
+#include <specverify/host/stop_strings.hpp>
 
 #include <algorithm>
 #include <random>

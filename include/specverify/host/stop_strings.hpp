@@ -5,10 +5,10 @@
 //! with `edge.stop`. A stop token is cheaper where one token says the same: edge_options::stop_tokens.
 //! Guarantees: O(1) amortized per byte and string; memory for the strings and for a few tokens; the same find however
 //!             the bytes are divided into tokens.
-//! See:        docs/algorithms/stop_strings.md, tests/unit/session/stop_strings_test.cpp,
+//! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp,
 //!             examples/docs/stop_strings.cpp
-#ifndef SPECVERIFY_SESSION_STOP_STRINGS_HPP
-#define SPECVERIFY_SESSION_STOP_STRINGS_HPP
+#ifndef SPECVERIFY_HOST_STOP_STRINGS_HPP
+#define SPECVERIFY_HOST_STOP_STRINGS_HPP
 
 #include <specverify/core/status.hpp>
 #include <specverify/cpp20.hpp>

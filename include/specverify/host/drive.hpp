@@ -2,7 +2,7 @@
 //! The loop of a host: does what `next()` asks for, in order, until the session waits for its peer.
 //!
 //! Use it at the highest level that fits:
-//!   3. `generate` at the device and `serve` at the cloud (session/host.hpp): a whole text over a blocking transport.
+//!   3. `generate` at the device and `serve` at the cloud (host/host.hpp): a whole text over a blocking transport.
 //!   2. `drive`: after each input, until the peer is awaited. The host has its own transport and timers.
 //!   1. `take_outputs`, and `supply` when the rows stand ready: engines that work elsewhere, batches over sessions.
 //! `on_output` hears of every output but work for the engine and (from level 2) `rollback`: messages to send, journal
@@ -10,14 +10,14 @@
 //! may depend on it, are not handed out. It never calls a function of a session that takes an input: queue the message
 //! and `deliver` it afterwards.
 //! Guarantees: no I/O, no clock, no thread and no allocation of its own; what callbacks throw passes through.
-//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/session/drive_test.cpp, examples/docs/host.cpp
-#ifndef SPECVERIFY_SESSION_DRIVE_HPP
-#define SPECVERIFY_SESSION_DRIVE_HPP
+//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp, examples/docs/host.cpp
+#ifndef SPECVERIFY_HOST_DRIVE_HPP
+#define SPECVERIFY_HOST_DRIVE_HPP
 
 #include <specverify/codec/message.hpp>
 #include <specverify/core/execution.hpp>
+#include <specverify/host/language_model.hpp>
 #include <specverify/row/transform.hpp>
-#include <specverify/session/language_model.hpp>
 #include <specverify/session/output.hpp>
 
 #include <array>

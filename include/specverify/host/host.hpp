@@ -2,15 +2,15 @@
 //! A whole text over a blocking transport: `generate` at the device, `serve` at the cloud.
 //!
 //! Use them where one thread may wait for the link. Hosts with an event loop, an engine on another thread or many
-//! sessions take the levels below: session/drive.hpp.
+//! sessions take the levels below: host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation of its own; what callbacks throw passes through.
-//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/session/host_test.cpp, examples/docs/host.cpp,
+//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp, examples/docs/host.cpp,
 //!             examples/quickstart.cpp
-#ifndef SPECVERIFY_SESSION_HOST_HPP
-#define SPECVERIFY_SESSION_HOST_HPP
+#ifndef SPECVERIFY_HOST_HOST_HPP
+#define SPECVERIFY_HOST_HOST_HPP
 
-#include <specverify/session/drive.hpp>
-#include <specverify/session/language_model.hpp>
+#include <specverify/host/drive.hpp>
+#include <specverify/host/language_model.hpp>
 
 #include <optional>
 #include <span>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop below a host: take_outputs, supply, drive, deliver; what goes wrong has a name and reaches the peer.
-#include "pair.hpp"
+#include "unit/session/pair.hpp"
 
 #include <support/aborts.hpp>
 #include <support/alloc_guard.hpp>
 
-#include <specverify/session/drive.hpp>
+#include <specverify/host/drive.hpp>
 
 #include <session/engine_model.hpp>
 

@@ -13,9 +13,9 @@
 //!                                            names, j < asked.rows
 //!   save() -> state, load(state)             a copy of all that it knows, and back to one; see `rewinding`
 //! Guarantees: concepts alone. `truncate`, `keep_from` and `load` return nothing or a status.
-//! See:        docs/algorithms/host.md, tests/unit/session/language_model_test.cpp, examples/docs/host.cpp
-#ifndef SPECVERIFY_SESSION_LANGUAGE_MODEL_HPP
-#define SPECVERIFY_SESSION_LANGUAGE_MODEL_HPP
+//! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp, examples/docs/host.cpp
+#ifndef SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
+#define SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
 
 #include <specverify/core/views.hpp>
 #include <specverify/session/output.hpp>

@@ -9,11 +9,11 @@
 //!              more.
 //! Guarantees: the rows are those of a model fed the same ids; ids are kept in memory of `make`, a checkpoint in what
 //!             `save` returns. Rows of ids fed again are not asked for.
-//! See:        docs/algorithms/host.md, tests/unit/session/rewinding_test.cpp
-#ifndef SPECVERIFY_SESSION_REWINDING_HPP
-#define SPECVERIFY_SESSION_REWINDING_HPP
+//! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
+#ifndef SPECVERIFY_HOST_REWINDING_HPP
+#define SPECVERIFY_HOST_REWINDING_HPP
 
-#include <specverify/session/language_model.hpp>
+#include <specverify/host/language_model.hpp>
 
 #include <algorithm>
 #include <optional>
