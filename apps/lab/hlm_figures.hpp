@@ -121,7 +121,7 @@ struct binned {
     std::vector<bool> rejected;
   };
   std::vector<one> texts(problems + proses);
-  const hlm_system system{"HLM", specverify::uncertainty_gate{-1.0}};  // every token is sent, and measured
+  const hlm_system system{"HLM", specverify::u_hlm({-1.0})};  // every token is sent, and measured
   const std::uint64_t seed = context.seed(purpose);
   context.for_each(texts.size(), [&](lab_worker& worker, std::size_t i) {
     const bool problem = i < problems;
@@ -553,9 +553,9 @@ inline void run_hlm_size(lab_context& context, figure& f) {
   std::vector<hlm_system> systems;
   for (const bool lossless : {false, true}) {
     for (const std::uint32_t k : sizes)
-      systems.push_back({"", specverify::always_send{}, hlm_size::fixed, k, {}, {}, lossless});
+      systems.push_back({"", all_sent(lossless ? drawn_from_sent({k}) : specverify::cu_hlm({k}))});
   }
-  systems.push_back({"full law", specverify::always_send{}});
+  systems.push_back({"full law", hlm_of_paper()});
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
   panel& accuracy = f.add_panel("Accuracy", "entries k", "problems solved");
   panel& acceptance = f.add_panel("Rejections", "entries k", "share of uploads");
@@ -649,14 +649,14 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   constexpr std::size_t paper_share = 1;
   std::array<double, 4> chosen{};
   for (std::size_t i = 0; i < shares.size(); ++i) chosen[i] = threshold_for(study.tune, shares[i]);
-  const specverify::uncertainty_gate gate{chosen[paper_share]}, copied{};
+  const specverify::uncertainty_gate gate{chosen[paper_share]};
   // k* from the tuning texts: uploaded rounds, mean of N(k) / TV(x, y)
   std::vector<double> sums(1024, 0.0);
   specverify::offline_calibration offline{sums};
   const auto tuning = context.problems("tune", context.scaled<std::size_t>(30, 4));
   std::vector<std::vector<std::pair<std::vector<float>, double>>> uploaded(tuning.size());
   context.for_each(tuning.size(), [&](lab_worker& worker, std::size_t i) {
-    const hlm_system measured{"", specverify::uncertainty_gate{gate.threshold}};
+    const hlm_system measured{"", specverify::u_hlm({gate.threshold})};
     (void)write_hlm_text(
         worker, tuning[i].prompt, measured, hlm_temperature, hlm_problem_tokens, seed + 7777 + i, true,
         [&](const hlm_step& step, const hlm_view& view) {
@@ -684,22 +684,22 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   std::uint32_t offline_size = specverify::calibrate_offline(offline, 0.1);
   if (offline_size == 0) offline_size = 1024;
 
-  std::vector<hlm_system> systems{{"SLM", specverify::random_skip{0.0}},
-                                  {"HLM", specverify::always_send{}},
-                                  {"Rand-HLM", specverify::random_skip{}},
-                                  {"U-HLM", gate},
-                                  {"CU-HLM offline", gate, hlm_size::fixed, offline_size},
-                                  {"CU-HLM online", gate, hlm_size::online, 0, study.fit},
-                                  {"CU-HLM, sent law", gate, hlm_size::fixed, offline_size, {}, {}, true},
-                                  {"U-HLM, u_th 0.8", copied}};
+  const specverify::cu_hlm_settings fixed{.support_size = offline_size, .skip = gate},
+      capless{.support_size = vocab_size, .skip = gate};
+  const specverify::online_vocabulary_budget fitted{.slope = study.fit.slope, .intercept = study.fit.intercept};
+  std::vector<hlm_system> systems{
+      {"SLM", specverify::rand_hlm({0.0})},          {"HLM", hlm_of_paper()},
+      {"Rand-HLM", specverify::rand_hlm()},          {"U-HLM", specverify::u_hlm(gate)},
+      {"CU-HLM offline", specverify::cu_hlm(fixed)}, {"CU-HLM online", specverify::cu_hlm_online(capless, fitted)},
+      {"CU-HLM, sent law", drawn_from_sent(fixed)},  {"U-HLM, u_th 0.8", specverify::u_hlm()}};
   const std::size_t shown = systems.size();  // what follows is for accuracy over uploads alone
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (i == paper_share) continue;
-    systems.push_back({"U-HLM, u_th " + number(chosen[i]), specverify::uncertainty_gate{chosen[i]}});
+    systems.push_back({"U-HLM, u_th " + number(chosen[i]), specverify::u_hlm({chosen[i]})});
   }
   const std::size_t first_coin = systems.size();
   for (const double share : {0.1, 0.252, 0.75})
-    systems.push_back({"coin, " + number(100 * share) + " %", specverify::random_skip{share}});
+    systems.push_back({"coin, " + number(100 * share) + " %", specverify::rand_hlm({share})});
   const std::vector<hlm_outcome> outcomes = run_hlm_systems(context, systems, problems, seed);
   const std::vector<double> alone = solved_by_target(context, problems, seed);
   table& t = f.add_table("Systems", {"system", "solved [95 %]", "less than HLM [95 %]", "TR", "rejected of uploads",
@@ -733,7 +733,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
                                                : specverify::hlm_compressed_bits(papers, step.support_size)));
       }
     }
-    const bool announced = systems[s].size == hlm_size::online;
+    const bool announced = std::holds_alternative<decltype(specverify::cu_hlm_online({}))>(systems[s].preset);
     t.rows.push_back(
         {systems[s].label, detail::interval_text(e),
          detail::interval_text(paired_difference(outcomes[1].solved, one.solved, seed)), number(one.upload_share(), 3),

@@ -14,9 +14,8 @@
 #include <specverify/core/secret.hpp>
 #include <specverify/distribution/fp16_law.hpp>
 #include <specverify/policy/skip.hpp>
+#include <specverify/session/presets.hpp>
 #include <specverify/sparsify/compressed_law.hpp>
-#include <specverify/sparsify/online_vocabulary_budget.hpp>
-#include <specverify/sparsify/top_k.hpp>
 #include <specverify/verify/mismatched.hpp>
 
 #include "lab_context.hpp"
@@ -27,27 +26,39 @@
 
 namespace lab {
 
-using hlm_gate = std::variant<specverify::always_send, specverify::random_skip, specverify::uncertainty_gate,
-                              specverify::uncertainty_and_importance_gate>;
+//! One of the presets: its gate; the entries it keeps, if its laws are not whole; whether the token is drawn from the
+//! row or from the law that is sent.
+using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specverify::top_k, specverify::random_skip>,
+                                specverify::preset<specverify::top_k, specverify::uncertainty_gate>,
+                                specverify::preset<specverify::top_k, specverify::uncertainty_and_importance_gate>,
+                                specverify::preset<specverify::online_vocabulary_budget, specverify::uncertainty_gate>>;
 
-//! How many entries an upload has.
-enum class hlm_size : std::uint8_t {
-  full,   //!< the whole law
-  fixed,  //!< the `support_size` largest
-  online  //!< by the paper's k(t)*, from the token's probability and its expected rejection
-};
+//! HLM as in its paper: no bonus token.
+[[nodiscard]] inline specverify::preset<> hlm_of_paper() { return specverify::hlm({.bonus = false}); }
+//! CU-HLM that draws the token from the law that is sent: compression loses nothing.
+[[nodiscard]] inline auto drawn_from_sent(const specverify::cu_hlm_settings& set) {
+  auto made = specverify::cu_hlm(set);
+  made.draw_from_row = false;
+  return made;
+}
+//! The system with every token sent, and none measured.
+template <class Preset>
+[[nodiscard]] specverify::preset<> all_sent(const Preset& gated) {
+  return {gated.format, gated.sparsifier, gated.window, {}, gated.rule, gated.mode, gated.bonus, gated.draw_from_row};
+}
 
 struct hlm_system {
   std::string label;
-  hlm_gate gate{};
-  hlm_size size = hlm_size::full;
-  std::uint32_t support_size = 30;
-  specverify::linear_fit fit{};              //!< of rejection on uncertainty, for the online size
-  specverify::online_size_options online{};  //!< for the online size
-  //! the token is drawn from the law that is sent: compression loses nothing
-  bool drawn_from_sent = false;
+  hlm_preset preset{};
   //! rounds are counted by uploads, from 1, and whole laws are half rows, which are drawn from
   bool as_session = false;
+
+  [[nodiscard]] bool sends_whole_laws() const {
+    return std::visit([](const auto& made) { return !made.sparsifier; }, preset);
+  }
+  [[nodiscard]] bool draws_from_row() const {
+    return std::visit([](const auto& made) { return made.draw_from_row; }, preset);
+  }
 };
 
 //! Of both sides; the id of the session is the seed of a text.
@@ -114,7 +125,7 @@ template <class Observe>
   const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed, hlm_salt)};
   const row_transform transform{.temperature = temperature};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
-  const bool whole = system.size == hlm_size::full, half = whole && system.as_session;
+  const bool whole = system.sends_whole_laws(), half = whole && system.as_session;
   const read_request wanted =
       half ? read_request{.exact_normaliser = true} : read_request{.survivors = vocab_size, .integer_total = true};
   detail::hlm_memory memory;
@@ -134,9 +145,16 @@ template <class Observe>
     workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, wanted));
     const auto reading = demand(read_row(exec::simd, row, transform, wanted, space), "reading");
 
-    const auto keep = [&](std::uint32_t k) {
-      workspace scratch = memory.over(memory.kept, top_k{k}.workspace_size({}, vocab_size));
-      return demand(top_k{k}.select(reading, {}, scratch), "support");
+    const auto keep = [&](const drawn_token& drawn) {
+      const auto of = [&](const auto& sparsifier) {
+        workspace scratch = memory.over(memory.kept, sparsifier.workspace_size({}, vocab_size));
+        if constexpr (requires { sparsifier.select_with_token(reading, drawn, scratch); })
+          return demand(sparsifier.select_with_token(reading, drawn, scratch), "support");
+        else
+          return demand(sparsifier.select(reading, {}, scratch), "support");
+      };
+      return whole ? of(top_k{vocab_size})
+                   : std::visit([&](const auto& made) { return of(*made.sparsifier); }, system.preset);
     };
     const compressed_law_options exactly{};
     workspace law_space =
@@ -145,11 +163,11 @@ template <class Observe>
     std::optional<draft> from_law;
     law sent_law;
     support kept;
-    if (half || system.drawn_from_sent) {
+    if (half || (!whole && !system.draws_from_row())) {
       if (half) {
         sent_law = demand(fp16_law(reading, law_space), "law");
       } else {
-        kept = keep(whole ? vocab_size : system.support_size);
+        kept = keep({});
         sent_law = demand(compressed_law(kept, exactly, law_space), "law");
       }
       from_law = draw(sent_law, draws);
@@ -160,15 +178,15 @@ template <class Observe>
 
     skip_observation seen;
     step.sent = std::visit(
-        [&](const auto& gate) {
-          using gate_type = std::decay_t<decltype(gate)>;
+        [&](const auto& made) {
+          using gate_type = std::decay_t<decltype(made.skip)>;
           workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          seen = demand(observe_skip(reading, gate, step.drafted, worker.drafter.attention(0),
+          seen = demand(observe_skip(reading, made.skip, step.drafted, worker.drafter.attention(0),
                                      uniforms{source, position, round}, scratch),
                         "gate");
-          return gate.send(seen);
+          return made.skip.send(seen);
         },
-        system.gate);
+        system.preset);
     step.disagreements = seen.disagreements;
     step.samples = seen.samples;
 
@@ -185,18 +203,7 @@ template <class Observe>
       if (step.sent) {
         mismatched_draft claimed;
         if (!from_law) {
-          std::uint32_t k = whole ? vocab_size : system.support_size;
-          if (system.size == hlm_size::online) {
-            workspace scratch = memory.over(memory.kept, tail_profile_workspace_size(vocab_size));
-            const tail_profile profile = demand(make_tail_profile(reading, scratch), "profile");
-            double probability = 0;
-            demand(tempered_probabilities(reading, step.drafted, std::span<const double>(&temperature, 1),
-                                          std::span<double>(&probability, 1)),
-                   "probability");
-            k = online_support_size(profile, probability, expected_rejection(system.fit, step.uncertainty()),
-                                    system.online);
-          }
-          kept = keep(k);
+          kept = keep({step.drafted, step.disagreements, step.samples});
           claimed = demand(compressed_draft(reading, kept, step.drafted, exactly, law_space), "law");
         }
         step.support_size = whole ? vocab_size : kept.size();

@@ -120,10 +120,10 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
     options.tokens = budget;
     options.temperature = temperature;
     options.session_id = seed + index + 100000u * setting;  // settings are tested together, so they share no draws
-    options.format.format = specverify::law_format::dense_lattice;
-    options.format.resolution = writer.resolution;
-    options.format.max_draft_length = 4;
-    text = run_virtually(options, worker.drafter, worker.target).tokens;
+    const auto resolution = static_cast<double>(writer.resolution);
+    text = run_virtually(options, worker.drafter, worker.target, "qs",
+                         {{"resolution", resolution}, {"max_draft_length", 4}})
+               .tokens;
   }
   written made;
   dense_quantizer quantize;

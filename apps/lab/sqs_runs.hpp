@@ -106,9 +106,6 @@ struct sqs_run {
   options.tokens = setting.tokens;
   options.temperature = setting.temperature;
   options.session_id = session_id;
-  options.format.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
-  options.format.resolution = setting.resolution;
-  options.format.max_draft_length = setting.longest_window;
   options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
   const auto accounting = !setting.paper_code                                ? position_accounting::drop_zero
                           : std::holds_alternative<top_k>(system.sparsifier) ? position_accounting::top_k
@@ -117,16 +114,20 @@ struct sqs_run {
   const auto run = [&](auto sparsifier) {
     using state = typename decltype(sparsifier)::state_type;
     std::vector<support_note<state>> notes;
-    bit_budget_window window{
-        {setting.longest_window, setting.resolution, 0}, vocab_size, setting.budget, 0, accounting};
+    preset<noted<decltype(sparsifier)>, always_send, noted_window<state>> parts;
+    parts.format.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
+    parts.format.resolution = setting.resolution;
+    parts.format.max_draft_length = setting.longest_window;
+    noted_window<state>& window = parts.window;
+    window = {{{setting.longest_window, setting.resolution, 0}, vocab_size, setting.budget, 0, accounting}, &notes};
     if constexpr (requires { sparsifier.exactly; }) {
       window.plan.support_size = sparsifier.support_size;
-      if (setting.paper_code) options.format.support_size = window.clamp().support_size;
+      if (setting.paper_code) parts.format.support_size = window.clamp().support_size;
       sparsifier.exactly = setting.paper_code;
       sparsifier.with_total_weight = true;
     }
-    made.text = run_virtually(options, worker.drafter, worker.target, noted<decltype(sparsifier)>{sparsifier, &notes},
-                              noted_window<state>{window, &notes});
+    parts.sparsifier = noted<decltype(sparsifier)>{sparsifier, &notes};
+    made.text = run_virtually(options, worker.drafter, worker.target, parts);
     made.clamped = made.text.edge.budget_clamp;
     std::size_t next = 0;
     auto length = static_cast<std::uint32_t>(prompt.size());

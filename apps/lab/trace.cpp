@@ -24,11 +24,8 @@ cost write_all(lab_context& context, const std::vector<lab_problem>& problems, M
     run_options options;
     options.prompt = problems[i].prompt;
     options.session_id = context.seed("trace") + i;
-    options.format.format = specverify::law_format::sparse_drop_zero;
-    options.format.support_size = 16;
-    options.format.resolution = 100;
-    options.format.max_draft_length = 8;
-    const run_result made = run_virtually(options, drafter, target, specverify::top_k{16});
+    const run_result made = run_virtually(options, drafter, target, "k-sqs",
+                                          {{"support_size", 16}, {"resolution", 100}, {"max_draft_length", 8}});
     sum.tokens += made.tokens.size();
     sum.bytes += made.bytes_up() + made.bytes_down();
     sum.rounds += made.rounds.size();

@@ -67,12 +67,12 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   const std::vector<double> gammas =
       // the paper's end at 1.5
       context.quick() ? std::vector<double>{0.5, 1.5, 5.0} : std::vector<double>{0.5, 1.0, 1.5, 3.0, 5.0};
-  std::vector<hlm_system> systems{{"HLM", specverify::always_send{}}, {"SLM", specverify::random_skip{0.0}}};
+  std::vector<hlm_system> systems{{"HLM", hlm_of_paper()}, {"SLM", specverify::rand_hlm({0.0})}};
   for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9})
-    systems.push_back({"U-HLM, u_th " + number(threshold), specverify::uncertainty_gate{threshold}});
+    systems.push_back({"U-HLM, u_th " + number(threshold), specverify::u_hlm({threshold})});
   const std::size_t first_coin = systems.size();
   for (const double share : {0.1, 0.25, 0.5})
-    systems.push_back({"coin, " + number(100 * share) + " %", specverify::random_skip{share}});
+    systems.push_back({"coin, " + number(100 * share) + " %", specverify::rand_hlm({share})});
   const std::size_t without_grid = systems.size();
   for (const bool inverted : {false, true}) {
     for (const std::uint32_t k : ks) {
@@ -82,7 +82,7 @@ inline void run_ui_grid(lab_context& context, figure& f) {
         gate.importance = importance_rule{k, gamma, inverted};
         systems.push_back({std::string(inverted ? "inverted" : "as written") + ", k " + std::to_string(k) + ", gamma " +
                                number(gamma),
-                           gate});
+                           specverify::ui(gate)});
       }
     }
   }
@@ -266,7 +266,7 @@ inline void run_ui_trace(lab_context& context, figure& f) {
   const auto problems = context.problems("test", context.scaled<std::size_t>(80, 8));
   const std::uint64_t seed = context.seed("ui_trace");
   std::vector<std::vector<moment>> texts(problems.size());
-  const hlm_system measured{"HLM", specverify::uncertainty_gate{-1.0}};
+  const hlm_system measured{"HLM", specverify::u_hlm({-1.0})};
   context.for_each(problems.size(), [&](lab_worker& worker, std::size_t i) {
     worker.drafter.want_attention();
     (void)write_hlm_text(worker, problems[i].prompt, measured, hlm_temperature, hlm_problem_tokens, seed + i, true,

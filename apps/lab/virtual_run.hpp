@@ -12,16 +12,14 @@
 #include <specverify/host/drive.hpp>
 #include <specverify/link/channel.hpp>
 #include <specverify/link/channel_trace.hpp>
-#include <specverify/policy/skip.hpp>
-#include <specverify/policy/window.hpp>
-#include <specverify/session/cloud.hpp>
-#include <specverify/session/edge.hpp>
-#include <specverify/sparsify/top_k.hpp>
+#include <specverify/session/presets.hpp>
+#include <specverify/session/systems.hpp>
 
 #include "models.hpp"
 
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -86,18 +84,12 @@ struct score_request {
   specverify::channel_report channel{};  //!< as the edge reported it; zeros where the format has no report
 };
 
+//! What a text is written with, but for its system.
 struct run_options {
   std::vector<token_id> prompt;  //!< 1 token or more; <|end|> first, as the models were trained
   std::uint32_t tokens = 64;     //!< at most this many
   double temperature = 1.0;      //!< of both models
-  specverify::draft_format format{};
-  specverify::wire_rule rule = specverify::wire_rule::token;
-  specverify::session_mode mode = specverify::session_mode::draft;
-  //! false: the rounds of HLM, which end with the draft
-  bool bonus = true;
-  //! the order of CU-HLM's paper: `edge_options::draw_from_row`
-  bool draw_from_row = false;
-  double threshold = 0.5;  //!< of the semantic rule
+  double threshold = 0.5;        //!< of the semantic rule
   //! semantic rule: hidden states are asked for one by one
   bool lazy = false;
   std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
@@ -171,13 +163,15 @@ inline void require(specverify::status why) { demand(why, "a session says"); }
 template <language_model EdgeModel, language_model CloudModel, class Session>
 class virtual_pair {
  public:
-  virtual_pair(const run_options& options, EdgeModel& drafter, CloudModel& target, Session session, bool measures)
+  virtual_pair(const run_options& options, const specverify::system_shape& system, EdgeModel& drafter,
+               CloudModel& target, Session session)
       : options_(options),
+        system_(system),
         drafter_(drafter),
         target_(target),
         edge_(std::move(session)),
-        cloud_(make_cloud(options, target)) {
-    draft_seconds_ = options.compute.draft_pass + (measures ? options.compute.uncertainty : 0.0);
+        cloud_(make_cloud(options, system)) {
+    draft_seconds_ = options.compute.draft_pass + (system.needs_uncertainty ? options.compute.uncertainty : 0.0);
   }
   virtual_pair(const virtual_pair&) = delete;
   virtual_pair& operator=(const virtual_pair&) = delete;
@@ -258,15 +252,13 @@ class virtual_pair {
     [[nodiscard]] specverify::session_time now() const { return run.now(); }
   };
 
-  static specverify::cloud_session make_cloud(const run_options& options, const CloudModel& target) {
+  static specverify::cloud_session make_cloud(const run_options& options, const specverify::system_shape& system) {
     static constexpr token_id end[] = {tinylm::tokenizer::end_token};
     specverify::cloud_options wanted;
     wanted.secret = options.cloud_secret;
     wanted.salt = options.salt;
-    wanted.vocab_size = target.vocab_size();
-    specverify::wire_format carried{options.format, wanted.vocab_size};
-    carried.attachments.drafted_probability = options.draw_from_row;
-    wanted.limits = specverify::cloud_session::limits_for(carried);
+    wanted.vocab_size = system.format.vocab_size;
+    wanted.limits = specverify::cloud_session::limits_for(system.format);
     wanted.max_text_length = 256;
     wanted.stop_tokens = end;
     wanted.lazy = options.lazy;
@@ -318,9 +310,9 @@ class virtual_pair {
 
   //! The drafter's hidden state as the format carries it; a split head sends its projection.
   [[nodiscard]] std::span<const float> hidden_to_send(std::uint32_t i) {
-    if (options_.format.attachments.hidden == specverify::hidden_format::none) return {};
+    if (system_.format.attachments.hidden == specverify::hidden_format::none) return {};
     if (!options_.project) return drafter_.hidden(i);
-    projected_.resize(options_.format.attachments.hidden_size);
+    projected_.resize(system_.format.attachments.hidden_size);
     options_.project(drafter_.hidden(i), projected_);
     return projected_;
   }
@@ -328,7 +320,7 @@ class virtual_pair {
   //! Scores of the mismatches that the cloud names.
   void score(const specverify::session_output& asked) {
     if (!options_.score) throw std::logic_error("the semantic rule needs a scorer");
-    const specverify::attachment_format& format = options_.format.attachments;
+    const specverify::attachment_format& format = system_.format.attachments;
     const std::size_t each = specverify::hidden_bytes(format);
     std::vector<double> scores;
     score_request request;
@@ -431,6 +423,7 @@ class virtual_pair {
   }
 
   const run_options& options_;
+  const specverify::system_shape system_;
   EdgeModel& drafter_;
   CloudModel& target_;
   Session edge_;
@@ -450,19 +443,14 @@ class virtual_pair {
 
 }  // namespace detail
 
-//! What the edge's session of a run is made with.
+//! What the edge's session of a run is made with, but for its system.
 [[nodiscard]] inline specverify::edge_options edge_options_of(const run_options& options, std::uint32_t vocab_size) {
   static constexpr token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options made;
   made.session_id = options.session_id;
   made.secret = options.edge_secret;
   made.vocab_size = vocab_size;
-  made.format = options.format;
-  made.rule = options.rule;
-  made.mode = options.mode;
   made.threshold = options.threshold;
-  made.bonus = options.bonus;
-  made.draw_from_row = options.draw_from_row;
   made.transform.temperature = options.temperature;
   made.max_text_length = 256;
   made.token_budget = options.tokens;
@@ -470,43 +458,39 @@ class virtual_pair {
   return made;
 }
 
-//! Writes one text with a session that was made of `edge_options_of`: one of the library, or what has its inputs,
-//! outputs and statistics. `measures`: its skip policy measures uncertainty. The models' caches are cleared first; what
-//! they say is a function of the text alone.
+//! Writes one text by `system` with a session that was made of `edge_options_of`: one of the library, or what has its
+//! inputs, outputs and statistics. The models' caches are cleared first; what they say is a function of the text alone.
 template <language_model EdgeModel, language_model CloudModel, class Session>
 [[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target,
-                                     Session session, bool measures) {
-  return detail::virtual_pair<EdgeModel, CloudModel, Session>(options, drafter, target, std::move(session), measures)
+                                     Session session, const specverify::system_shape& system) {
+  return detail::virtual_pair<EdgeModel, CloudModel, Session>(options, system, drafter, target, std::move(session))
       .run();
 }
 
-//! The same with a session of these rules. A skip policy that looks at attention needs a drafter that gives it
+//! The same with a session of the library. A skip policy that looks at attention needs a drafter that gives it
 //! (`replayed_model::want_attention`).
 template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier,
-          specverify::window_policy Window = specverify::fixed_window,
-          specverify::skip_policy Skip = specverify::always_send>
+          specverify::skip_policy Skip, specverify::window_policy Window>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
-                                       const std::optional<Sparsifier>& support, const Window& window = {},
-                                       const Skip& skip = {}) {
-  auto made = specverify::make_edge(edge_options_of(options, drafter.vocab_size()), support, window, skip);
-  if (!made.ok()) detail::require(made.error());
-  return run_session(options, drafter, target, std::move(made).value(), Skip::needs_uncertainty);
+                                       const specverify::preset<Sparsifier, Skip, Window>& system) {
+  const std::uint32_t vocab_size = drafter.vocab_size();
+  specverify::system_shape shape;
+  shape.format = system.format_for(vocab_size);
+  shape.needs_uncertainty = Skip::needs_uncertainty;
+  return run_session(options, drafter, target,
+                     demand(specverify::make_edge(edge_options_of(options, vocab_size), system), "a session says"),
+                     shape);
 }
-template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier,
-          specverify::window_policy Window = specverify::fixed_window,
-          specverify::skip_policy Skip = specverify::always_send>
+//! By its name in the library's list.
+template <language_model EdgeModel, language_model CloudModel>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
-                                       const Sparsifier& support, const Window& window = {}, const Skip& skip = {}) {
-  return run_virtually(options, drafter, target, std::optional<Sparsifier>(support), window, skip);
-}
-//! Laws that list no support, or none.
-template <language_model EdgeModel, language_model CloudModel,
-          specverify::window_policy Window = specverify::fixed_window,
-          specverify::skip_policy Skip = specverify::always_send>
-[[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
-                                       std::nullopt_t = std::nullopt, const Window& window = {},
-                                       const Skip& skip = {}) {
-  return run_virtually(options, drafter, target, std::optional<specverify::top_k>(), window, skip);
+                                       std::string_view system,
+                                       std::initializer_list<specverify::setting> settings = {}) {
+  const std::uint32_t vocab_size = drafter.vocab_size();
+  return run_session(
+      options, drafter, target,
+      demand(specverify::make_edge(edge_options_of(options, vocab_size), system, settings), "a session says"),
+      demand(specverify::shape_of(system, {settings.begin(), settings.size()}, vocab_size), "a system says"));
 }
 
 }  // namespace lab

@@ -26,9 +26,8 @@ namespace detail {
     options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
     options.temperature = temperature;
     options.session_id = context.seed("wisv_reject") + i;
-    options.format.format = specverify::law_format::fp16_row;
-    options.format.max_draft_length = length;
-    made[i] = run_virtually(options, models.drafter, models.target);
+    made[i] = run_virtually(options, models.drafter, models.target, "sd-reject",
+                            {{"max_draft_length", static_cast<double>(length)}});
   });
   return made;
 }
@@ -293,21 +292,17 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
       options.tokens = static_cast<std::uint32_t>(250 - problems[i].prompt.size());
       options.temperature = 0;
       options.session_id = context.seed("wisv_sessions") + i;
-      options.rule = specverify::wire_rule::semantic;
       options.threshold = tuned[v.head].chosen;
       options.lazy = v.lazy;
-      options.format.format = specverify::law_format::token_only;
-      options.format.max_draft_length = main_length;
-      options.format.attachments.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size();
-      options.format.attachments.hidden =
-          v.split ? specverify::hidden_format::int8 : specverify::hidden_format::float16;
-      options.format.attachments.hidden_with_draft = v.with_draft;
+      auto system = specverify::wisv({.hidden_size = v.split ? head.shape.width : models.drafter.hidden_size(),
+                                      .with_draft = v.with_draft,
+                                      .max_draft_length = main_length});
       if (v.split) {
+        system.format.attachments.hidden = specverify::hidden_format::int8;
         options.project = [&head](std::span<const float> state, std::span<float> part) {
           demand(specverify::device_part(head, state, part), "device_part");
         };
       }
-      options.format.attachments.channel_report = true;
       options.channel = study.changing_link(i);
       options.score = [&head, given = v.split ? specverify::drafter_input::device_part
                                               : specverify::drafter_input::hidden_state](const score_request& asked) {
@@ -316,7 +311,7 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
             specverify::head_score(head, given, asked.drafter, asked.target, specverify::standardise(c, head.channel)),
             "head_score");
       };
-      runs[k][i] = run_virtually(options, models.drafter, models.target);
+      runs[k][i] = run_virtually(options, models.drafter, models.target, system);
     }
   });
   bool session_same = true;

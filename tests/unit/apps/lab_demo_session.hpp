@@ -16,20 +16,4 @@ struct lab_demo_session : specverify::edge_session {
   void record_link(float, float, float, float) {}
 };
 
-//! What `options` has of a system.
-inline void follow(const specverify::system_shape& system, lab::run_options& options) {
-  options.format = system.format.drafts();
-  options.mode = system.mode;
-  options.rule = system.rule;
-  options.bonus = system.bonus;
-  options.draw_from_row = system.draw_from_row;
-}
-
-//! The options of an edge that is made by name: without what the system says itself.
-[[nodiscard]] inline specverify::edge_options options_for_name(lab::run_options options, std::uint32_t vocab_size) {
-  follow({}, options);
-  options.format = {};
-  return lab::edge_options_of(options, vocab_size);
-}
-
 #endif

@@ -145,7 +145,6 @@ run_options options_of(const run_system& system, const char* prompt, std::uint64
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 40;
   made.session_id = session_id;
-  follow(system.shape, made);
   made.lazy = system.lazy;
   made.score = [](const lab::score_request& asked) { return files().score(asked); };
   made.compute.uncertainty = 1e-3;
@@ -155,9 +154,9 @@ run_options options_of(const run_system& system, const char* prompt, std::uint64
 
 template <class Model>
 run_result run(const run_system& system, const run_options& options, Model& drafter, Model& target) {
-  lab_demo_session session(sv::make_edge(options_for_name(options, vocab_size()), system.chosen.info().name,
+  lab_demo_session session(sv::make_edge(lab::edge_options_of(options, vocab_size()), system.chosen.info().name,
                                          system.chosen.settings(), &files().network));
-  return lab::run_session(options, drafter, target, std::move(session), system.shape.needs_uncertainty);
+  return lab::run_session(options, drafter, target, std::move(session), system.shape);
 }
 
 //! What only this system does was done: a check that a run without it would pass says nothing about it.

@@ -22,38 +22,20 @@ run_options text(const char* prompt) {
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 48;
   made.session_id = 77;
-  made.format.resolution = 0;
-  made.format.support_size = 0;
   made.channel = lab::steady({350e3, 4e6, 0, 0, 0.05, 0});
   return made;
 }
 const char* const problem = "Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:";
 
-//! HLM and its family: one draft a round, no bonus.
-run_options hybrid() {
-  run_options made = text(problem);
-  made.format.format = sv::law_format::fp16_row;
-  made.format.max_draft_length = 1;
-  made.format.attachments.max_skipped = 64;
-  made.bonus = false;
-  return made;
-}
-const sv::fixed_window one{{1}};
+//! HLM as in its paper: one draft a round, no bonus.
+const auto hybrid = sv::hlm({.bonus = false});
 
-run_options greedy(bool with_draft, bool lazy = false) {
+auto wisv(bool with_draft) { return sv::wisv({.hidden_size = 96, .with_draft = with_draft, .max_draft_length = 16}); }
+run_options greedy_text() {
   run_options made = text(problem);
   made.temperature = 0;
-  made.rule = sv::wire_rule::semantic;
-  made.format.format = sv::law_format::token_only;
-  made.format.max_draft_length = 16;
-  made.format.attachments.hidden_size = 96;
-  made.format.attachments.hidden = sv::hidden_format::float16;
-  made.format.attachments.hidden_with_draft = with_draft;
-  made.format.attachments.channel_report = true;
-  made.lazy = lazy;
   return made;
 }
-const sv::fixed_window sixteen{{16}};
 
 void check_rounds(const run_result& made) {
   std::uint64_t emitted = 0;
@@ -68,14 +50,14 @@ void check_rounds(const run_result& made) {
 
 TEST_CASE("hybrid: one token a round; what is skipped costs a pass of the drafter and no byte") {
   lab::live_model drafter(models().drafter), target(models().target);
-  const run_result all = lab::run_virtually(hybrid(), drafter, target, std::nullopt, one);
+  run_options options = text(problem);
+  const run_result all = lab::run_virtually(options, drafter, target, hybrid);
   check_rounds(all);
   CHECK(all.rounds.size() == all.tokens.size());
   CHECK(all.uploads() == all.rounds.size());
 
-  run_options options = hybrid();
   options.compute.uncertainty = 0.001;
-  const run_result gated = lab::run_virtually(options, drafter, target, std::nullopt, one, sv::uncertainty_gate{0.3});
+  const run_result gated = lab::run_virtually(options, drafter, target, "u-hlm", {{"threshold", 0.3}});
   check_rounds(gated);
   CHECK(gated.rounds.size() == gated.tokens.size());
   std::uint64_t skipped = 0;
@@ -94,11 +76,7 @@ TEST_CASE("hybrid: one token a round; what is skipped costs a pass of the drafte
 
 TEST_CASE("the target alone: a pass and a message down for each token, nothing up") {
   lab::live_model drafter(models().drafter), target(models().target);
-  run_options options = text(problem);
-  options.mode = sv::session_mode::stream;
-  options.format.format = sv::law_format::token_only;
-  options.format.max_draft_length = 1;
-  const run_result made = lab::run_virtually(options, drafter, target, std::nullopt, one);
+  const run_result made = lab::run_virtually(text(problem), drafter, target, "target");
   CHECK(made.tokens.size() > 20);
   CHECK(made.edge.emitted == made.tokens.size());
   CHECK(made.bytes_up() == 0);
@@ -113,24 +91,22 @@ TEST_CASE("importance: the drafter's attention decides with the uncertainty") {
   const auto trace = std::make_shared<lab::model_trace>(models().drafter);
   lab::replayed_model blind(trace), drafter(trace), target(std::make_shared<lab::model_trace>(models().target));
   drafter.want_attention();
-  const sv::uncertainty_and_importance_gate gate{0.1, {.k = 3, .gamma = 0.5}};
-  const run_result made = lab::run_virtually(hybrid(), drafter, target, std::nullopt, one, gate);
+  const auto gated = sv::ui({0.1, {.k = 3, .gamma = 0.5}});
+  const run_options options = text(problem);
+  const run_result made = lab::run_virtually(options, drafter, target, gated);
   check_rounds(made);
   lab::live_model live(models().drafter);
-  const run_result again = lab::run_virtually(hybrid(), live, target, std::nullopt, one, gate);
+  const run_result again = lab::run_virtually(options, live, target, gated);
   CHECK(made.tokens == again.tokens);
   CHECK(made.bytes_up() == again.bytes_up());
   lab::replayed_model without(std::make_shared<lab::model_trace>(models().drafter));
-  CHECK_THROWS_WITH((void)lab::run_virtually(hybrid(), without, target, std::nullopt, one, gate),
-                    doctest::Contains("attention"));
+  CHECK_THROWS_WITH((void)lab::run_virtually(options, without, target, gated), doctest::Contains("attention"));
 }
 
 TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy write the same") {
   lab::live_model drafter(models().drafter), target(models().target);
-  run_options plain = greedy(false);
-  plain.rule = sv::wire_rule::greedy;
-  plain.format.attachments = {};
-  const run_result exact = lab::run_virtually(plain, drafter, target, std::nullopt, sixteen);
+  run_options options = greedy_text();
+  const run_result exact = lab::run_virtually(options, drafter, target, "greedy", {{"max_draft_length", 16}});
   check_rounds(exact);
 
   // A scorer that reads all it is given, so that a wrong vector would change the text.
@@ -145,18 +121,17 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
     for (const float v : r.target) sum += static_cast<double>(v);
     return 0.5 + 0.5 * std::sin(sum);
   };
-  run_options options = greedy(true);
   options.score = score;
   options.threshold = 0;
-  CHECK(lab::run_virtually(options, drafter, target, std::nullopt, sixteen).tokens == exact.tokens);
+  CHECK(lab::run_virtually(options, drafter, target, wisv(true)).tokens == exact.tokens);
   options.threshold = 1.5;
-  const run_result all = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
+  const run_result all = lab::run_virtually(options, drafter, target, wisv(true));
   for (const lab::round_entry& r : all.rounds) CHECK(r.accepted_mismatches == r.mismatches);
 
   options.threshold = 0.6;
   options.compute.score = 0.002;
   scored = 0;
-  const run_result full = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
+  const run_result full = lab::run_virtually(options, drafter, target, wisv(true));
   check_rounds(full);
   std::uint64_t mismatches = 0, accepted = 0;
   for (const lab::round_entry& r : full.rounds) mismatches += r.mismatches, accepted += r.accepted_mismatches;
@@ -165,10 +140,11 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
   CHECK(mismatches <= scored);
   CHECK(full.rounds.size() <= exact.rounds.size());
   for (const bool lazy : {false, true}) {
-    run_options on_request = greedy(false, lazy);
+    run_options on_request = greedy_text();
+    on_request.lazy = lazy;
     on_request.score = score;
     on_request.threshold = 0.6;
-    const run_result made = lab::run_virtually(on_request, drafter, target, std::nullopt, sixteen);
+    const run_result made = lab::run_virtually(on_request, drafter, target, wisv(false));
     check_rounds(made);
     CHECK(made.tokens == full.tokens);
     REQUIRE(made.rounds.size() == full.rounds.size());
@@ -183,9 +159,9 @@ TEST_CASE("semantic: threshold 0 is greedy, above 1 takes all; FH, SH and lazy w
 
 TEST_CASE("a projected hidden state travels in its place") {
   lab::live_model drafter(models().drafter), target(models().target);
-  run_options options = greedy(true);
-  options.format.attachments.hidden_size = 8;
-  options.format.attachments.hidden = sv::hidden_format::int8;
+  run_options options = greedy_text();
+  auto system = sv::wisv({.hidden_size = 8, .with_draft = true, .max_draft_length = 16});
+  system.format.attachments.hidden = sv::hidden_format::int8;
   options.project = [](std::span<const float> hidden, std::span<float> sent) {
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = hidden[i] + hidden[i + 8];
   };
@@ -193,7 +169,7 @@ TEST_CASE("a projected hidden state travels in its place") {
     REQUIRE(r.drafter.size() == 8);
     return 0.0;
   };
-  const run_result made = lab::run_virtually(options, drafter, target, std::nullopt, sixteen);
+  const run_result made = lab::run_virtually(options, drafter, target, system);
   check_rounds(made);
   CHECK(made.tokens.size() > 10);
 }

@@ -22,35 +22,18 @@ namespace sv = specverify;
 const char* const prompts[] = {"Q: Tom has 31 coins. He loses 5 and gives 12 to Ruth. How many are left?\nA:",
                                "And it came to pass in those days, that"};
 
-struct scheme {
-  std::string name;
-  sv::law_format format;
-  std::uint32_t draft_length, support_size, resolution;
-};
-const scheme systems[] = {{"qs", sv::law_format::dense_lattice, 4, 0, 240},
-                          {"ksqs", sv::law_format::sparse_drop_zero, 4, 16, 100},
-                          {"hlm", sv::law_format::fp16_row, 1, 0, 0}};
+const char* const systems[] = {"qs", "k-sqs", "hlm"};
 
-run_options options_of(const scheme& s, const char* prompt, std::uint64_t session) {
+run_options options_of(const char* prompt, std::uint64_t session) {
   run_options made;
   made.prompt = models().vocabulary.encode(prompt);
   made.prompt.insert(made.prompt.begin(), tinylm::tokenizer::end_token);
   made.tokens = 48;
   made.session_id = session;
-  made.format.format = s.format;
-  made.format.max_draft_length = s.draft_length;
-  made.format.support_size = s.support_size;
-  made.format.resolution = s.resolution;
   made.channel = [](std::uint32_t step) {
     return lab::link_state{step % 3 == 0 ? 350e3 : 4e6, 4e6, 0.1, 0, 0.05, step % 3 == 0 ? 0u : 1u};
   };
   return made;
-}
-
-template <class Model>
-run_result run(const scheme& s, const run_options& options, Model& drafter, Model& target) {
-  if (s.support_size == 0) return lab::run_virtually(options, drafter, target);
-  return lab::run_virtually(options, drafter, target, sv::top_k{s.support_size});
 }
 
 }  // namespace
@@ -60,16 +43,16 @@ TEST_CASE("a replay and a live run have the same rounds, tokens, bytes and times
              target_trace = std::make_shared<lab::model_trace>(models().target);
   lab::live_model drafter(models().drafter), target(models().target);
   lab::replayed_model recording_drafter(drafter_trace), recording_target(target_trace);
-  for (const scheme& s : systems) {
+  for (const char* const system : systems) {
     for (std::uint64_t i = 0; i < 2; ++i) {
-      CAPTURE(s.name);
-      const run_options options = options_of(s, prompts[i], 100 + i);
-      const run_result live = run(s, options, drafter, target);
+      CAPTURE(system);
+      const run_options options = options_of(prompts[i], 100 + i);
+      const run_result live = lab::run_virtually(options, drafter, target, system);
       REQUIRE(live.tokens.size() > 20);
-      check_same(live, run(s, options, recording_drafter, recording_target));
+      check_same(live, lab::run_virtually(options, recording_drafter, recording_target, system));
       lab::replayed_model strict_drafter(drafter_trace, lab::replay_mode::strict),
           strict_target(target_trace, lab::replay_mode::strict);
-      check_same(live, run(s, options, strict_drafter, strict_target));
+      check_same(live, lab::run_virtually(options, strict_drafter, strict_target, system));
     }
   }
 }
@@ -83,12 +66,12 @@ TEST_CASE("a run over a channel model and one over the model's trace are the sam
   std::string text(sv::max_channel_trace_bytes(states.size()), '\0');
   text.resize(sv::write_channel_trace(states, text).value().size());
 
-  run_options options = options_of(systems[1], prompts[1], 5);
+  run_options options = options_of(prompts[1], 5);
   lab::live_model drafter(models().drafter), target(models().target);
   options.channel = lab::drawn_from(channel, 17);
-  const run_result drawn = run(systems[1], options, drafter, target);
+  const run_result drawn = lab::run_virtually(options, drafter, target, "k-sqs");
   options.channel = lab::replayed(std::string_view(text));
-  check_same(run(systems[1], options, drafter, target), drawn);
+  check_same(lab::run_virtually(options, drafter, target, "k-sqs"), drawn);
   CHECK(std::any_of(drawn.rounds.begin(), drawn.rounds.end(), [](const round_entry& r) { return r.state == 1; }));
   for (std::uint32_t step = 0; step < 600; ++step) CHECK(options.channel(step) == states[step % 256]);
 
@@ -100,9 +83,9 @@ TEST_CASE("a run over a channel model and one over the model's trace are the sam
 
 TEST_CASE("rounds add up to the sessions' own counters") {
   lab::live_model drafter(models().drafter), target(models().target);
-  for (const scheme& s : systems) {
-    CAPTURE(s.name);
-    const run_result made = run(s, options_of(s, prompts[0], 7), drafter, target);
+  for (const char* const system : systems) {
+    CAPTURE(system);
+    const run_result made = lab::run_virtually(options_of(prompts[0], 7), drafter, target, system);
     std::uint64_t drafted = 0, accepted = 0;
     for (const round_entry& r : made.rounds) drafted += r.drafted, accepted += r.accepted;
     CHECK(drafted == made.edge.drafted);
@@ -118,9 +101,8 @@ TEST_CASE("rounds add up to the sessions' own counters") {
 
 TEST_CASE("a round takes L passes of the drafter, its bits over the rates, one pass of the target and a round trip") {
   lab::live_model drafter(models().drafter), target(models().target);
-  const scheme& s = systems[1];
-  const run_options options = options_of(s, prompts[0], 8);
-  const run_result made = run(s, options, drafter, target);
+  const run_options options = options_of(prompts[0], 8);
+  const run_result made = lab::run_virtually(options, drafter, target, "k-sqs");
   double sum = 0;
   for (std::size_t r = 0; r < made.rounds.size(); ++r) {
     const round_entry& round = made.rounds[r];
