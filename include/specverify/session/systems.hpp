@@ -61,8 +61,6 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_NAMESPACE_END
 
-#if SPECVERIFY_BODIES
 #include <specverify/session/detail/systems_by_name.hpp>
-#endif
 
 #endif

@@ -63,6 +63,8 @@ TEST_CASE("systems: names are different, in any spelling, and the error lists th
   CHECK(find_system("sqs").error() == status{errc::unknown_system, part::session, 0});
   CHECK(make_edge(device(), "").error().code == errc::unknown_system);
   CHECK(make_cloud(server(), "sqs").error().code == errc::unknown_system);
+  const auto use = [](const auto&) -> result<bool> { return true; };
+  CHECK(with_system<result<bool>>("sqs", {}, use).error().code == errc::unknown_system);
 }
 
 TEST_CASE("systems: each makes an edge and a cloud with what must be given") {
@@ -93,6 +95,10 @@ TEST_CASE("systems: a name is its preset") {
     CHECK(shape->mode == preset.mode);
     CHECK(shape->bonus == preset.bonus);
     CHECK(shape->draw_from_row == preset.draw_from_row);
+    const auto use = [&](const auto& made) -> result<bool> {
+      return std::is_same_v<decltype(made), decltype(preset)> && made.format_for(vocab_size) == shape->format;
+    };
+    CHECK(*with_system<result<bool>>(name, settings, use));
   };
   same("target", {}, target_alone());
   same("qs", {}, qs());

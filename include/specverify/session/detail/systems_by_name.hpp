@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Systems by name: their description, and sessions of them.
+//! Systems by name: their parts, their description, and sessions of them.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 
@@ -62,6 +62,17 @@ template <class Result, class Use, class First, class... Rest>
     return system.make(use);
   }
 }
+
+}  // namespace detail
+
+//! use(preset) of a system whose type nothing has forgotten yet. Errors: those of `shape_of`.
+template <class Result, class Use>
+[[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
+  return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
+}
+
+#if SPECVERIFY_BODIES
+namespace detail {
 
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] constexpr system_shape shape_of(const preset<Sparsifier, Skip, Window>& system,
@@ -153,12 +164,6 @@ static_assert(std::string_view(message(errc::unknown_system)).ends_with({names_t
 
 }  // namespace detail
 
-//! use(preset) of a system whose type nothing has forgotten yet. Errors: those of `shape_of`.
-template <class Result, class Use>
-[[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
-  return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
-}
-
 SPECVERIFY_BODY std::span<const system_info> systems() noexcept { return detail::systems_table; }
 SPECVERIFY_BODY std::string_view system_names() noexcept {
   return {detail::names_text.data(), detail::names_text.size()};
@@ -189,6 +194,8 @@ SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options, s
   const auto use = [&](const auto& preset) { return make_cloud(options, preset); };
   return with_system<result<cloud_session>>(system, settings, use);
 }
+
+#endif
 
 SPECVERIFY_NAMESPACE_END
 
