@@ -8,7 +8,7 @@
 #include <specverify/host/language_model.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/row/reading.hpp>
-#include <specverify/sparsify/top_k.hpp>
+#include <specverify/session/presets.hpp>
 
 #include "rows_writer.hpp"
 
@@ -22,7 +22,7 @@ namespace recorded {
 //! Whose law the tokens of a text have.
 enum class token_law : std::uint8_t {
   target,  //!< p
-  sent     //!< q^ of K-SQS: what a drafter draws from
+  sent     //!< q^ of `drafts`: what a drafter draws from
 };
 
 struct record_settings {
@@ -31,8 +31,7 @@ struct record_settings {
   std::uint64_t seed = 1;
   std::uint32_t context = 0;                 //!< tokens that a text may have, prompt included
   std::vector<specverify::token_id> ends{};  //!< each ends a text; the next prompt begins another one
-  std::uint32_t support_size = 16;           //!< K of q^
-  std::uint32_t resolution = 100;            //!< l of q^
+  specverify::preset<> drafts = specverify::k_sqs();
 };
 
 //! An engine or a row that failed, with the library's reason.
@@ -44,8 +43,9 @@ struct record_settings {
 class token_source {
  public:
   token_source(std::uint32_t vocab_size, const record_settings& settings)
-      : settings_(settings), transform_{.temperature = settings.temperature}, sparsifier_{settings.support_size} {
-    options_.resolution = settings.resolution;
+      : settings_(settings), transform_{.temperature = settings.temperature}, sparsifier_(*settings.drafts.sparsifier) {
+    const specverify::wire_format format = settings.drafts.format_for(vocab_size);
+    options_ = {format.format, format.resolution};
     const auto wanted = specverify::draft_law_request(vocab_size, sparsifier_, {}, options_);
     memory_.resize(2 * specverify::digest_workspace_size(vocab_size, transform_, wanted) +
                    specverify::draft_law_workspace_size(vocab_size, sparsifier_, {}, options_) + 256);

@@ -8,16 +8,16 @@
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/message.hpp>
 #include <specverify/quantize/draft_law.hpp>
-#include <specverify/session/presets.hpp>
+#include <specverify/session/systems.hpp>
 
+#include "../edge_cloud/systems.hpp"
 #include "rows_reader.hpp"
 
-#include <functional>
 #include <numeric>
 
 namespace recorded {
 
-//! One system with one setting, over all rows of a file: means.
+//! One system with one setting, over all rows of a file: sums, then means.
 struct measured {
   std::string system, setting;
   bool preset = false;    //!< the setting is the papers' own
@@ -83,6 +83,20 @@ class row_pair {
   std::vector<std::byte> memory_;
 };
 
+//! Bits of a law and its token as the paper of the system counts them. `kept`: tokens of the support.
+template <class Sparsifier>
+[[nodiscard]] double paper_bits(const specverify::wire_format& format, std::uint32_t kept) {
+  const auto l = format.resolution, V = format.vocab_size;
+  if (format.format == specverify::law_format::fp16_row) return static_cast<double>(specverify::full_law_bits(V, 16));
+  if (format.format == specverify::law_format::dense_lattice)
+    return static_cast<double>(specverify::dense_token_bits(V, l));
+  if constexpr (std::is_same_v<Sparsifier, specverify::top_k>) {
+    return specverify::top_k_law_bits(V, kept, l);
+  } else {
+    return specverify::threshold_law_bits(V, kept, l);
+  }
+}
+
 //! What our code tells apart: a law in this format, and its token.
 [[nodiscard]] inline double ideal_bits(const specverify::law& drafted, const specverify::wire_format& format) {
   using specverify::log2_binomial;
@@ -135,14 +149,12 @@ class message_counter {
   std::uint64_t total_ = 0;
 };
 
-//! A system whose drafts carry laws. `paper_bits` takes the size of a support.
-template <class Preset>
-[[nodiscard]] measured measure(const rows_file& file, double temperature, const Preset& system,
-                               const std::function<double(std::uint32_t)>& paper_bits) {
+//! A system whose drafts carry laws.
+template <class Sparsifier>
+[[nodiscard]] measured measure(const rows_file& file, double temperature, const specverify::wire_format& format,
+                               const Sparsifier& sparsifier) {
   using namespace specverify;
   const std::uint32_t V = file.vocab_size();
-  const wire_format format = system.format_for(V);
-  const auto sparsifier = system.sparsifier.value_or(typename decltype(system.sparsifier)::value_type{});
   const draft_law_options options{format.format, format.resolution};
   row_pair rows(file, temperature);
   message_counter messages(format);
@@ -160,7 +172,7 @@ template <class Preset>
                             "a drafter's row");
     const draft_law made = demand(make_draft_law(row, sparsifier, state, options, scratch), "a law");
     sum.acceptance += demand(rows.target().acceptance_probability(made.drafted), "a target's row");
-    sum.paper_bits += paper_bits(made.kept.size());
+    sum.paper_bits += paper_bits<Sparsifier>(format, made.kept.size());
     sum.ideal_bits += ideal_bits(made.drafted, format);
     messages.add(draw(made.drafted, uniforms{philox{}, static_cast<std::uint32_t>(i), 0}.at(purpose::draft_draw)));
     if (has_support(format.format)) state = sparsifier.advance(state, made.kept);
@@ -195,17 +207,6 @@ template <class Preset>
   return sum;
 }
 
-//! Sums over rows become means, and get a name.
-[[nodiscard]] inline measured named(measured sum, std::size_t rows, std::string system, std::string setting) {
-  const auto n = static_cast<double>(rows);
-  for (double measured::*mean :
-       {&measured::acceptance, &measured::paper_bits, &measured::ideal_bits, &measured::coded_bits})
-    sum.*mean /= n;
-  sum.system = std::move(system);
-  sum.setting = std::move(setting);
-  return sum;
-}
-
 //! Mean of the sum of min(p, q).
 [[nodiscard]] inline double mean_overlap(const rows_file& file, double temperature) {
   row_pair rows(file, temperature);
@@ -217,47 +218,65 @@ template <class Preset>
   return sum / static_cast<double>(file.size());
 }
 
-//! K and l that grow together.
-struct sparse_setting {
-  std::uint32_t support_size, resolution;
-};
+//! Systems of the library's list whose drafts carry laws. K and l grow together.
+inline constexpr const char* reported_systems[] = {  // as a command line has them
+    "hlm",
+    "qs:resolution=30",
+    "qs:resolution=60",
+    "qs:resolution=120",
+    "qs:resolution=240",
+    "qs:resolution=480",
+    "k-sqs:support_size=4:resolution=10",
+    "k-sqs:support_size=8:resolution=30",
+    "k-sqs:support_size=16:resolution=100",
+    "k-sqs:support_size=32:resolution=240",
+    "k-sqs:support_size=64:resolution=480",
+    "c-sqs:support_size=256:resolution=10",
+    "c-sqs:support_size=256:resolution=30",
+    "c-sqs:support_size=256:resolution=100",
+    "c-sqs:support_size=256:resolution=240",
+    "c-sqs:support_size=256:resolution=480"};
 
-inline constexpr std::uint32_t qs_resolutions[] = {30, 60, 120, 240, 480};
-inline constexpr sparse_setting k_sqs_settings_of_rows[] = {{4, 10}, {8, 30}, {16, 100}, {32, 240}, {64, 480}};
-inline constexpr std::uint32_t c_sqs_resolutions[] = {10, 30, 100, 240, 480};
-inline constexpr std::uint32_t c_sqs_cap = 256;
+//! Whether all settings are the papers' own.
+[[nodiscard]] inline bool is_usual(const edge_cloud::chosen_system& system) {
+  for (const specverify::setting& given : system.settings())
+    for (const specverify::setting_info& known : system.info().settings)
+      if (known.name == given.name && !known.must_be_given() && known.usual != given.value) return false;
+  return true;
+}
 
-//! Every system with every setting.
-[[nodiscard]] inline std::vector<measured> measure_all(const rows_file& file, double temperature) {
+//! One system over all rows: sums, and its name.
+[[nodiscard]] inline measured measure(const rows_file& file, double temperature, std::string_view text) {
   using namespace specverify;
-  const std::uint32_t V = file.vocab_size();
-  const double overlap = mean_overlap(file, temperature);
+  const edge_cloud::chosen_system system(text);
+  const auto use = [&](const auto& preset) -> result<measured> {
+    using sparsifier = typename decltype(preset.sparsifier)::value_type;
+    return measure(file, temperature, preset.format_for(file.vocab_size()), preset.sparsifier.value_or(sparsifier{}));
+  };
+  measured sum = demand(with_system<result<measured>>(system.info().name, system.settings(), use), "a system");
+  sum.system = system.info().name;
+  sum.setting = text.substr(std::min(text.size(), sum.system.size() + 1));
+  sum.preset = is_usual(system);
+  return sum;
+}
+
+//! Every system with every setting: means.
+[[nodiscard]] inline std::vector<measured> measure_all(const rows_file& file, double temperature) {
   std::vector<measured> all;
-  const auto add = [&](measured sum, const char* system, const std::string& setting, bool preset) {
-    all.push_back(named(std::move(sum), file.size(), system, setting));
-    all.back().overlap = overlap;
-    all.back().preset = preset;
-  };
-  const auto law_of = [&](const auto& system, auto paper_bits) {
-    return measure(file, temperature, system, [&](std::uint32_t K) { return static_cast<double>(paper_bits(K)); });
-  };
-  const auto equals = [](std::uint32_t l) { return "l=" + std::to_string(l); };
-  add(law_of(hlm(), [&](std::uint32_t) { return full_law_bits(V, 16); }), "HLM", "fp16", true);
-  for (const std::uint32_t l : qs_resolutions)
-    add(law_of(qs({.resolution = l}), [&](std::uint32_t) { return dense_token_bits(V, l); }), "QS", equals(l),
-        l == qs_settings{}.resolution);
-  for (const sparse_setting& set : k_sqs_settings_of_rows) {
-    const std::uint32_t K = std::min(set.support_size, V), l = set.resolution;
-    add(law_of(k_sqs({.support_size = K, .resolution = l}), [&](std::uint32_t) { return top_k_law_bits(V, K, l); }),
-        "K-SQS", "K=" + std::to_string(K) + " " + equals(l), K == k_sqs_settings{}.support_size);
+  for (const char* const system : reported_systems) all.push_back(measure(file, temperature, system));
+  for (const bool greedy : {false, true}) {
+    all.push_back(measure_ids(file, temperature, greedy));
+    all.back().system = greedy ? "greedy" : "ids only";
+    all.back().setting = greedy ? "T=0" : "argmax of q";
+    all.back().preset = true;
   }
-  const std::uint32_t cap = std::min(c_sqs_cap, V);
-  for (const std::uint32_t l : c_sqs_resolutions)
-    add(law_of(c_sqs({.max_support_size = cap, .resolution = l}),
-               [&](std::uint32_t K) { return threshold_law_bits(V, K, l); }),
-        "C-SQS", "cap=" + std::to_string(cap) + " " + equals(l), l == c_sqs_settings{}.resolution);
-  add(measure_ids(file, temperature, false), "ids only", "argmax of q", true);
-  add(measure_ids(file, temperature, true), "greedy", "T=0", true);
+  const double overlap = mean_overlap(file, temperature);
+  for (measured& one : all) {
+    for (double measured::*mean :
+         {&measured::acceptance, &measured::paper_bits, &measured::ideal_bits, &measured::coded_bits})
+      one.*mean /= static_cast<double>(file.size());
+    one.overlap = overlap;
+  }
   all.back().overlap = all.back().acceptance;  // laws at T = 0 are equal, or have nothing in common
   return all;
 }

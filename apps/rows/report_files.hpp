@@ -31,10 +31,10 @@ struct file_report {
 inline void print_table(const file_report& made, std::FILE* out) {
   std::fprintf(out, "%s: %zu rows, V = %u, T = %g%s\n", made.name.c_str(), made.rows, made.vocab_size, made.temperature,
                made.cut ? ", rows cut to their top: an approximation" : "");
-  std::fprintf(out, "%-9s %-15s %8s %12s %12s %12s %12s\n", "system", "setting", "1 - TV", "sum min", "paper bits",
+  std::fprintf(out, "%-9s %-31s %8s %12s %12s %12s %12s\n", "system", "setting", "1 - TV", "sum min", "paper bits",
                "ideal bits", "coded bits");
   for (const measured& line : made.systems) {
-    std::fprintf(out, "%-9s %-15s %8.4f %12.4f %12.1f %12.1f %12.1f%s\n", line.system.c_str(), line.setting.c_str(),
+    std::fprintf(out, "%-9s %-31s %8.4f %12.4f %12.1f %12.1f %12.1f%s\n", line.system.c_str(), line.setting.c_str(),
                  line.overlap, line.acceptance, line.paper_bits, line.ideal_bits, line.coded_bits,
                  line.preset ? " *" : "");
   }

@@ -140,10 +140,10 @@ class Hlm:
 
 
 def system_of(line):
-    setting = dict(part.split("=") for part in line["setting"].split() if "=" in part)
-    l = int(setting.get("l", 0))
-    return {"QS": lambda: Qs(l), "K-SQS": lambda: KSqs(l, int(setting["K"])),
-            "C-SQS": lambda: CSqs(l, int(setting["cap"])), "HLM": Hlm}[line["system"]]()
+    setting = {name: int(value) for name, value in (part.split("=") for part in line["setting"].split(":") if part)}
+    return {"qs": lambda: Qs(setting["resolution"]),
+            "k-sqs": lambda: KSqs(setting["resolution"], setting["support_size"]),
+            "c-sqs": lambda: CSqs(setting["resolution"], setting["support_size"]), "hlm": Hlm}[line["system"]]()
 
 
 def means(line, p, q, vocab_size):
@@ -172,7 +172,7 @@ def compare(file, temperature):
     vocab_size, n = int(about["vocab_size"]), len(tensors["tokens"])
     p, q = ([softmax(logits(tensors, letter, i, vocab_size), temperature) for i in range(n)] for letter in "pq")
     overlap = math.fsum(math.fsum(map(min, a, b)) for a, b in zip(p, q)) / n
-    assert len(report) == 18 and {line["system"] for line in report} == {"HLM", "QS", "K-SQS", "C-SQS", "ids only", "greedy"}
+    assert len(report) == 18 and {line["system"] for line in report} == {"hlm", "qs", "k-sqs", "c-sqs", "ids only", "greedy"}
     for line in report:
         accepted, paper, ideal = means(line, p, q, vocab_size)
         expected = accepted if line["system"] == "greedy" else overlap
