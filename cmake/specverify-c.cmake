@@ -1,8 +1,8 @@
 # The C library, docs/c.md.
-#   specverify::c          shared; the symbols of src/c/symbols.txt under one version, and no others
+#   specverify::c          shared; the functions of src/c/functions.def under one version, and no others
 #   specverify::c_static   the same in an archive; the program links the C++ run-time library too
-set(specverify_c_sources common.cpp options.cpp edge.cpp cloud.cpp pair.cpp core.cpp)
-set(specverify_c_level_sources level.cpp level_core.cpp level_edge.cpp)
+set(specverify_c_sources dispatch.cpp common.cpp pair.cpp core.cpp)
+set(specverify_c_level_sources edge.cpp cloud.cpp core_rows.cpp)
 list(TRANSFORM specverify_c_sources PREPEND "${PROJECT_SOURCE_DIR}/src/c/")
 list(TRANSFORM specverify_c_level_sources PREPEND "${PROJECT_SOURCE_DIR}/src/c/")
 
@@ -23,8 +23,9 @@ target_compile_definitions(specverify_c_objects PRIVATE SPECVERIFY_C_EXPORTS
   $<TARGET_PROPERTY:specverify_c_levels,INTERFACE_COMPILE_DEFINITIONS>)
 set_target_properties(specverify_c_objects PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
-file(STRINGS "${PROJECT_SOURCE_DIR}/src/c/symbols.txt" specverify_c_symbols REGEX "^specverify_")
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/c/symbols.txt")
+file(STRINGS "${PROJECT_SOURCE_DIR}/src/c/functions.def" specverify_c_symbols REGEX "^SPECVERIFY_C_")
+list(TRANSFORM specverify_c_symbols REPLACE "^.*[( ]([a-z_]+)\\)$" "specverify_\\1")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/c/functions.def")
 list(JOIN specverify_c_symbols ";\n    " specverify_c_globals)
 set(specverify_c_version "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/specverify_c.map" CONTENT

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to no session: statuses, secrets, memory.
-#include "convert.hpp"
+// What belongs to no session: statuses, secrets, fingerprints, defaults.
+#include "options.hpp"
 
 #include <specverify/core/level.hpp>
 #include <specverify/vocabulary/fingerprint.hpp>
@@ -43,28 +43,7 @@ static_assert(sizeof(sv::fingerprint_builder) <= sizeof(specverify_fingerprint) 
   return made;
 }
 
-void* heap_allocate(void*, std::size_t size, std::size_t alignment) {
-  return ::operator new (size, std::align_val_t{alignment}, std::nothrow);
-}
-void heap_deallocate(void*, void* memory, std::size_t, std::size_t alignment) {
-  ::operator delete (memory, std::align_val_t{alignment});
-}
-
 }  // namespace
-
-sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept {
-  if (given == nullptr) return memory_hooks{nullptr, heap_allocate, heap_deallocate};
-  const auto set = taken(given);
-  if (!set) return set.error();
-  if (set->allocate == nullptr || set->deallocate == nullptr) return refused(sv::errc::null_span);
-  return memory_hooks{set->self, set->allocate, set->deallocate};
-}
-
-sv::session_secret secret_of(const std::uint8_t (&bytes)[16]) noexcept {
-  std::array<std::byte, 16> made{};
-  std::memcpy(made.data(), bytes, made.size());
-  return sv::session_secret(made);
-}
 
 }  // namespace specverify_c
 
@@ -106,7 +85,7 @@ const char* specverify_vectors(void) {
 }
 
 specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16]) {
-  if (secret == nullptr) return to_c(refused(sv::errc::null_span));
+  if (secret == nullptr) return no_data;
   const sv::session_secret made = sv::secret_from_hex(text == nullptr ? "" : text);
   for (std::size_t i = 0; i < 2; ++i)
     sv::numeric::store_le(reinterpret_cast<std::byte*>(secret) + 8 * i, made.key().word[i], 8);
@@ -115,7 +94,7 @@ specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16
 
 specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id, const void* piece, size_t size,
                                              uint32_t token_class) {
-  if (tokens == nullptr || (piece == nullptr && size > 0)) return to_c(refused(sv::errc::null_span));
+  if (tokens == nullptr || (piece == nullptr && size > 0)) return no_data;
   if (token_class > SPECVERIFY_TOKEN_BYTE) return to_c(refused(sv::errc::invalid_argument, token_class));
   sv::fingerprint_builder builder = builder_of(*tokens);
   const sv::status why = builder.add(id, bytes_of(piece, size), static_cast<sv::token_class>(token_class));
@@ -124,9 +103,34 @@ specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int
 }
 
 specverify_status specverify_fingerprint_finish(const specverify_fingerprint* tokens, uint64_t* high, uint64_t* low) {
-  if (tokens == nullptr || high == nullptr || low == nullptr) return to_c(refused(sv::errc::null_span));
+  if (tokens == nullptr || high == nullptr || low == nullptr) return no_data;
   const sv::vocabulary_fingerprint made = builder_of(*tokens).finish();
   *high = made.high;
   *low = made.low;
   return {};
+}
+
+specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_transform>()));
+}
+
+specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_edge_options>()));
+}
+
+specverify_status specverify_cloud_options_init(specverify_cloud_options* made, size_t size, uint32_t abi) {
+  return to_c(begin(made, size, abi, usual<specverify_cloud_options>()));
+}
+
+specverify_status specverify_system_init(specverify_system* made, size_t size, uint32_t abi, const char* name) {
+  specverify_system set = usual<specverify_system>();
+  set.name = name;
+  return to_c(begin(made, size, abi, set));
+}
+
+const char* specverify_system_name(uint32_t index) {
+  for (const sv::system_info& known : sv::systems()) {
+    if (!known.needs_network && index-- == 0) return known.name.data();  // a literal: a zero ends it
+  }
+  return nullptr;
 }

@@ -4,43 +4,44 @@
 #define SPECVERIFY_SRC_C_CONVERT_HPP
 
 #include "memory.hpp"
-#include "sessions.hpp"
+
+#include <specverify_c.h>
+#include <specverify_c_core.h>
+#include <specverify/distribution/draft.hpp>
+#include <specverify/session/options.hpp>
+#include <specverify/session/statistics.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace specverify_c {
 
+namespace sv = specverify;
+
+// A `where` that does not fit is the largest that does.
+[[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
+  return {code, sv::part::host, static_cast<std::uint32_t>(std::min<std::size_t>(where, 0xffffffffu))};
+}
 [[nodiscard]] constexpr specverify_status to_c(sv::status why) noexcept {
   return {static_cast<std::uint16_t>(why.code), static_cast<std::uint16_t>(why.reporter), why.where};
 }
 [[nodiscard]] constexpr sv::status from_c(specverify_status why) noexcept {
   return {static_cast<sv::errc>(why.code), static_cast<sv::part>(why.part), why.where};
 }
+// No handle, or no place for what is wanted.
+inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 
 // No struct of a newer program is longer than this one by so many bytes: a size beyond was never set.
 inline constexpr std::size_t most_unknown = 4096;
-
-// The bytes of the member that is longer than the struct's alignment; none in most structs.
-struct byte_range {
-  std::size_t begin, end;
-};
-template <class Struct>
-inline constexpr byte_range long_member{0, 0};
-template <>
-inline constexpr byte_range long_member<specverify_edge_options>{offsetof(specverify_edge_options, secret),
-                                                                 offsetof(specverify_edge_options, token_budget)};
-template <>
-inline constexpr byte_range long_member<specverify_cloud_options>{offsetof(specverify_cloud_options, secret),
-                                                                  offsetof(specverify_cloud_options, max_text_length)};
 
 // The size that a caller's struct begins with. A struct of any version has whole members, and its size is a multiple of
 // its alignment: no pointer is cut. Errors: struct_size_wrong (`where` = the size).
 template <class Struct>
 [[nodiscard]] sv::status check_size(std::size_t size) noexcept {
-  constexpr byte_range whole = long_member<Struct>;
-  const bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown &&
-                           size % alignof(Struct) == 0 && (size <= whole.begin || size >= whole.end);
+  bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown && size % alignof(Struct) == 0;
+  if constexpr (requires(Struct its) { its.secret; })  // the one member that is longer than the alignment
+    is_possible &= size <= offsetof(Struct, secret) || size >= offsetof(Struct, secret) + sizeof(Struct::secret);
   return is_possible ? sv::status{} : refused(sv::errc::struct_size_wrong, size);
 }
 template <class Struct>
@@ -52,19 +53,14 @@ template <class Struct>
   return size;
 }
 
-// What is not zero in a struct that a host sets nothing in, but for its size and the ABI number.
+// A struct with its defaults, but for its size and the ABI number.
 template <class Struct>
-void set_defaults(Struct&) noexcept {}
-template <>
-void set_defaults(specverify_edge_options&) noexcept;  // options.cpp
-template <>
-void set_defaults(specverify_cloud_options&) noexcept;
+inline constexpr Struct blank{};
 
-// A struct with its defaults.
+// And with these.
 template <class Struct>
 [[nodiscard]] Struct usual() noexcept {
-  Struct made{};
-  set_defaults(made);
+  Struct made = blank<Struct>;
   made.struct_size = sizeof made;
   if constexpr (requires { made.abi; }) made.abi = SPECVERIFY_ABI;
   return made;
@@ -147,7 +143,7 @@ template <class Element>
   return span_of(static_cast<const std::byte*>(data), size);
 }
 
-[[nodiscard]] inline specverify_transform to_c(const sv::row_transform& from) noexcept {
+[[nodiscard]] constexpr specverify_transform to_c(const sv::row_transform& from) noexcept {
   specverify_transform made{};
   made.struct_size = sizeof made;
   made.temperature = from.temperature;
@@ -163,9 +159,7 @@ template <class Element>
   return made;
 }
 template <>
-inline void set_defaults(specverify_transform& made) noexcept {
-  made = to_c(sv::row_transform{});
-}
+inline constexpr specverify_transform blank<specverify_transform> = to_c(sv::row_transform{});
 // Null is the default one. Errors: invalid_argument (the order), null_span.
 [[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
   if (given == nullptr) return sv::row_transform{};
@@ -263,9 +257,31 @@ inline void set_defaults(specverify_transform& made) noexcept {
   return {sizeof(specverify_cloud_round), r.round, r.drafted, r.accepted, r.mismatches, r.scored, r.accepted_score};
 }
 
-// Null is the C++ heap.
-[[nodiscard]] sv::result<memory_hooks> hooks_of(const specverify_allocator* given) noexcept;
-[[nodiscard]] sv::session_secret secret_of(const std::uint8_t (&bytes)[16]) noexcept;
+[[nodiscard]] inline std::span<std::byte> bytes_of(specverify_space space) noexcept {
+  return {static_cast<std::byte*>(space.data), space.data == nullptr ? 0 : space.size};
+}
+[[nodiscard]] inline sv::law from_c(const specverify_law& law) noexcept {
+  return {law.ids, law.counts, law.size, law.tail_count, law.resolution, law.vocab_size};
+}
+[[nodiscard]] inline specverify_law to_c(const sv::law& law) noexcept {
+  return {law.ids, law.counts, law.size, law.tail_count, law.resolution, law.vocab_size};
+}
+[[nodiscard]] inline sv::status check_arrays(const specverify_law& law) noexcept {
+  if (law.size > 0 && (law.ids == nullptr || law.counts == nullptr))
+    return {sv::errc::null_span, sv::part::distribution, 0};
+  const sv::status wrong = check_aligned(law.ids);
+  return wrong.ok() ? check_aligned(law.counts) : wrong;
+}
+[[nodiscard]] inline sv::status check_law(const specverify_law& law) noexcept {
+  const sv::status why = check_arrays(law);
+  return why.ok() ? check(from_c(law)) : why;
+}
+
+[[nodiscard]] inline sv::session_secret secret_of(const std::uint8_t* bytes) noexcept {
+  std::array<std::byte, 16> made{};
+  std::memcpy(made.data(), bytes, made.size());
+  return sv::session_secret(made);
+}
 
 }  // namespace specverify_c
 

@@ -3,7 +3,7 @@
 #ifndef SPECVERIFY_SRC_C_HOSTS_HPP
 #define SPECVERIFY_SRC_C_HOSTS_HPP
 
-#include "convert.hpp"
+#include "rows.hpp"
 
 #include <specverify/host/host.hpp>
 
@@ -140,19 +140,7 @@ struct c_clock {
   return c_link(*set);
 }
 
-// Calls work(model, link, observer) with what the callbacks make.
-template <class Work>
-[[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
-                                          const specverify_observer* observer, Work&& work) noexcept {
-  auto its_model = model_of(model);
-  if (!its_model) return to_c(its_model.error());
-  auto its_link = link_of(link);
-  if (!its_link) return to_c(its_link.error());
-  const auto its_observer = observer_of(observer);
-  if (!its_observer) return to_c(its_observer.error());
-  const sv::status why = work(*its_model, *its_link, *its_observer);
-  return to_c(its_model->failed().ok() ? why : its_model->failed());
-}
+// Calls work(model, observer) with what the callbacks make.
 template <class Work>
 [[nodiscard]] specverify_status with_engine(const specverify_model* model, const specverify_observer* observer,
                                             Work&& work) noexcept {
@@ -162,6 +150,15 @@ template <class Work>
   if (!its_observer) return to_c(its_observer.error());
   const sv::status why = work(*its_model, *its_observer);
   return to_c(its_model->failed().ok() ? why : its_model->failed());
+}
+// Calls work(model, link, observer).
+template <class Work>
+[[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
+                                          const specverify_observer* observer, Work&& work) noexcept {
+  return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
+    auto its_link = link_of(link);
+    return its_link ? work(its_model, *its_link, its_observer) : its_link.error();
+  });
 }
 
 }  // namespace specverify_c

@@ -4,6 +4,8 @@
 #ifndef SPECVERIFY_SRC_C_MEMORY_HPP
 #define SPECVERIFY_SRC_C_MEMORY_HPP
 
+#include <specverify_c_base.h>
+
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -11,24 +13,18 @@
 
 namespace specverify_c {
 
-struct memory_hooks {
-  void* self;
-  void* (*allocate)(void* self, std::size_t size, std::size_t alignment);
-  void (*deallocate)(void* self, void* memory, std::size_t size, std::size_t alignment);
-};
-
 // The hooks of the session that this thread is making; null else. A session allocates while it is made and never again.
-inline constinit thread_local const memory_hooks* making = nullptr;
+inline constinit thread_local const specverify_allocator* making = nullptr;
 
 class making_scope {
  public:
-  explicit making_scope(const memory_hooks* hooks) noexcept : before_(making) { making = hooks; }
+  explicit making_scope(const specverify_allocator* hooks) noexcept : before_(making) { making = hooks; }
   ~making_scope() { making = before_; }
   making_scope(const making_scope&) = delete;
   making_scope& operator=(const making_scope&) = delete;
 
  private:
-  const memory_hooks* before_;
+  const specverify_allocator* before_;
 };
 
 // Keeps the hooks that it was made under, which live in front of the session.
@@ -44,7 +40,7 @@ class hook_allocator {
   template <class Other>
   hook_allocator(const hook_allocator<Other>& other) noexcept : hooks_(other.hooks()) {}
 
-  [[nodiscard]] const memory_hooks* hooks() const noexcept { return hooks_; }
+  [[nodiscard]] const specverify_allocator* hooks() const noexcept { return hooks_; }
   [[nodiscard]] Element* allocate(std::size_t count) {
     const bool fits = count <= std::numeric_limits<std::size_t>::max() / 2 / sizeof(Element);
     void* const memory =
@@ -61,7 +57,7 @@ class hook_allocator {
   }
 
  private:
-  const memory_hooks* hooks_;
+  const specverify_allocator* hooks_;
 };
 
 }  // namespace specverify_c

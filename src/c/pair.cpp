@@ -1,69 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides in one process.
+// Both sides in one process: a host on the functions of the headers.
 #include "hosts.hpp"
 
-#include <deque>
 #include <vector>
-
-namespace specverify_c {
-namespace {
-
-// Messages on their way to one side.
-class way {
- public:
-  [[nodiscard]] sv::status hear(const sv::session_output& out) {
-    if (out.action == sv::session_action::send) messages_.emplace_back(out.bytes.begin(), out.bytes.end());
-    return {};
-  }
-  // Hands them over, each followed by all the work that it makes.
-  template <class Session, class Work>
-  [[nodiscard]] sv::status deliver(Session& to, Work&& work) {
-    for (; !messages_.empty(); messages_.pop_front()) {
-      if (const sv::status busy = sv::deliver(to, messages_.front(), 0); !busy.ok()) return busy;
-      if (const sv::status why = work(); !why.ok()) return why;
-    }
-    return {};
-  }
-  [[nodiscard]] bool empty() const noexcept { return messages_.empty(); }
-
- private:
-  std::deque<std::vector<std::byte>> messages_;
-};
-
-[[nodiscard]] sv::status run(specverify_edge& edge, c_model& drafter, specverify_cloud& cloud, c_model& target,
-                             const c_observer& observer) {
-  way up, down;
-  const auto from_edge = [&](const sv::session_output& out) {
-    const sv::status why = up.hear(out);
-    return why.ok() ? observer(out) : why;
-  };
-  const auto work_edge = [&] { return sv::drive(edge, drafter, from_edge); };
-  const auto work_cloud = [&] { return sv::drive(cloud, target, [&](const auto& out) { return down.hear(out); }); };
-  sv::status why = work_edge();
-  if (why.ok()) why = work_cloud();  // outputs that wait since an earlier call
-  while (why.ok() && !(up.empty() && down.empty())) {
-    why = up.deliver(cloud, work_cloud);
-    if (why.ok()) why = down.deliver(edge, work_edge);
-  }
-  const bool over = edge.state() == sv::edge_state::finished;
-  return why.ok() && !over ? refused(sv::errc::peer_timeout) : why;
-}
-
-}  // namespace
-}  // namespace specverify_c
 
 using namespace specverify_c;
 
+namespace {
+
+// Messages on their way to one side, and who else hears the outputs of the other one.
+struct way {
+  specverify_observer heard_by{};
+  std::vector<std::vector<std::byte>> messages{};
+
+  static std::int32_t hear(void* self, const specverify_output* out) {
+    way& me = *static_cast<way*>(self);
+    try {
+      const auto bytes = bytes_of(out->bytes, out->bytes_size);
+      if (out->action == SPECVERIFY_SEND) me.messages.emplace_back(bytes.begin(), bytes.end());
+    } catch (...) {
+      return specverify_errc_out_of_memory;
+    }
+    return me.heard_by.on_output == nullptr ? 0 : me.heard_by.on_output(me.heard_by.self, out);
+  }
+  // Hands them over, each followed by all the work that it makes.
+  template <class Handle, class Receive, class Work>
+  [[nodiscard]] specverify_status deliver(Handle* to, Receive&& receive, Work&& work) {
+    for (; !messages.empty(); messages.erase(messages.begin())) {
+      const specverify_status busy = receive(to, messages.front().data(), messages.front().size(), 0);
+      if (busy.code == specverify_errc_busy) return busy;
+      if (const specverify_status why = work(); why.code != 0) return why;
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
 specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter, specverify_cloud* cloud,
                                       const specverify_model* target, const specverify_observer* observer) {
-  if (edge == nullptr || cloud == nullptr) return to_c(refused(sv::errc::null_span));
-  auto small = model_of(drafter);
-  if (!small) return to_c(small.error());
-  return with_engine(target, observer, [&](c_model& large, const c_observer& heard) {
-    try {
-      return run(*edge, *small, *cloud, large, heard);
-    } catch (...) {
-      return refused(sv::errc::out_of_memory);
-    }
-  });
+  if (edge == nullptr || cloud == nullptr) return no_data;
+  for (const specverify_model* const given : {drafter, target})
+    if (const auto its = model_of(given); !its) return to_c(its.error());
+  const auto heard = observer_of(observer);
+  if (!heard) return to_c(heard.error());
+  way up{heard->to}, down;
+  const specverify_observer to_cloud = specverify_observer_of(&up, way::hear);
+  const specverify_observer to_edge = specverify_observer_of(&down, way::hear);
+  const auto at_edge = [&] { return specverify_edge_drive(edge, drafter, &to_cloud, 0); };
+  const auto at_cloud = [&] { return specverify_cloud_drive(cloud, target, &to_edge, 0); };
+  specverify_status why = at_edge();
+  if (why.code == 0) why = at_cloud();  // outputs that wait since an earlier call
+  while (why.code == 0 && !(up.messages.empty() && down.messages.empty())) {
+    why = up.deliver(cloud, specverify_cloud_receive, at_cloud);
+    if (why.code == 0) why = down.deliver(edge, specverify_edge_receive, at_edge);
+  }
+  const bool over = specverify_edge_state(edge) == SPECVERIFY_EDGE_FINISHED;
+  return why.code == 0 && !over ? to_c(refused(sv::errc::peer_timeout)) : why;
 }

@@ -1,129 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles: sessions of any system and any level, called through virtual functions. The names are
-// those of the sessions in include/, so drive, generate and serve take them as they are.
+// The sessions behind the handles: those of the library, which take rows whose scalar is known when they are supplied,
+// in memory of the host. Of a unit that is built once a level.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
-#include "memory.hpp"
+#include "levels.hpp"
+#include "rows.hpp"
 
-#include <specverify_c.h>
-#include <specverify/session/journal.hpp>
-#include <specverify/session/options.hpp>
-#include <specverify/session/statistics.hpp>
-
-#include <algorithm>
-#include <optional>
+#include <specverify/session/systems.hpp>
 
 namespace specverify_c {
 
-namespace sv = specverify;
+// Rows of one kind of scalar. One that is of another, or none, is empty: the session refuses it by its size.
+template <class Scalar, class Rows>
+struct typed_rows {
+  const Rows& rows;
+  const any_row& first;  // is there, and of this kind
 
-// A `where` that does not fit is the largest that does.
-[[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
-  return {code, sv::part::host, static_cast<std::uint32_t>(std::min<std::size_t>(where, 0xffffffffu))};
+  [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
+    const any_row its = index == 0 ? first : rows(index);
+    return its.wrong().ok() && its.row.scalar == first.row.scalar ? view_of<Scalar>(its.row) : sv::row_view<Scalar>{};
+  }
+  [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept { return rows.transform(index); }
+};
+
+// Ends a session that wants rows, as any other row that is none.
+template <class Session>
+[[nodiscard]] sv::status refuse_row(Session& session, sv::status wrong) noexcept {
+  if (session.wants_rows()) (void)session.engine_failed(wrong);
+  return wrong;
 }
-
-// A row whose scalar is known when it is supplied.
-struct any_row {
-  using scalar_type = float;  // what the concept asks for
-  specverify_row row;
-  const sv::status* failed = nullptr;  // of the callbacks for the row, once they were all called
-};
-
-// Rows of a round, produced when asked for.
-struct row_source {
-  const void* self;
-  specverify_row (*row)(const void* self, std::uint32_t index);
-  sv::row_transform (*transform)(const void* self, std::uint32_t index);
-};
-
-// Of row_extras, without its header.
-struct row_gifts {
-  std::span<const float> hidden{};
-  std::span<const float> attention{};
-};
 
 }  // namespace specverify_c
 
-// Both sides.
-struct specverify_session {
-  virtual void destroy() noexcept = 0;
-  [[nodiscard]] virtual specverify::status receive(std::span<const std::byte> message,
-                                                   specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status engine_failed(specverify::status why) noexcept = 0;
-  [[nodiscard]] virtual specverify::session_output next() noexcept = 0;
-  [[nodiscard]] virtual bool has_outputs() const noexcept = 0;
-  [[nodiscard]] virtual bool wants_rows() const noexcept = 0;
-  [[nodiscard]] virtual std::span<const specverify::token_id> text() const noexcept = 0;
-  [[nodiscard]] virtual std::uint32_t prompt_length() const noexcept = 0;
-  [[nodiscard]] virtual std::uint32_t keep_from() const noexcept = 0;
-  [[nodiscard]] virtual specverify::row_transform transform() const noexcept = 0;
-  [[nodiscard]] virtual const specverify::session_statistics& statistics() const noexcept = 0;
-  [[nodiscard]] virtual specverify::status refusal() const noexcept = 0;
-
- protected:
-  ~specverify_session() = default;
-};
-
-struct specverify_edge : specverify_session {
-  [[nodiscard]] virtual specverify::status start(std::span<const specverify::token_id> prompt,
-                                                 specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::result<specverify::journal_reading> restore(
-      std::span<const std::byte> journal, specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status recover(std::uint32_t prompt_length,
-                                                   specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status tick(specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status reconnect(specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status stop(specverify::stop_cause cause,
-                                                specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status disconnect(specverify::session_time now) noexcept = 0;
-  virtual void record_channel(const specverify::channel_report& channel) noexcept = 0;
-  [[nodiscard]] virtual specverify::status take_row(const specverify_row& row,
-                                                    const specverify::row_transform& transform,
-                                                    const specverify_c::row_gifts& gifts,
-                                                    specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual std::optional<specverify::session_time> deadline() const noexcept = 0;
-  [[nodiscard]] virtual specverify::edge_state state() const noexcept = 0;
-  [[nodiscard]] virtual const specverify::round_record& last_round() const noexcept = 0;
-
+struct specverify_edge : specverify::edge_session {
   template <class Policy>
-  [[nodiscard]] specverify::status supply_row(Policy, const specverify_c::any_row& given,
+  [[nodiscard]] specverify::status supply_row(Policy policy, const specverify_c::any_row& given,
                                               const specverify::row_transform& transform,
-                                              const specverify_c::row_gifts& gifts,
+                                              const specverify::row_extras& extras,
                                               specverify::session_time now) noexcept {
-    const bool is_there = given.failed == nullptr || given.failed->ok();
-    return is_there ? take_row(given.row, transform, gifts, now) : engine_failed(*given.failed);
+    specverify::status wrong = given.wrong();
+    if (wrong.ok()) wrong = specverify_c::check_aligned(extras.hidden.data());
+    if (wrong.ok()) wrong = specverify_c::check_aligned(extras.attention.data());
+    if (!wrong.ok()) return specverify_c::refuse_row(*this, wrong);
+    return specverify_c::with_scalar(given.row, [&]<class Scalar>(specverify::row_view<Scalar> row) {
+      return edge_session::supply_row(policy, row, transform, extras, now);
+    });
   }
-
- protected:
-  ~specverify_edge() = default;
 };
 
-struct specverify_cloud : specverify_session {
-  [[nodiscard]] virtual specverify::result<specverify::journal_reading> restore(
-      std::span<const std::byte> journal) noexcept = 0;
-  [[nodiscard]] virtual specverify::status take_rows(const specverify_c::row_source& rows,
-                                                     specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual specverify::status supply_scores(std::span<const double> scores,
-                                                         specverify::session_time now) noexcept = 0;
-  [[nodiscard]] virtual bool wants_scores() const noexcept = 0;
-  [[nodiscard]] virtual specverify::cloud_state state() const noexcept = 0;
-  [[nodiscard]] virtual const specverify::decided_round& last_round() const noexcept = 0;
-  [[nodiscard]] virtual std::uint64_t session_id() const noexcept = 0;
-  [[nodiscard]] virtual std::uint32_t draft_position() const noexcept = 0;
-  [[nodiscard]] virtual specverify::channel_report reported_channel() const noexcept = 0;
-
+struct specverify_cloud : specverify::cloud_session {
   template <class Policy, class Rows>
-  [[nodiscard]] specverify::status supply_rows(Policy, const Rows& rows, specverify::session_time now) noexcept {
-    const auto row = [](const void* self, std::uint32_t i) { return (*static_cast<const Rows*>(self))(i).row; };
-    const auto transform = [](const void* self, std::uint32_t i) -> specverify::row_transform {
-      return static_cast<const Rows*>(self)->transform(i);
-    };
-    return take_rows({&rows, row, transform}, now);
+  [[nodiscard]] specverify::status supply_rows(Policy policy, const Rows& rows, specverify::session_time now) noexcept {
+    if (!wants_rows()) return {specverify::errc::unexpected_message, specverify::part::session, 0};
+    const specverify_c::any_row first = rows(0);
+    if (const auto wrong = first.wrong(); !wrong.ok()) return specverify_c::refuse_row(*this, wrong);
+    return specverify_c::with_scalar(first.row, [&]<class Scalar>(specverify::row_view<Scalar>) {
+      return cloud_session::supply_rows(policy, specverify_c::typed_rows<Scalar, Rows>{rows, first}, now);
+    });
   }
-
- protected:
-  ~specverify_cloud() = default;
 };
+
+namespace specverify_c {
+
+// Null is the C++ heap. Errors: those of `taken`; null_span.
+[[nodiscard]] inline sv::result<specverify_allocator> hooks_of(const specverify_allocator* given) noexcept {
+  specverify_allocator heap{};
+  heap.allocate = [](void*, std::size_t size, std::size_t alignment) {
+    return ::operator new (size, std::align_val_t{alignment}, std::nothrow);
+  };
+  heap.deallocate = [](void*, void* memory, std::size_t, std::size_t alignment) {
+    ::operator delete (memory, std::align_val_t{alignment});
+  };
+  const auto set = given == nullptr ? sv::result(heap) : taken(given);
+  const bool is_whole = !set || (set->allocate != nullptr && set->deallocate != nullptr);
+  return is_whole ? set : refused(sv::errc::null_span);
+}
+
+// A session behind the hooks that its memory came from.
+template <class Handle>
+struct placed {
+  specverify_allocator hooks;
+  alignas(Handle) std::byte space[sizeof(Handle)];
+};
+
+// Puts the session that make() makes into the host's memory. Null is the C++ heap.
+template <class Handle, class Make>
+[[nodiscard]] specverify_status place(const specverify_allocator* memory, Handle** made, Make&& make) noexcept {
+  using block = placed<Handle>;
+  const auto hooks = hooks_of(memory);
+  if (!hooks) return to_c(hooks.error());
+  const specverify_allocator given = *hooks;
+  void* const space = given.allocate(given.self, sizeof(block), alignof(block));
+  if (space == nullptr) return to_c(refused(sv::errc::out_of_memory));
+  block* const its = ::new (space) block;
+  its->hooks = given;
+  const making_scope scope(&its->hooks);
+  auto session = make();  // a result: nothing is thrown
+  if (session.ok()) {
+    *made = ::new (static_cast<void*>(its->space)) Handle{std::move(*session)};
+  } else {
+    given.deallocate(given.self, space, sizeof(block), alignof(block));
+  }
+  return to_c(session.error());
+}
+
+// Ends a session that `place` put there.
+template <class Handle>
+void destroy(Handle* handle) noexcept {
+  if (handle == nullptr) return;
+  using block = placed<Handle>;
+  auto* const space = reinterpret_cast<std::byte*>(handle);
+  auto* const made = reinterpret_cast<block*>(space - offsetof(block, space));
+  const specverify_allocator hooks = made->hooks;
+  handle->~Handle();
+  hooks.deallocate(hooks.self, made, sizeof(block), alignof(block));
+}
+
+// No output is taken that has no room.
+template <class Handle>
+[[nodiscard]] specverify_status next(Handle& handle, specverify_output* output) noexcept {
+  const sv::status room = give(specverify_output{}, output);
+  return to_c(room.ok() ? give(to_c(handle.next()), output) : room);
+}
+
+template <class Handle>
+[[nodiscard]] const int32_t* text(const Handle* handle, std::size_t* count, std::size_t* prompt_length) noexcept {
+  const auto its = handle == nullptr ? std::span<const sv::token_id>{} : handle->text();
+  if (count != nullptr) *count = its.size();
+  if (prompt_length != nullptr) *prompt_length = handle == nullptr ? 0 : handle->prompt_length();
+  return its.data();
+}
+
+[[nodiscard]] inline specverify_status restored(const sv::result<sv::journal_reading>& read, size_t* kept) noexcept {
+  if (read.ok() && kept != nullptr) *kept = read->valid_bytes;
+  return to_c(read.error());
+}
+
+}  // namespace specverify_c
 
 #endif

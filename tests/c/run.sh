@@ -28,17 +28,18 @@ case $kind in
     checked=(-g "-fsanitize=address,undefined" -fno-sanitize-recover=all)
     cat >"$work/compiler" <<TEXT
 #!/bin/sh
-case \$* in */src/c/level_edge.cpp* | */src/c/level.cpp*) undefined= ;; *) undefined="-fsanitize=undefined -fno-sanitize-recover=all" ;; esac
+case \$* in */src/c/edge.cpp* | */src/c/cloud.cpp*) undefined= ;; *) undefined="-fsanitize=undefined -fno-sanitize-recover=all" ;; esac
 exec ${SPECVERIFY_CCACHE:-} "\$@" \$undefined
 TEXT
     chmod +x "$work/compiler"
     build -DSPECVERIFY_C_EVERY_LEVEL=OFF -DCMAKE_CXX_FLAGS="-O0 -fsanitize=address" -DCMAKE_SHARED_LINKER_FLAGS=-fsanitize=undefined -DCMAKE_CXX_COMPILER_LAUNCHER="$work/compiler" && quietly cmake --install "$work/build" || exit 1
     so=$(echo "$work"/prefix/lib*/libspecverify_c.so) archive=$(echo "$work"/prefix/lib*/libspecverify_c.a)
-    # What the shared library shows is what symbols.txt lists, all of one version, and what the headers declare.
+    # What the shared library shows is what functions.def lists, all of one version, and what the headers declare.
+    sed -nE 's/^SPECVERIFY_C_.*[( ](\w+)\)$/specverify_\1/p' src/c/functions.def | sort >"$work/listed"
     nm -D --defined-only "$so" | awk '$2 != "A" { print $3 }' | sort >"$work/shown"
-    diff <(sed 's/$/@@SPECVERIFY_0.1/' src/c/symbols.txt) "$work/shown" || fail "the symbols are not those of src/c/symbols.txt"
+    diff <(sed 's/$/@@SPECVERIFY_0.1/' "$work/listed") "$work/shown" || fail "the symbols are not those of src/c/functions.def"
     cat include/specverify_c*.h | tr '\n' ' ' | grep -oE 'SPECVERIFY_API [^;(]*\(' | grep -oE 'specverify_\w+ *\($' | tr -d ' (' | sort -u |
-      diff src/c/symbols.txt - || fail "the headers declare other functions than src/c/symbols.txt lists"
+      diff "$work/listed" - || fail "the headers declare other functions than src/c/functions.def lists"
     readelf -d "$so" | grep -q 'SONAME.*\[libspecverify_c\.so\.0\.1\]' || fail "another SONAME"
     # The flags of cmake/hardening.cmake; without optimisation there is no _FORTIFY_SOURCE.
     readelf -dW "$so" | grep 'FLAGS_1.*NOW' >/dev/null || fail "the library binds symbols late (no -z now)"
@@ -81,7 +82,7 @@ TEXT
     for file in examples/c/session*.c*; do
       [ "$(grep -cvE '^\s*$|^\s*//|^#include' "$file")" -le 40 ] || fail "$file has more than 40 lines"
     done
-    echo "$(wc -l <src/c/symbols.txt) functions; $(wc -w <<<"$text") tokens in four languages"
+    echo "$(wc -l <"$work/listed") functions; $(wc -w <<<"$text") tokens in four languages"
     ;;
   planted)
     # Seven bugs at once, each seen by a check of its own. They take a build of their own: in the long run only.
@@ -96,7 +97,7 @@ TEXT
     plant src/c/convert.hpp 'made.abi = 0;' ';'
     plant src/c/hosts.hpp 'if (given_for_ == index) return;' 'if (given_for_ == index + 1) return;'
     plant src/c/hosts.hpp 'if (failed_.ok()) failed_ = why;' ''
-    plant src/c/levels.hpp 'given.deallocate(given.self, memory,' '(void)(memory,'
+    plant src/c/sessions.hpp 'given.deallocate(given.self, space,' '(void)(space,'
     quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$work" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_CXX_FLAGS=-O0 -DSPECVERIFY_BUILD_C=ON \
       -DSPECVERIFY_C_EVERY_LEVEL=OFF -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --build "$work/build" --target specverify_c_static || exit 1
     c11 -Iinclude tests/c/sessions.c -o "$work/sessions" "$work/build/libspecverify_c.a" -lstdc++ -lm || exit 1

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows as a caller gives them.
+#ifndef SPECVERIFY_SRC_C_ROWS_HPP
+#define SPECVERIFY_SRC_C_ROWS_HPP
+
+#include "convert.hpp"
+
+namespace specverify_c {
+
+// What no row may be.
+[[nodiscard]] constexpr sv::status check_row(const specverify_row& row) noexcept {
+  if (row.data == nullptr && row.size > 0) return refused(sv::errc::null_span);
+  if (row.scalar > SPECVERIFY_BFLOAT16) return refused(sv::errc::invalid_argument, row.scalar);
+  return {};
+}
+
+// A row whose scalar is known when it is supplied.
+struct any_row {
+  using scalar_type = float;  // what the concept asks for
+  specverify_row row;
+  const sv::status* failed = nullptr;  // of the callbacks for the row, once they were all called
+
+  [[nodiscard]] sv::status wrong() const noexcept {
+    return failed == nullptr || failed->ok() ? check_row(row) : *failed;
+  }
+};
+
+template <class Scalar>
+[[nodiscard]] sv::row_view<Scalar> view_of(const specverify_row& row) noexcept {
+  const auto kind = row.probabilities != 0 ? sv::row_kind::probabilities : sv::row_kind::logits;
+  return {kind, static_cast<const Scalar*>(row.data), row.size, row.valid_size, row.stride};
+}
+
+// use(row), in its scalar.
+template <class Use>
+[[nodiscard]] auto with_scalar(const specverify_row& row, Use&& use) noexcept {
+  switch (row.scalar) {
+    case SPECVERIFY_FLOAT16:
+      return use(view_of<sv::float16_bits>(row));
+    case SPECVERIFY_BFLOAT16:
+      return use(view_of<sv::bfloat16_bits>(row));
+    default:
+      return use(view_of<float>(row));
+  }
+}
+
+}  // namespace specverify_c
+
+#endif
