@@ -22,6 +22,8 @@ struct typed_rows {
     return its.wrong().ok() && its.row.scalar == first.row.scalar ? view_of<Scalar>(its.row) : sv::row_view<Scalar>{};
   }
   [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept { return rows.transform(index); }
+  // What a callback said.
+  [[nodiscard]] sv::status failed() const noexcept { return first.failed == nullptr ? sv::status{} : *first.failed; }
 };
 
 // Ends a session that wants rows, as any other row that is none.

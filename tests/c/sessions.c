@@ -266,6 +266,46 @@ static void check_callbacks(void) {
   }
 }
 
+static int32_t to_edge(void* self, const specverify_output* out) {
+  if (out->action == SPECVERIFY_SEND) (void)specverify_edge_receive(self, out->bytes, out->bytes_size, 0);
+  return 0;
+}
+static int32_t to_cloud(void* self, const specverify_output* out) {
+  if (out->action == SPECVERIFY_SEND) (void)specverify_cloud_receive(self, out->bytes, out->bytes_size, 0);
+  return 0;
+}
+
+// A device hears that the cloud's engine failed, not what the session made of the row that was not there.
+static void check_failed_rows(void) {
+  const specverify_system system = system_of("k-sqs");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  for (int which = 0; which < 3; ++which) {
+    const specverify_model drafter = model_of(&small);
+    specverify_model target = model_of(&large);
+    if (which == 0) target.row = refused_row;
+    if (which == 1) target.row = late_row;
+    if (which == 2) target.transform = refused_transform;
+    specverify_edge* edge = NULL;
+    specverify_cloud* cloud = NULL;
+    IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+    IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+    IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+    const specverify_observer up = specverify_observer_of(cloud, to_cloud),
+                              down = specverify_observer_of(edge, to_edge);
+    specverify_status why = {0, 0, 0};
+    for (int i = 0; i < 99 && why.code == 0; ++i) {
+      IS(specverify_edge_drive(edge, &drafter, &up, 0), ok);
+      why = specverify_cloud_drive(cloud, &target, &down, 0);
+    }
+    CHECK(why.code == 1234 && specverify_edge_state(edge) == SPECVERIFY_EDGE_FAILED);
+    const specverify_status heard = specverify_edge_refusal(edge);
+    CHECK(heard.code == specverify_errc_engine_failed && heard.part == 13 && heard.where == 0);
+    specverify_edge_destroy(edge);
+    specverify_cloud_destroy(cloud);
+  }
+}
+
 static void check_refusals(void) {
   specverify_edge* edge = NULL;
   specverify_cloud* cloud = NULL;
@@ -485,6 +525,7 @@ int main(void) {
   check_names();
   check_fingerprint();
   check_callbacks();
+  check_failed_rows();
   check_refusals();
   check_own_numbers();
   check_restart();

@@ -43,7 +43,11 @@ struct rows_of_size {
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
   //! Why a rule failed.
   [[nodiscard]] status named(status why) const noexcept {
-    return has_other ? status{errc::row_size_mismatch, part::session, other_size} : why;
+    if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
+    if constexpr (requires { status{rows.failed()}; }) {
+      if (!rows.failed().ok()) why = rows.failed();
+    }
+    return why;
   }
 };
 

@@ -419,6 +419,21 @@ TEST_CASE("VOC-1 cloud: a row of another size than the vocabulary is refused by 
   }
 }
 
+TEST_CASE("cloud: rows that cannot be had are refused by why, not by their size") {
+  static constexpr status why{errc::context_full, part::host, 3};
+  struct failed_rows {
+    [[nodiscard]] row_view<float> operator()(std::uint32_t) const noexcept { return {}; }
+    [[nodiscard]] row_transform transform(std::uint32_t) const noexcept { return {}; }
+    [[nodiscard]] status failed() const noexcept { return why; }
+  };
+  pair p;
+  CHECK(p.cloud->receive(to_first_draft(p), 1).ok());
+  REQUIRE(p.cloud->next().action == session_action::evaluate);
+  CHECK(p.cloud->supply_rows(exec::seq, failed_rows{}, 1) == why);
+  CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
+  CHECK(p.edge->refusal() == why);
+}
+
 TEST_CASE("cloud: limits for an edge's options, and a transform out of its range is refused") {
   pair p;
   edge_options edge = p.edge_options();
