@@ -6,8 +6,8 @@
 #include <specverify/policy/budgeted.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/session/detail/parts.hpp>
-#include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/detail/round_sizes.hpp>
+#include <specverify/session/journal.hpp>
 
 #include <algorithm>
 #include <memory>
