@@ -70,7 +70,7 @@ enum class work { encode, decode, both };
 
 void one_law(benchmark::State& state, work what, bool gate) {
   const auto size = static_cast<std::uint32_t>(state.range(0));
-  const wire_format format{{law_format::sparse_drop_zero, resolution, 0, 8, 1}, vocab_size};
+  const wire_format format{law_format::sparse_drop_zero, vocab_size, resolution, 0, 8, 1};
   std::vector<drafted> laws;
   std::vector<draft> drafts;
   for (std::uint32_t i = 0; i < 64; ++i) laws.emplace_back(size, i);

@@ -44,10 +44,10 @@ struct every_eighth {  // a skip policy: lossy, and it says so
 };
 int main() {
   constexpr std::uint32_t V = tutorial_model::vocab_size;
-  const draft_format format{.attachments = {.max_skipped = 2}};
   std::random_device random;
-  auto edge = make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .format = format},
-                        near_likeliest{}, follow_window{}, every_eighth{});
+  auto edge =
+      make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .attachments = {.max_skipped = 2}},
+                near_likeliest{}, follow_window{}, every_eighth{});
   auto cloud = make_cloud(
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;

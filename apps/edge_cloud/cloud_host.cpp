@@ -24,13 +24,14 @@ std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_m
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model,
                                        const std::optional<mismatch_scorer>& scorer) {
-  specverify::draft_format bulkiest;  // of this demo
+  specverify::wire_format bulkiest;  // of this demo
+  bulkiest.vocab_size = model.vocab_size;
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
   bulkiest.max_draft_length = 12;  // of the longest window
   if (scorer) bulkiest.attachments = {scorer->hidden_size(), specverify::hidden_format::float16, true, true, 0};
   bulkiest.attachments.max_skipped = specverify::preset_max_skipped;
-  return make_cloud(run, model, specverify::cloud_session::limits_for({bulkiest, model.vocab_size}));
+  return make_cloud(run, model, specverify::cloud_session::limits_for(bulkiest));
 }
 
 }  // namespace

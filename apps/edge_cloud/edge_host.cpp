@@ -29,7 +29,7 @@ specverify::edge_session make_session(const run_settings& run, const side_model&
   options.session_id = run.session_id;
   options.secret = specverify::secret_from_hex(run.edge_secret);
   options.vocab_size = model.vocab_size;
-  options.format.pad_to = run.pad_to;
+  options.pad_to = run.pad_to;
   if (system.info().needs_head) options.threshold = threshold_of(run, model.hidden_size);
   options.fingerprint = model.fingerprint;
   options.transform.temperature = run.temperature;

@@ -44,7 +44,8 @@ using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specver
 //! The system with every token sent, and none measured.
 template <class Preset>
 [[nodiscard]] specverify::preset<> all_sent(const Preset& gated) {
-  return {gated.format, gated.sparsifier, gated.window, {}, gated.rule, gated.mode, gated.bonus, gated.draw_from_row};
+  return {gated.format, gated.sparsifier, gated.window,       {}, gated.attachments, gated.rule,
+          gated.mode,   gated.bonus,      gated.draw_from_row};
 }
 
 struct hlm_system {

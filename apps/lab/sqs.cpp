@@ -404,8 +404,8 @@ void run_bits(lab_context& context, figure& f) {
       conformal_state state = sparsifier.initial_state();
       auto whole = draft_block::make({block, std::uint64_t{block} * vocab_size});
       auto short_block = draft_block::make({block, std::uint64_t{block} * resolution});
-      wire_format paper{{law_format::sparse_paper, resolution, learns ? 0 : sizes[s], block, 1}, vocab_size};
-      wire_format ours{{law_format::sparse_drop_zero, resolution, 0, block, 1}, vocab_size};
+      wire_format paper{law_format::sparse_paper, vocab_size, resolution, learns ? 0 : sizes[s], block, 1};
+      wire_format ours{law_format::sparse_drop_zero, vocab_size, resolution, 0, block, 1};
       for (std::uint32_t n = 0; n < length; ++n) {
         top_k largest{learns ? 1 : sizes[s], true, true};
         const draft_law made = learns ? make(worker.drafter.logits(n), 1, sparsifier, state, resolution, true)

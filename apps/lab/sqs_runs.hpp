@@ -115,17 +115,13 @@ struct sqs_run {
     using state = typename decltype(sparsifier)::state_type;
     std::vector<support_note<state>> notes;
     preset<noted<decltype(sparsifier)>, always_send, noted_window<state>> parts;
-    parts.format.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
-    parts.format.resolution = setting.resolution;
-    parts.format.max_draft_length = setting.longest_window;
-    noted_window<state>& window = parts.window;
-    window = {{{setting.longest_window, setting.resolution, 0}, vocab_size, setting.budget, 0, accounting}, &notes};
-    if constexpr (requires { sparsifier.exactly; }) {
-      window.plan.support_size = sparsifier.support_size;
-      if (setting.paper_code) parts.format.support_size = window.clamp().support_size;
-      sparsifier.exactly = setting.paper_code;
-      sparsifier.with_total_weight = true;
-    }
+    parts.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
+    parts.window = {{.max_draft_length = setting.longest_window,
+                     .resolution = setting.resolution,
+                     .budget = setting.budget,
+                     .accounting = accounting},
+                    &notes};
+    if constexpr (requires { sparsifier.with_total_weight; }) sparsifier.with_total_weight = true;
     parts.sparsifier = noted<decltype(sparsifier)>{sparsifier, &notes};
     made.text = run_virtually(options, worker.drafter, worker.target, parts);
     made.clamped = made.text.edge.budget_clamp;

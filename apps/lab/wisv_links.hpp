@@ -298,7 +298,7 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
                                       .with_draft = v.with_draft,
                                       .max_draft_length = main_length});
       if (v.split) {
-        system.format.attachments.hidden = specverify::hidden_format::int8;
+        system.attachments.hidden = specverify::hidden_format::int8;
         options.project = [&head](std::span<const float> state, std::span<float> part) {
           demand(specverify::device_part(head, state, part), "device_part");
         };

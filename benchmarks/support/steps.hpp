@@ -124,7 +124,7 @@ class edge {
     return made ? std::span<const std::byte>(*made) : std::span<const std::byte>();
   }
   [[nodiscard]] static wire_format format() {
-    return {{law_format::sparse_drop_zero, resolution, 0, length, 1}, vocab_size};
+    return {law_format::sparse_drop_zero, vocab_size, resolution, 0, length, 1};
   }
   [[nodiscard]] std::uint64_t disagreements() const { return disagreements_; }
 

@@ -6,7 +6,7 @@
 
 int main() {
   using namespace specverify;
-  wire_format format{{law_format::token_only, 0, 0, 4}, 32000};
+  wire_format format{law_format::token_only, 32000, 0, 0, 4};
   format.attachments.max_skipped = 7;
   format.attachments.channel_report = true;
   const wire_context context{42, 0, 7, 123, 0x5eed};

@@ -10,7 +10,7 @@ int main() {
   const std::array<std::uint32_t, 3> counts{70, 25, 5};
   const draft drafted =
       draw(law{ids.data(), counts.data(), 3, 0, 100, 50257}, uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
-  const wire_format format{{law_format::sparse_drop_zero, 100, 0, 8}, 50257};
+  const wire_format format{law_format::sparse_drop_zero, 50257, 100, 0, 8};
   wire_context context{42, 0, 7, 123, 0x5eed};  // session, epoch, round, base length, prefix hash
   std::array<std::byte, 64> bytes{};
   const auto message = encode_draft(context, format, std::span(&drafted, 1), bytes);

@@ -6,19 +6,19 @@ using namespace specverify;
 int main() {
   edge_options phone{.session_id = 7, .vocab_size = 1000, .token_budget = 200};
   phone.transform = {.temperature = 0.8, .truncation = {.top_p = 0.95}};
-  phone.format = {.resolution = 200, .max_draft_length = 12};
   phone.retry_timeout = 300'000;  // the link loses messages: ask again after 0.3 s
-  const auto refused = make_edge(phone, top_k{64});
+  const fixed_window window{.max_draft_length = 12, .resolution = 200};
+  const auto refused = make_edge(phone, top_k{64}, window);
   if (refused || refused.error().code != errc::secret_missing) return 1;
   if (refused.error().where != edge_options::at_secret) return 2;
   phone.secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
-  auto edge = make_edge(phone, top_k{64});
+  auto edge = make_edge(phone, top_k{64}, window);
   cloud_options server{.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"), .vocab_size = 1000};
   if (make_cloud(server).error().code != errc::salt_missing) return 3;
   server.salt = salt_from(std::random_device{});  // a new one for each session
   server.transform = phone.transform;             // room for the truncation
   auto narrow = make_cloud(server);
-  server.limits = cloud_session::limits_for(phone);  // 12 drafts per message; the default has room for 8
+  server.limits = cloud_session::limits_for(format_of(phone, top_k{64}, window));  // 12 drafts; else 8
   auto cloud = make_cloud(server);
   if (!edge || !narrow || !cloud) return 4;
 

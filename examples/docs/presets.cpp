@@ -21,6 +21,6 @@ int main() {
   server.vocab_size = 32000;
   if (!make_cloud(server, system).ok()) return 2;
 
-  device.format.resolution = 240;  // a second l, which would be ignored: refused
+  device.format = law_format::fp16_row;  // a second format, which would be ignored: refused
   return make_edge(device, system).error().where == preset_at_format ? 0 : 3;
 }

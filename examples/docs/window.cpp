@@ -6,12 +6,12 @@
 
 int main() {
   using namespace specverify;
-  const fixed_window fixed{{6, 100, 16}};  // L = 6 drafts, resolution 100, K = 16
+  const fixed_window fixed{6, 100};  // L = 6 drafts, resolution 100
   observation seen;
   record_round(seen, 6, 2, 3, 120, 100);  // 6 drafted, 2 accepted, 3 committed, 120 bytes sent, resolution 100
   if (seen.round != 2 || seen.position != 3 || fixed.begin(seen).max_draft_length != 6) return 1;
 
-  const bit_budget_window window{{40, 100, 1024}, 50257, 5000, 0, position_accounting::top_k};
+  const bit_budget_window window{40, 100, 1024, 50257, 5000, 0, position_accounting::top_k};
   const budget_clamp cut = window.clamp();  // 1024 ids cost 7690 bits
   if (!cut.clamped || cut.support_size != 585 || window.begin(seen).support_size != 585) return 2;
 

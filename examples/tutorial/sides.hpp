@@ -12,8 +12,7 @@ inline specverify::result<specverify::session_statistics> run_device(int socket,
   const edge_options options{.session_id = 1,
                              .secret = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"),
                              .vocab_size = tutorial_model::vocab_size,
-                             .token_budget = 60,
-                             .format = {.max_draft_length = 4}};
+                             .token_budget = 60};
   auto edge = make_edge(options, top_k{16});
   if (!edge) return edge.error();
   tutorial_model small{.noise = 1.0};

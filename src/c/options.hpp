@@ -19,7 +19,7 @@ constexpr void for_each_number(specverify_edge_options& c, sv::edge_options& mad
   visit(c.vocab_size, made.vocab_size);
   visit(c.token_budget, made.token_budget);
   visit(c.max_text_length, made.max_text_length);
-  visit(c.pad_to, made.format.pad_to);
+  visit(c.pad_to, made.pad_to);
   visit(c.fingerprint_high, made.fingerprint.high);
   visit(c.fingerprint_low, made.fingerprint.low);
   visit(c.threshold, made.threshold);

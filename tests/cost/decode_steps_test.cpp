@@ -67,7 +67,7 @@ TEST_CASE("T29 NET-7 a law that claims more ids than the block has room for is r
 
 TEST_CASE("T29 NET-7 few bytes that claim many ids are no code, unless these are the first ids of all") {
   std::mt19937_64 random(22);
-  const wire_format format{{law_format::sparse_drop_zero, 65536, 0, 1, 1}, vocab_size};
+  const wire_format format{law_format::sparse_drop_zero, vocab_size, 65536, 0, 1, 1};
   receiver cloud(format);
   for (int run = 0; run < 200; ++run) {
     const auto given = claim(format, 1, limits.max_law_entries, claimed::random_ids, 2 + random() % 20, random);

@@ -52,7 +52,7 @@ void measure(const wire_format& format, std::size_t number, worst_case& worst) {
 //! The same claim to a receiver whose block has room for it: so the bound is one that a claim could break.
 double without_limit_us() {
   std::mt19937_64 random(23);
-  const wire_format format{{law_format::sparse_paper, 100, 0, 8, 1}, vocab_size};
+  const wire_format format{law_format::sparse_paper, vocab_size, 100, 0, 8, 1};
   receiver open(format, vocab_size);
   const message_bytes given = claim(format, 1, vocab_size / 2, claimed::first_ids, 0, random);
   return best_us(1, [&] { (void)open.take(given); });

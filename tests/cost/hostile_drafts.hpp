@@ -25,22 +25,22 @@ inline constexpr cloud_limits limits{};
 
 //! A cloud with default limits takes the first nine; the last three claim more than its block has room for.
 inline constexpr std::array<wire_format, 12> law_formats{{
-    {{law_format::sparse_drop_zero, 65536, 512, 8, 1}, vocab_size},
-    {{law_format::sparse_drop_zero, 513, 512, 8, 16}, vocab_size},
-    {{law_format::sparse_drop_zero, 65536, 4096, 1, 1}, vocab_size},
-    {{law_format::sparse_paper, 65536, 4096, 1, 1}, vocab_size},
-    {{law_format::sparse_paper, 1, 512, 8, 1}, vocab_size},
-    {{law_format::dense_lattice, 512, 0, 8, 1}, vocab_size},
-    {{law_format::dense_lattice, 4096, 0, 1, 1, {0, hidden_format::none, false, true, 0, true}}, vocab_size},
-    {{law_format::top_k_tail, 255, 512, 8, 1}, vocab_size},
-    {{law_format::fp16_row, 0, 0, 8, 1}, 512},
-    {{law_format::sparse_drop_zero, 65536, 0, 8, 1}, vocab_size},
-    {{law_format::sparse_paper, 100, 0, 8, 1}, vocab_size},
-    {{law_format::top_k_tail, 200, 0, 8, 1}, vocab_size},
+    {law_format::sparse_drop_zero, vocab_size, 65536, 512, 8, 1},
+    {law_format::sparse_drop_zero, vocab_size, 513, 512, 8, 16},
+    {law_format::sparse_drop_zero, vocab_size, 65536, 4096, 1, 1},
+    {law_format::sparse_paper, vocab_size, 65536, 4096, 1, 1},
+    {law_format::sparse_paper, vocab_size, 1, 512, 8, 1},
+    {law_format::dense_lattice, vocab_size, 512, 0, 8, 1},
+    {law_format::dense_lattice, vocab_size, 4096, 0, 1, 1, {0, hidden_format::none, false, true, 0, true}},
+    {law_format::top_k_tail, vocab_size, 255, 512, 8, 1},
+    {law_format::fp16_row, 512, 0, 0, 8, 1},
+    {law_format::sparse_drop_zero, vocab_size, 65536, 0, 8, 1},
+    {law_format::sparse_paper, vocab_size, 100, 0, 8, 1},
+    {law_format::top_k_tail, vocab_size, 200, 0, 8, 1},
 }};
 inline constexpr std::array<wire_format, 2> claim_formats{{
-    {{law_format::token_only, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 64}}, vocab_size},
-    {{law_format::token_and_count, 1u << 31, 0, 8, 1}, vocab_size},
+    {law_format::token_only, vocab_size, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 64}},
+    {law_format::token_and_count, vocab_size, 1u << 31, 0, 8, 1},
 }};
 
 using message_bytes = std::vector<std::byte>;

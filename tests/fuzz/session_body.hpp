@@ -36,6 +36,15 @@ inline constexpr unsigned edge_lists_stops = 1, cloud_lists_stops = 2, drafts_fr
                           has_no_timers = 16;
 inline constexpr unsigned host_stops = 0xD8;  //!< a step; one more: with the other cause
 
+//! The same plan every round, of which it says that l may change.
+struct planned_window {
+  std::uint32_t max_draft_length = 1, resolution = 0;
+  bool changes = false;
+  [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {max_draft_length, resolution}; }
+  [[nodiscard]] plan_range range() const noexcept { return {max_draft_length, changes ? 1 : resolution, resolution}; }
+  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+};
+
 template <class Skip>
 class session_script {
  public:
@@ -43,17 +52,17 @@ class session_script {
       : script_(script), edge_engine_(model(4)), cloud_engine_(model(0)) {
     const unsigned choice = byte();
     variant_ = byte();
-    static constexpr std::array<draft_format, 9> formats{
-        {{law_format::sparse_drop_zero, 10, 4, 3, 1},
-         {law_format::sparse_paper, 10, 4, 3, 1},
-         {law_format::dense_lattice, 12, 0, 2, 1},
-         {law_format::fp16_row, 0, 0, 2, 4},
-         {law_format::token_only, 0, 0, 4, 1},
-         {law_format::token_only, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
-         {law_format::token_only, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
+    static constexpr std::array<wire_format, 9> formats{
+        {{law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1},
+         {law_format::sparse_paper, vocab_size, 10, 4, 3, 1},
+         {law_format::dense_lattice, vocab_size, 12, 0, 2, 1},
+         {law_format::fp16_row, vocab_size, 0, 0, 2, 4},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::int8, true, true, 0}},
+         {law_format::token_only, vocab_size, 0, 0, 4, 1, {3, hidden_format::float16, false, true, 0}},
          // From here on the edge commits tokens alone.
-         {law_format::sparse_drop_zero, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
-         {law_format::top_k_tail, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
+         {law_format::sparse_drop_zero, vocab_size, 10, 4, 3, 1, {0, hidden_format::none, false, false, 3, true}},
+         {law_format::top_k_tail, vocab_size, 10, 4, 1, 1, {0, hidden_format::none, false, true, 2}}}};
     static_assert(formats.size() == script_formats);
     format_ = formats[choice % formats.size()];
     if ((variant_ & drafts_from_row) != 0 && format_.format == law_format::top_k_tail)
@@ -178,7 +187,9 @@ class session_script {
     o.session_id = 7;
     o.secret = specverify_test::secret_of(1);
     o.vocab_size = vocab_size;
-    o.format = format_;
+    o.format = format_.format;
+    o.attachments = format_.attachments;
+    o.pad_to = format_.pad_to;
     o.mode = mode_;
     o.rule = rule_;
     o.max_text_length = max_length;
@@ -191,7 +202,9 @@ class session_script {
     o.bonus = !lazy_;
     if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
     const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
-    edge_.emplace(std::move(make_edge(o, kept, Skip{})).value());
+    const planned_window window{format_.max_draft_length, format_.resolution,
+                                format_.attachments.resolution_with_draft};
+    edge_.emplace(std::move(make_edge(o, kept, window, Skip{})).value());
     edge_engine_.clear();
   }
   void new_cloud() {
@@ -199,7 +212,7 @@ class session_script {
     o.secret = specverify_test::secret_of(2);
     o.salt = 1;
     o.vocab_size = vocab_size;
-    o.limits = cloud_session::limits_for({format_, vocab_size});
+    o.limits = cloud_session::limits_for(format_);
     o.max_text_length = max_length;
     o.text_chunk = 5;
     o.lazy = lazy_;
@@ -244,12 +257,11 @@ class session_script {
       said = said.subspan(std::min<std::size_t>(said.size(), 1));
       return value;
     };
-    const wire_format format{format_, vocab_size};
     if (what & 1)
-      return false_cloud_.message({7, edge_->epoch(), edge_->round(), edge_->agreed_length(), edge_->text()}, format,
+      return false_cloud_.message({7, edge_->epoch(), edge_->round(), edge_->agreed_length(), edge_->text()}, format_,
                                   next);
     return false_edge_.message(
-        {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), cloud_->text()}, format, next);
+        {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), cloud_->text()}, format_, next);
   }
 
   //! Writes script bytes into a message, or makes one up, and puts a checksum on it that the receiver takes.
@@ -357,7 +369,7 @@ class session_script {
   //! Engines that must agree with their sessions, whatever the peer wrote.
   struct strict_model {
     specverify_test::hash_engine& engine;
-    const draft_format& format;
+    const wire_format& format;
     std::array<float, 3> state{};
     status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
       demand(engine.feed(position, tokens, rows), "a session feeds at a wrong position");
@@ -380,7 +392,7 @@ class session_script {
 
   std::span<const std::byte> script_;
   unsigned variant_ = 0;
-  draft_format format_{};
+  wire_format format_{};
   session_mode mode_ = session_mode::draft;
   wire_rule rule_ = wire_rule::token;
   specverify_test::hash_engine edge_engine_, cloud_engine_;

@@ -54,7 +54,7 @@ struct plan {
 //! Drafts while the budget lasts, charged as the code that travels.
 sv::bit_budget_window window_of(const plan& how, std::uint32_t vocab_size) {
   const std::uint64_t bits = how.budget > 0 ? how.budget : std::uint64_t{1} << 40;
-  return {{how.draft_length, how.resolution, vocab_size}, vocab_size, bits, 0, sv::position_accounting::drop_zero};
+  return {how.draft_length, how.resolution, vocab_size, vocab_size, bits, 0, sv::position_accounting::drop_zero};
 }
 
 struct text_run {

@@ -26,7 +26,7 @@ constexpr std::uint32_t vocab_size = 3, prompt_length = 1, whole = prompt_length
 constexpr std::array<std::array<double, vocab_size>, vocab_size> law_behind{
     {{0.2, 0.5, 0.3}, {0.6, 0.1, 0.3}, {0.25, 0.25, 0.5}}};  // of the token after 0, 1, 2
 constexpr token_id prompt = 1;
-constexpr wire_format format{{.format = law_format::token_only, .max_draft_length = 3}, vocab_size};
+constexpr wire_format format{.format = law_format::token_only, .vocab_size = vocab_size, .max_draft_length = 3};
 
 const std::array<std::array<float, vocab_size>, vocab_size> logits = [] {
   std::array<std::array<float, vocab_size>, vocab_size> made{};

@@ -80,7 +80,7 @@ void check_budget_windows() {
               node % 3 == 0 ? std::vector<std::uint32_t>{0, 8, 0} : std::vector<std::uint32_t>{3, 0, 5}, true);
         }
         for (const std::uint64_t budget : {std::uint64_t{5}, std::uint64_t{12}, std::uint64_t{16}, std::uint64_t{25}}) {
-          const sv::bit_budget_window window{{3, 8, 3}, 3, budget, 0, accounting};
+          const sv::bit_budget_window window{3, 8, 3, 3, budget, 0, accounting};
           INFO(policy_name, ", ", in.name, ", budget ", budget);
           std::set<std::uint32_t> lengths;
           lengths_of(in, window, 0, {}, lengths);

@@ -21,9 +21,9 @@ struct seventh {
 
 int main() {
   std::random_device random;
-  const sv::draft_format format{.attachments = {.max_skipped = 1}};
-  auto edge = sv::make_edge({.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80, .format = format},
-                            seventh{}, growing_window{}, even_ranks{8});
+  auto edge = sv::make_edge(
+      {.secret = sv::secret_from(random), .vocab_size = 50, .token_budget = 80, .attachments = {.max_skipped = 1}},
+      seventh{}, growing_window{}, even_ranks{8});
   auto cloud = sv::make_cloud({.secret = sv::secret_from(random),
                                .salt = sv::salt_from(random),
                                .vocab_size = 50,

@@ -97,7 +97,7 @@ template <class Preset>
 status add_laws(const Preset& system, hash& laws) {
   const auto kept = *system.sparsifier;
   auto state = kept.initial_state();
-  const draft_law_options options{system.format.format, system.window.plan.resolution};
+  const draft_law_options options{system.format, system.window.resolution};
   std::vector<float> row(vocab_size);
   for (std::uint32_t n = 0; n < tokens; ++n) {
     write_row(mix(n), true, row);
@@ -160,8 +160,8 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
 //! CU-HLM's laws, drawn from: 30 entries and a uniform tail. No gate, and no number of the row in a message.
 preset<> hlm_of_entries() {
   preset<> system;
-  system.format = {law_format::top_k_tail, 255, 30, 1};
-  system.window.plan = {1, 255, 30};
+  system.format = law_format::top_k_tail;
+  system.window = {1, 255};
   system.sparsifier = top_k{30};
   system.bonus = false;
   return system;

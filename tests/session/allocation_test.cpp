@@ -47,16 +47,12 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
                              const Skip& skip = {}) {
   const law_format format = system.format;
   constexpr std::uint32_t vocab_size = 3000;
-  const bool sparse = format == law_format::sparse_drop_zero || format == law_format::sparse_paper;
   edge_options device;
   device.secret = secret_of(1);
   device.vocab_size = vocab_size;
-  device.format = {format,
-                   sparse || format == law_format::dense_lattice || format == law_format::top_k_tail ? 100u : 0u,
-                   sparse ? 16u : 0u,
-                   system.draft_length,
-                   1,
-                   system.attachments};
+  device.format = format;
+  device.attachments = system.attachments;
+  const fixed_window window{system.draft_length};
   device.rule = system.rule;
   device.bonus = system.bonus;
   device.draw_from_row = system.draw_from_row;
@@ -66,9 +62,9 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   server.secret = secret_of(2);
   server.salt = 1;
   server.vocab_size = vocab_size;
-  server.limits = cloud_session::limits_for(format_of(device));
+  server.limits = cloud_session::limits_for(format_of(device, window));
   server.max_text_length = 128;
-  auto edge = std::move(make_edge(device, skip)).value();
+  auto edge = std::move(make_edge(device, window, skip)).value();
   auto cloud = std::move(make_cloud(server)).value();
   hash_model target, drafter;
   target.vocab_size = drafter.vocab_size = vocab_size;

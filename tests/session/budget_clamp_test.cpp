@@ -38,7 +38,7 @@ struct story {
 };
 
 template <class Sparsifier>
-story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::uint32_t format_size,
+story write_text(const Sparsifier& sparsifier, const watched_window& plan,
                  sv::law_format law = sv::law_format::sparse_paper) {
   story made;
   watched_window window = plan;
@@ -50,13 +50,13 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan, std::
   sv::edge_options asked;
   asked.secret = secret_of(1);
   asked.vocab_size = window.vocab_size;
-  asked.format = {law, window.plan.resolution, format_size, 8, 1};
+  asked.format = law;
   asked.max_text_length = max_length;
   sv::cloud_options serves;
   serves.secret = secret_of(2);
   serves.salt = 1;
   serves.vocab_size = window.vocab_size;
-  serves.limits = sv::cloud_session::limits_for(sv::format_of(asked));
+  serves.limits = sv::cloud_session::limits_for(sv::format_of(asked, sparsifier, window));
   serves.max_text_length = max_length;
   auto edge_made = sv::make_edge(asked, sparsifier, window);
   auto cloud_made = sv::make_cloud(serves);
@@ -116,8 +116,8 @@ sv::conformal threshold_of(double first, double step) {
 
 TEST_CASE(
     "E9 C-SQS at V = 50257, l = 100, B = 5000: a support that no round could send is cut to the 582 tokens that fit") {
-  const watched_window window{{{8, 100}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
-  const story told = write_text(threshold_of(2e-5, 0), window, 0);  // thousands of tokens are above it
+  const watched_window window{{8, 100, 0, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  const story told = write_text(threshold_of(2e-5, 0), window);  // thousands of tokens are above it
   check_bits(told, 5000, 100);
   for (const std::uint32_t size : told.sizes) CHECK(size == 582);
   CHECK(told.statistics.budget_clamp == told.statistics.drafted);
@@ -126,9 +126,9 @@ TEST_CASE(
 }
 
 TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocabulary") {
-  const watched_window window{{{8, 100}, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
+  const watched_window window{{8, 100, 0, gpt_vocab, 5000, 0, sv::position_accounting::threshold}};
   for (const double first : {2.2e-4, -1.0}) {
-    const story told = write_text(threshold_of(first, 0), window, 0);
+    const story told = write_text(threshold_of(first, 0), window);
     check_bits(told, 5000, 100);
     CHECK(told.statistics.budget_clamp == 0);
     CHECK(told.statistics.drafted > told.statistics.rounds);
@@ -139,9 +139,9 @@ TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocab
 
 TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
   // not even all V fit
-  const watched_window window{{{8, 100}, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
+  const watched_window window{{8, 100, 0, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
   const sv::conformal sparsifier = threshold_of(2e-5, 0.1);
-  const story told = write_text(sparsifier, window, 0);
+  const story told = write_text(sparsifier, window);
   check_bits(told, 1000, 100);
   CHECK(told.statistics.budget_clamp == told.statistics.drafted);
   CHECK(told.states.size() > 3);
@@ -153,24 +153,22 @@ TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)"
   CHECK(told.states.back().beta == bottom);
 }
 
-TEST_CASE("E9 K-SQS under a budget: K of the plan as clamped, whether or not the format limits K") {
-  const watched_window window{{{8, 100, 1024}, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
-  for (const std::uint32_t format_size : {0u, 585u}) {
-    const story told = write_text(sv::top_k{1024}, window, format_size);
-    for (const std::uint32_t size : told.sizes) CHECK(size == 585);
-    CHECK(told.statistics.budget_clamp == told.statistics.drafted);
-    for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);
-  }
-  const watched_window fits{{{8, 100, 32}, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
-  const story told = write_text(sv::top_k{32}, fits, 0);
+TEST_CASE("E9 K-SQS under a budget: K as clamped") {
+  const watched_window window{{8, 100, 1024, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
+  const story cut = write_text(sv::top_k{1024}, window);
+  for (const std::uint32_t size : cut.sizes) CHECK(size == 585);
+  CHECK(cut.statistics.budget_clamp == cut.statistics.drafted);
+  for (const sv::round_record& round : cut.rounds) CHECK(round.drafted <= 1);
+  const watched_window fits{{8, 100, 32, gpt_vocab, 5000, 0, sv::position_accounting::top_k}};
+  const story told = write_text(sv::top_k{32}, fits);
   for (const std::uint32_t size : told.sizes) CHECK(size == 32);
   CHECK(told.statistics.budget_clamp == 0);
   CHECK(told.statistics.drafted > told.statistics.rounds);
 }
 
 TEST_CASE("E9 K-SQS under a budget that all V fit and K does not: all V are sent where the window allows it") {
-  const watched_window window{{{8, 100, 1024}, gpt_vocab, 5000, 0, sv::position_accounting::top_k, true}};
-  const story told = write_text(sv::top_k{1024}, window, 0);
+  const watched_window window{{8, 100, 1024, gpt_vocab, 5000, 0, sv::position_accounting::top_k, true}};
+  const story told = write_text(sv::top_k{1024}, window);
   for (const std::uint32_t size : told.sizes) CHECK(size > 49770);
   CHECK(told.statistics.budget_clamp == 0);
   CHECK(told.statistics.drafted > told.statistics.rounds);
@@ -178,8 +176,8 @@ TEST_CASE("E9 K-SQS under a budget that all V fit and K does not: all V are sent
 
 TEST_CASE("E9 the code that travels: laws of l counts or fewer fit 5000 bits, and 600 bits cut them") {
   for (const std::uint64_t budget : {5000u, 600u}) {
-    const watched_window window{{{8, 100}, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};
-    const story told = write_text(threshold_of(2e-5, 0), window, 0, sv::law_format::sparse_drop_zero);
+    const watched_window window{{8, 100, 0, gpt_vocab, budget, 80, sv::position_accounting::drop_zero}};
+    const story told = write_text(threshold_of(2e-5, 0), window, sv::law_format::sparse_drop_zero);
     for (const sv::round_record& round : told.rounds) CHECK(8 * round.draft_bytes <= budget);
     CHECK(told.statistics.budget_clamp == (budget == 600 ? told.statistics.drafted : 0));
   }

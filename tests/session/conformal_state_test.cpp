@@ -22,9 +22,8 @@ constexpr std::uint32_t vocab_size = 30, resolution = 60, draft_length = 4, max_
 
 //! Closes a window at every fifth position of the text: a function of the position, so laws stay exact.
 struct stopping_window {
-  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept {
-    return {draft_length, resolution, vocab_size};
-  }
+  [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {draft_length, resolution}; }
+  [[nodiscard]] sv::plan_range range() const noexcept { return {draft_length, resolution, resolution}; }
   [[nodiscard]] bool proceed(std::uint32_t position, const sv::law&, std::uint64_t) const noexcept {
     return position % 5 != 0;
   }
@@ -57,18 +56,16 @@ void check_text(const sv::conformal& sparsifier, std::uint64_t seed) {
   target.seed = drafter.seed = seed;
   drafter.agreement = 0.7F;
   drafter.own = seed + 3;
-  const sv::wire_format format{{sv::law_format::sparse_drop_zero, resolution, 0, draft_length, 1}, vocab_size};
   sv::edge_options edge_wanted;
   edge_wanted.session_id = seed;
   edge_wanted.secret = secret_of(1);
   edge_wanted.vocab_size = vocab_size;
-  edge_wanted.format = format.drafts();
   edge_wanted.max_text_length = max_length;
   sv::cloud_options cloud_wanted;
   cloud_wanted.secret = secret_of(2);
   cloud_wanted.salt = 1;
   cloud_wanted.vocab_size = vocab_size;
-  cloud_wanted.limits = sv::cloud_session::limits_for(format);
+  cloud_wanted.limits = sv::cloud_session::limits_for(sv::format_of(edge_wanted, sparsifier, stopping_window{}));
   cloud_wanted.max_text_length = max_length;
   auto edge_made = sv::make_edge(edge_wanted, sparsifier, stopping_window{});
   auto cloud_made = sv::make_cloud(cloud_wanted);

@@ -128,7 +128,7 @@ class life_after_life {
     o.session_id = o_.session_id;
     o.secret = secret_of(815);
     o.vocab_size = o_.vocab_size;
-    o.format.format = o_.format;
+    o.format = o_.format;
     o.rule = o_.rule;
     o.mode = o_.mode;
     o.token_budget = o_.tokens;

@@ -222,7 +222,7 @@ TEST_CASE("ends: the same stop tokens in another order are the same, and none ar
 
 TEST_CASE("ends: hello carries a hash of the stop tokens, and takes no other length of it") {
   hello_message hello;
-  hello.format = {{.format = law_format::token_only, .max_draft_length = 1}, 4};
+  hello.format = {.format = law_format::token_only, .vocab_size = 4, .max_draft_length = 1};
   bytes out(200);
   REQUIRE(encode_hello(hello, out).ok());
   CHECK_FALSE(stop_tokens_hash(*decode_hello(std::span(out).first(139))).has_value());

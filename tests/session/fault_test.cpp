@@ -146,7 +146,6 @@ TEST_CASE(
   for (std::uint64_t seed = 1; seed <= system_schedules(); ++seed) {
     simulation_options o = options_of(0);
     o.seed = o.session_id = seed;
-    o.any_support = true;
     if (seed % 2 == 0) {
       with_journal.without_journal = 0;
       if (!same_under_faults(o, sv::always_send{}, with_journal, total, counts,
@@ -245,7 +244,6 @@ TEST_CASE(
     } else if (seed % 3 == 1) {
       o = options_of(0);
       o.seed = o.session_id = seed;
-      o.any_support = true;
       if (!ends_well_ahead(o, with_journal, learning, sv::always_send{},
                            sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size}))
         return;

@@ -141,9 +141,9 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   device.session_id = id;
   device.secret = secret_of(3);
   device.vocab_size = vocab_size;
-  device.format = {laws.format, laws.resolution, 0, 1, 1};
+  device.format = laws.format;
   device.draw_from_row = laws.draw_from_row;
-  device.format.attachments.max_skipped = 2;
+  device.attachments.max_skipped = 2;
   device.bonus = false;
   device.token_budget = 2;
   device.max_text_length = 8;
@@ -152,11 +152,12 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   server.secret = secret_of(4);
   server.salt = 1;
   server.vocab_size = vocab_size;
-  server.limits = cloud_session::limits_for(format_of(device));
   server.max_text_length = 8;
   server.text_chunk = 4;
   const std::optional<Sparsifier> kept = has_support(laws.format) ? std::optional(sparsifier) : std::nullopt;
-  auto edge = std::move(make_edge(device, kept, skip)).value();
+  const fixed_window window{1, laws.resolution};
+  server.limits = cloud_session::limits_for(format_of(device, kept, window));
+  auto edge = std::move(make_edge(device, kept, window, skip)).value();
   auto cloud = std::move(make_cloud(server)).value();
   last_token_model drafter{true}, target{false};
   write_in_turns(edge, drafter, cloud, target, std::array<token_id, 1>{1});

@@ -61,6 +61,8 @@ struct outcome {
   std::uint64_t ahead = 0, stood = 0, exchanged = 0;
 };
 
+constexpr fixed_window two_drafts{2, 20};
+
 //! A session whose link is lost in some rounds, before or after the cloud has the draft; the edge writes some tokens
 //! ahead.
 outcome lossy_session(std::uint64_t id, bool bonus) {
@@ -68,7 +70,6 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   device.session_id = id;
   device.secret = secret_of(3);
   device.vocab_size = vocab_size;
-  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.bonus = bonus;
   device.token_budget = tokens;
   device.max_text_length = 16;
@@ -78,10 +79,10 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   server.secret = secret_of(4);
   server.salt = 1;
   server.vocab_size = vocab_size;
-  server.limits = cloud_session::limits_for(format_of(device));
+  server.limits = cloud_session::limits_for(format_of(device, top_k{3}, two_drafts));
   server.max_text_length = 16;
   server.text_chunk = 8;
-  auto edge = std::move(make_edge(device, top_k{3})).value();
+  auto edge = std::move(make_edge(device, top_k{3}, two_drafts)).value();
   auto cloud = std::move(make_cloud(server)).value();
   dice weather(id * 11 + 5);
   last_token_model drafter{true}, target{false};
@@ -171,7 +172,6 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
   edge_options device;
   device.secret = secret_of(1);
   device.vocab_size = vocab_size;
-  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::stop;
   device.token_budget = tokens;
   auto edge = std::move(make_edge(device)).value();
@@ -193,7 +193,6 @@ TEST_CASE("session: questions asked in vain make a lost link; waiting is the def
     edge_options device;
     device.secret = secret_of(1);
     device.vocab_size = vocab_size;
-    device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
     device.retry_timeout = 10;
     device.loss_after = 3;
     device.on_link_loss = what;
@@ -213,15 +212,14 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   edge_options device;
   device.secret = secret_of(1);
   device.vocab_size = vocab_size;
-  device.format = {law_format::sparse_drop_zero, 20, 0, 2, 1};
   device.on_link_loss = link_loss::continue_local;
   device.max_ahead = 2;
   cloud_options server;
   server.secret = secret_of(2);
   server.salt = 1;
   server.vocab_size = vocab_size;
-  server.limits = cloud_session::limits_for(format_of(device));
-  auto edge = std::move(make_edge(device, top_k{3})).value();
+  server.limits = cloud_session::limits_for(format_of(device, top_k{3}, two_drafts));
+  auto edge = std::move(make_edge(device, top_k{3}, two_drafts)).value();
   auto cloud = std::move(make_cloud(server)).value();
   const row z = logits(true, 1);
   std::vector<std::byte> question;

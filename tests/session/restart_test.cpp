@@ -51,7 +51,6 @@ bool survives(std::uint64_t seed, const fault_rates& suffer, ledger& total, sv::
     case 3:
       o = options_of(0);
       o.seed = o.session_id = seed;
-      o.any_support = true;
       o.journal_drafts = journaled;
       return survives(o, suffer, total, sv::always_send{},
                       sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size});

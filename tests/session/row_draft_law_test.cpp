@@ -88,7 +88,9 @@ outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint
   edge_options device;
   device.secret = secret_of(secret);
   device.vocab_size = vocab_size;
-  device.format = {law_format::top_k_tail, resolution, 0, 1, 1};
+  device.format = law_format::top_k_tail;
+  const top_k kept{rows.support_size};
+  constexpr fixed_window window{1, resolution};
   device.draw_from_row = true;
   device.bonus = false;
   device.token_budget = 1;
@@ -98,10 +100,10 @@ outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint
   server.secret = secret_of(2);
   server.salt = salt;
   server.vocab_size = vocab_size;
-  server.limits = cloud_session::limits_for(format_of(device));
+  server.limits = cloud_session::limits_for(format_of(device, kept, window));
   server.max_text_length = 4;
   server.text_chunk = 4;
-  auto edge = std::move(make_edge(device, top_k{rows.support_size})).value();
+  auto edge = std::move(make_edge(device, kept, window)).value();
   auto cloud = std::move(make_cloud(server)).value();
   constant_model small{rows.drafter}, large{rows.target};
   write_in_turns(edge, small, cloud, large, std::array<token_id, 1>{1});
@@ -215,7 +217,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
     edge_options device;
     device.secret = secret_of(3);
     device.vocab_size = vocab_size;
-    device.format = {law_format::top_k_tail, resolution, 0, 1, 1};
+    device.format = law_format::top_k_tail;
     device.draw_from_row = true;
     return device;
   };
@@ -223,7 +225,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
   const std::array<token_id, 1> prompt{1};
   const wire_context round{1, 1, 1, 1, prefix_hash(prompt), 0};
   const auto refusal_of = [&](auto change) {
-    auto edge = std::move(make_edge(edge_options_of(), top_k{2})).value();
+    auto edge = std::move(make_edge(edge_options_of(), top_k{2}, fixed_window{1, resolution})).value();
     auto cloud = std::move(make_cloud({.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size})).value();
     std::vector<std::byte> message;
     const auto send = [&](const session_output& out) {
@@ -260,11 +262,11 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
 TEST_CASE(
     "NET-8 sessions in the paper's order are lossy: hello says so, and a restored cloud knows it from the format") {
   edge_options device{.secret = secret_of(3), .vocab_size = vocab_size, .token_budget = 1};
-  device.format = {law_format::top_k_tail, resolution, 0, 1, 1};
+  device.format = law_format::top_k_tail;
   device.draw_from_row = true;
   cloud_options server{.secret = secret_of(2), .salt = 1, .vocab_size = vocab_size};
   const auto run = [&](guarantee required, std::vector<std::byte>& journal) {
-    auto edge = std::move(make_edge(device, top_k{2})).value();
+    auto edge = std::move(make_edge(device, top_k{2}, fixed_window{1, resolution})).value();
     server.required = required;
     auto cloud = std::move(make_cloud(server)).value();
     constant_model small, large;

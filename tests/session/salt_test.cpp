@@ -48,16 +48,16 @@ struct answer {
 //! What becomes of one drafted token in a new session.
 answer ask(std::uint64_t session_id, std::uint64_t salt, token_id drafted) {
   edge_options device{.session_id = session_id, .secret = secret_of(1), .vocab_size = vocab_size};
-  device.format = {.format = law_format::token_only, .max_draft_length = 1};
+  device.format = law_format::token_only;
   device.token_budget = 2;
   device.max_text_length = 8;
   device.text_chunk = 4;
   cloud_options server{.secret = secret_of(2), .salt = salt, .vocab_size = vocab_size};
-  server.limits = cloud_session::limits_for(format_of(device));
+  server.limits = cloud_session::limits_for(format_of(device, fixed_window{1}));
   server.max_text_length = 8;
   server.text_chunk = 4;
   server.required = guarantee::unconditional;
-  auto edge = std::move(make_edge(device)).value();
+  auto edge = std::move(make_edge(device, fixed_window{1})).value();
   auto cloud = std::move(make_cloud(server)).value();
   constant_model drafter = always(drafted), large = target();
   write_in_turns(edge, drafter, cloud, large, std::array<token_id, 1>{1});

@@ -110,7 +110,6 @@ struct simulation_options {
   sv::wire_rule rule = sv::wire_rule::token;
   sv::session_mode mode = sv::session_mode::draft;
   bool bonus = true;
-  bool any_support = false;  // the format sets no limit to the size of supports
   bool draw_from_row = false;
   std::uint32_t max_skipped = 0;
   sv::hidden_format hidden = sv::hidden_format::none;
@@ -205,45 +204,27 @@ class basic_simulation {
   static constexpr sv::session_time patience = 100000;
   static constexpr std::uint64_t longest_jump = 100 * patience;
 
-  [[nodiscard]] sv::wire_format format() const {
-    sv::wire_format f;
-    f.format = options_.format;
-    f.vocab_size = options_.vocab_size;
-    f.max_draft_length = options_.draft_length;
-    const bool sparse =
-        options_.format == sv::law_format::sparse_drop_zero || options_.format == sv::law_format::sparse_paper;
-    const bool tail = options_.format == sv::law_format::top_k_tail;
-    f.support_size = options_.any_support ? 0 : sparse || tail ? 8 : 0;
-    f.attachments.max_skipped = options_.max_skipped;
-    f.attachments.hidden = options_.hidden;
-    f.attachments.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
-    f.attachments.hidden_with_draft = options_.with_draft;
-    f.attachments.channel_report = options_.hidden != sv::hidden_format::none;
-    f.resolution = sparse || tail || options_.format == sv::law_format::dense_lattice ? 50 : 0;
-    return f;
+  [[nodiscard]] sv::fixed_window window() const { return {options_.draft_length, 50}; }
+  //! None where the laws list no support.
+  [[nodiscard]] std::optional<Sparsifier> kept() const {
+    if (!sv::has_support(options_.format)) return std::nullopt;
+    Sparsifier made = sparsifier_;
+    if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
+      if (options_.draw_from_row) made.support_size = 7;  // and the token, in laws of 8
+    }
+    return made;
   }
-  void make_cloud() {
-    sv::cloud_options o;
-    o.secret = secret_of(4711 + 2 * options_.draw);
-    o.salt = next_salt_++;  // a restored cloud goes on with the journal's
-    if (cloud_journal_.empty() && same_until_ == everything) salt_ = o.salt;
-    o.vocab_size = options_.vocab_size;
-    o.limits = sv::cloud_session::limits_for(format());
-    o.max_text_length = 256;
-    o.text_chunk = 24;
-    o.lazy = options_.lazy;
-    auto made = sv::make_cloud(o);
-    if (!made.ok()) return void(fail("cloud options"));
-    cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
-    cloud_engine_.clear();
-    cloud_floor_ = 0;
-  }
-  void make_edge() {
+  [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = options_.session_id;
     o.secret = secret_of(815 + 2 * options_.draw);
     o.vocab_size = options_.vocab_size;
-    o.format = format().drafts();
+    o.format = options_.format;
+    o.attachments.max_skipped = options_.max_skipped;
+    o.attachments.hidden = options_.hidden;
+    o.attachments.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
+    o.attachments.hidden_with_draft = options_.with_draft;
+    o.attachments.channel_report = options_.hidden != sv::hidden_format::none;
     o.rule = options_.rule;
     o.mode = options_.mode;
     o.bonus = options_.bonus;
@@ -257,12 +238,26 @@ class basic_simulation {
     o.retry_timeout = patience;
     o.text_chunk = 24;
     o.journal_drafts = options_.journal_drafts;
-    std::optional<Sparsifier> kept;
-    if (sv::has_support(o.format.format)) kept = sparsifier_;
-    if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
-      if (kept && o.draw_from_row) kept->support_size = 7;  // and the token, in laws of 8
-    }
-    auto made = sv::make_edge(o, kept, skip_);
+    return o;
+  }
+  void make_cloud() {
+    sv::cloud_options o;
+    o.secret = secret_of(4711 + 2 * options_.draw);
+    o.salt = next_salt_++;  // a restored cloud goes on with the journal's
+    if (cloud_journal_.empty() && same_until_ == everything) salt_ = o.salt;
+    o.vocab_size = options_.vocab_size;
+    o.limits = sv::cloud_session::limits_for(sv::format_of(edge_options(), kept(), window()));
+    o.max_text_length = 256;
+    o.text_chunk = 24;
+    o.lazy = options_.lazy;
+    auto made = sv::make_cloud(o);
+    if (!made.ok()) return void(fail("cloud options"));
+    cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
+    cloud_engine_.clear();
+    cloud_floor_ = 0;
+  }
+  void make_edge() {
+    auto made = sv::make_edge(edge_options(), kept(), window(), skip_);
     if (!made.ok()) return void(fail("edge options"));
     edge_ = std::make_unique<sv::edge_session>(std::move(made).value());
     edge_engine_.clear();

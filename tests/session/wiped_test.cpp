@@ -74,7 +74,7 @@ TEST_CASE("SEC-1 session: a cloud leaves neither its secret nor its salt nor its
   options.secret = secret_from_hex(secret_digits);
   options.salt = 0x1122334455667788;
   options.vocab_size = 64;
-  options.limits = cloud_session::limits_for(device);
+  options.limits = cloud_session::limits_for(format_of(device));
   auto edge = make_edge(device);
   REQUIRE(bool(edge));
   place_of<cloud_session> cloud(make_cloud(options));

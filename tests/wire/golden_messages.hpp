@@ -45,7 +45,7 @@ inline std::vector<golden> golden_messages() {
     out.resize(made ? made->size() : 0);
     all.push_back({name, std::move(out)});
   };
-  const wire_format sparse{{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256};
+  const wire_format sparse{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
   add("hello", [](std::span<std::byte> out) {
     hello_message value;
     value.context = golden_context;
@@ -56,7 +56,7 @@ inline std::vector<golden> golden_messages() {
     value.mode = session_mode::draft;
     value.prompt_length = 12;
     value.token_budget = 128;
-    value.format = {{law_format::sparse_paper, 100, 16, 8, 64}, 128256};
+    value.format = {law_format::sparse_paper, 128256, 100, 16, 8, 64};
     value.temperature = 0.7;
     value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
     value.text_chunk = 512;
@@ -67,7 +67,7 @@ inline std::vector<golden> golden_messages() {
     value.context = golden_context;
     value.strength = guarantee::lossy;
     value.rule = wire_rule::semantic;
-    value.format = {{law_format::token_only, 0, 0, 8, 1, {2048, hidden_format::int8, true, true, 300}}, 32000};
+    value.format = {law_format::token_only, 32000, 0, 0, 8, 1, {2048, hidden_format::int8, true, true, 300}};
     value.temperature = 0;
     value.bonus = false;
     value.threshold = 0.375;
@@ -139,21 +139,21 @@ inline std::vector<golden> golden_messages() {
   dense[1].ids = {5, 6, 128255}, dense[1].counts = {200, 39, 1};
   rows[0].ids = {0, 2, 3, 9}, rows[0].counts = {1u << 23, 1, 1023, 3u << 20};
   draft_of(sparse, positive)("draft_drop_zero");
-  draft_of({{law_format::sparse_paper, 100, 16, 8, 1}, 128256}, zeros)("draft_paper");
-  draft_of({{law_format::sparse_paper, 100, 0, 8, 64}, 128256}, zeros)("draft_paper_announced_padded");
-  draft_of({{law_format::dense_lattice, 240, 0, 8, 1}, 128256}, dense)("draft_dense");
+  draft_of({law_format::sparse_paper, 128256, 100, 16, 8, 1}, zeros)("draft_paper");
+  draft_of({law_format::sparse_paper, 128256, 100, 0, 8, 64}, zeros)("draft_paper_announced_padded");
+  draft_of({law_format::dense_lattice, 128256, 240, 0, 8, 1}, dense)("draft_dense");
   const token_id alone[] = {128255};
   const draft_attachments announced{alone, {}, {}, 240};
-  draft_of({{law_format::dense_lattice, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, 128256}, dense,
+  draft_of({law_format::dense_lattice, 128256, 720, 0, 8, 1, {0, hidden_format::none, false, false, 5, true}}, dense,
            announced)("draft_dense_announced");
-  draft_of({{law_format::fp16_row, 0, 0, 8, 1}, 10}, rows)("draft_fp16_row");
+  draft_of({law_format::fp16_row, 10, 0, 0, 8, 1}, rows)("draft_fp16_row");
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
   add("claims", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {{law_format::token_only, 0, 0, 8, 1}, 32000}, std::span(ids), out);
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out);
   });
   add("claims_counted", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {{law_format::token_and_count, 100, 0, 8, 1}, 32000}, std::span(counts), out);
+    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out);
   });
   // The same claims and a law with a tail, with everything that can travel with them.
   const attachment_format everything{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
@@ -166,7 +166,7 @@ inline std::vector<golden> golden_messages() {
   }
   const draft_attachments attachments{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
   add("claims_beside", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {{law_format::token_only, 0, 0, 8, 1, everything}, 32000}, std::span(ids),
+    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids),
                          attachments, out);
   });
   golden_law kept;
@@ -180,11 +180,11 @@ inline std::vector<golden> golden_messages() {
   const draft tail[] = {draw(tailed, uniforms{golden_source{0x9e3779b9u}, 0, 0}.at(purpose::draft_draw)),
                         draw(tailed, uniforms{golden_source{0xffffff00u}, 0, 0}.at(purpose::draft_draw))};
   add("draft_tail", [&](std::span<std::byte> out) {
-    return encode_draft(golden_context, {{law_format::top_k_tail, 255, 0, 8, 1}, 32000}, std::span<const draft>(tail),
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail),
                         out);
   });
   add("draft_tail_beside", [&](std::span<std::byte> out) {
-    return encode_draft(golden_context, {{law_format::top_k_tail, 255, 64, 8, 32, everything}, 32000},
+    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, everything},
                         std::span<const draft>(tail), attachments, out);
   });
   // Drawn from a row: their probabilities there are 1/3, to the nearest unit, and one unit.
@@ -192,7 +192,7 @@ inline std::vector<golden> golden_messages() {
   (void)encode_drafted_probability(1, 3, probabilities);
   (void)encode_drafted_probability(1, 0xffffffffu, std::span(probabilities).subspan(drafted_probability_bytes));
   add("draft_tail_of_row", [&](std::span<std::byte> out) {
-    wire_format format{{law_format::top_k_tail, 255, 64, 8, 1}, 32000};
+    wire_format format{law_format::top_k_tail, 32000, 255, 64, 8, 1};
     format.attachments.max_skipped = 63;
     format.attachments.drafted_probability = true;
     draft_attachments of_row;
@@ -202,13 +202,12 @@ inline std::vector<golden> golden_messages() {
   });
   add("request_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
-    return encode_request(golden_context, {{law_format::token_only, 0, 0, 8, 1, on_request}, 32000}, 8, {1, words},
-                          out);
+    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out);
   });
   add("supply_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
-    return encode_supply(golden_context, {{law_format::token_only, 0, 0, 8, 1, on_request}, 32000}, 8,
-                         {1, words, halves}, out);
+    return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
+                         out);
   });
   return all;
 }

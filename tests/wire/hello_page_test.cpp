@@ -26,7 +26,7 @@ hello_message some_hello() {
   hello_message hello;
   hello.rule = wire_rule::semantic;
   hello.prompt_length = 1;
-  hello.format = {{law_format::sparse_paper, 100, 0, 8, 1, {16, hidden_format::int8, false, false, 0}}, vocab_size};
+  hello.format = {law_format::sparse_paper, vocab_size, 100, 0, 8, 1, {16, hidden_format::int8, false, false, 0}};
   return hello;
 }
 

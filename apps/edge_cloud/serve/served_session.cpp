@@ -14,7 +14,7 @@ using specverify::session_action;
 
 //! Room for every system of this program that needs no decision head. Whole fp16 laws come one a round.
 specverify::cloud_limits limits_of(const serve_parts& parts) {
-  specverify::draft_format dense, whole_row;
+  specverify::wire_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
   dense.resolution = 720;  // of the finest lattice
   dense.max_draft_length = bounded_by("draft_length", most_drafts, parts.limits.draft_length);
@@ -22,9 +22,9 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   whole_row.resolution = 0;
   whole_row.max_draft_length = 1;
   dense.attachments.max_skipped = whole_row.attachments.max_skipped = specverify::preset_max_skipped;
-  const std::uint32_t vocab_size = parts.model.vocab_size;
-  specverify::cloud_limits made = specverify::cloud_session::limits_for({dense, vocab_size});
-  const specverify::cloud_limits other = specverify::cloud_session::limits_for({whole_row, vocab_size});
+  dense.vocab_size = whole_row.vocab_size = parts.model.vocab_size;
+  specverify::cloud_limits made = specverify::cloud_session::limits_for(dense);
+  const specverify::cloud_limits other = specverify::cloud_session::limits_for(whole_row);
   made.max_law_entries = std::max(made.max_law_entries, other.max_law_entries);
   constexpr std::uint32_t with_padding = 1u << 14;  // a device may pad its messages
   made.max_message_bytes = std::max({made.max_message_bytes, other.max_message_bytes, with_padding});

@@ -42,7 +42,7 @@ struct attachment_format {
   bool hidden_with_draft = false;
   bool channel_report = false;    //!< each draft message carries the state of the edge's channel
   std::uint32_t max_skipped = 0;  //!< skipped ids that one message may carry, 0..2^16
-  //! each draft message says the resolution of its laws, 1..draft_format::resolution; lattices only
+  //! each draft message says the resolution of its laws, 1..wire_format::resolution; lattices only
   bool resolution_with_draft = false;
   //! drafts are drawn from the row itself, and each brings its probability there; top_k_tail only
   bool drafted_probability = false;
@@ -65,7 +65,7 @@ struct draft_attachments {
   std::span<const token_id> skipped{};  //!< in text order
   channel_report channel{};             //!< ignored without attachment_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
-  //! of the laws; 0: draft_format::resolution. Ignored without resolution_with_draft
+  //! of the laws; 0: wire_format::resolution. Ignored without resolution_with_draft
   std::uint32_t resolution = 0;
   //! x_d of the L drafts, drafted_probability_bytes each, with drafted_probability; else empty
   std::span<const std::byte> probabilities{};

@@ -67,39 +67,21 @@ struct wire_context {
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_context&, const wire_context&) noexcept = default;
 };
 
-//! How drafts and their laws travel: the part of a format that an edge chooses.
-struct draft_format {
+//! What hello agrees on for every message: how drafts and their laws travel, and V, which gives a token id its width.
+struct wire_format {
   // `where` of a failing check; fields of `attachments` from at_attachments on
-  static constexpr std::uint32_t at_format = 0, at_resolution = 2, at_support_size = 3, at_max_draft_length = 4,
-                                 at_pad_to = 5, at_attachments = 6;
+  static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
+                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6;
   law_format format = law_format::sparse_drop_zero;
-  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0.
-  //! A session fills in what its window says where a lattice has 0 here
+  std::uint32_t vocab_size = 0;  //!< V, 1..2^24
+  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
   std::uint32_t resolution = 0;
   //! sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
   std::uint32_t support_size = 0;
-  //! L at most, 1..4096. A session fills in what its window says where this is 0
-  std::uint32_t max_draft_length = 0;
+  std::uint32_t max_draft_length = 0;  //!< L at most, 1..4096
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< what travels with the drafts; none by default
-  friend SPECVERIFY_INLINE constexpr bool operator==(const draft_format&, const draft_format&) noexcept = default;
-};
-
-//! What hello agrees on for every message: a draft format for a vocabulary, which gives a token id its width.
-//! Its other fields are those of `draft_format`; it does not turn into one by itself, since V would be lost.
-struct wire_format : private draft_format {
-  using draft_format::at_attachments, draft_format::at_format, draft_format::at_max_draft_length,
-      draft_format::at_pad_to, draft_format::at_resolution, draft_format::at_support_size;
-  using draft_format::attachments, draft_format::format, draft_format::max_draft_length, draft_format::pad_to,
-      draft_format::resolution, draft_format::support_size;
-  static constexpr std::uint32_t at_vocab_size = 1;  //!< `where` of a failing check
-  std::uint32_t vocab_size = 0;                      //!< V, 1..2^24
-  wire_format() noexcept = default;
-  SPECVERIFY_INLINE constexpr wire_format(const draft_format& chosen, std::uint32_t size) noexcept
-      : draft_format(chosen), vocab_size(size) {}
-  //! The edge's part, without V.
-  [[nodiscard]] SPECVERIFY_INLINE constexpr draft_format drafts() const noexcept { return *this; }
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 

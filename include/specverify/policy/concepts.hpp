@@ -38,10 +38,11 @@ struct budget_clamp {
   bool dense = false;              //!< all V tokens are sent instead: cheaper than K
 };
 
-//! Between which plans every answer of a window's `begin` lies, field by field.
+//! Between which L and l every answer of a window's `begin` lies.
 struct plan_range {
-  draft_plan least{};
-  draft_plan most{};
+  std::uint32_t max_draft_length = 8;  //!< L at most, 1..4096
+  std::uint32_t least_resolution = 100;
+  std::uint32_t most_resolution = 100;
 };
 
 SPECVERIFY_TYPES_END
@@ -51,9 +52,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
 //! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
 //! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
-//! `bits` is the sum of the charges of the laws before it. A session cuts what `begin` answers: L and l to what the
-//! format carries, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by: `fixed_window` (the
-//! same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! `bits` is the sum of the charges of the laws before it. A session cuts what `begin` answers: L and l to the window's
+//! `range`, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by: `fixed_window` (the same
+//! plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -61,18 +62,19 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
 
-//! A window whose plan is its option `plan`. A session fills in the numbers that it leaves at 0, and refuses those that
-//! contradict its format or sparsifier. Satisfied by: `fixed_window`.
-template <class Policy>
-concept planned_window = window_policy<Policy> && requires(Policy& policy) {
-  requires std::same_as<decltype((policy.plan)), draft_plan&>;
-};
-
-//! A window that knows beforehand what it may plan: a session refuses it where its format could not carry that.
-//! Satisfied by: `model_window`, `dqn_window`.
+//! A window that says which L and l it may plan: they size a session's messages. Where l changes from round to round,
+//! each draft says its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every window of
+//! the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
   { policy.range() } noexcept -> std::same_as<plan_range>;
+};
+
+//! A window that counts with V and with the K of the sparsifier: a session tells it both before the first round.
+//! Satisfied by: `bit_budget_window`, `model_window`.
+template <class Policy>
+concept counting_window = window_policy<Policy> && requires(Policy& policy, std::uint32_t size) {
+  { policy.count_with(size, size) } noexcept -> std::same_as<void>;
 };
 
 //! A window policy that says what a law costs, in a unit of its own.
@@ -142,12 +144,14 @@ struct always_send {
 //! The same plan for every round; every position up to L is drafted. What a session takes where nothing is said.
 struct fixed_window {
   static constexpr bool unconditional = true;  //!< `proceed` is always true: nobody needs to count bits for it
-  draft_plan plan{};  //!< L, l, K; 0 in a session: what its format or sparsifier says (docs/session.md)
+  std::uint32_t max_draft_length = 4;          //!< L, 1..4096
+  std::uint32_t resolution = 100;              //!< l of a lattice, 1..2^16
 
-  [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return plan; }
+  [[nodiscard]] constexpr draft_plan begin(const observation&) const noexcept { return {max_draft_length, resolution}; }
+  [[nodiscard]] constexpr plan_range range() const noexcept { return {max_draft_length, resolution, resolution}; }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
-static_assert(planned_window<fixed_window>);
+static_assert(ranged_window<fixed_window>);
 
 SPECVERIFY_NAMESPACE_END
 

@@ -218,15 +218,13 @@ class dqn_window {
   //! a session records them for it (observation::accepted_probability)
   static constexpr bool needs_probabilities = true;
 
-  //! `support_size`: K of every plan. Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid),
-  //! value_not_finite.
+  //! Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid), value_not_finite.
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights,
-                                               const action_grid& grid = paper_action_grid(),
-                                               std::uint32_t support_size = 16) noexcept {
+                                               const action_grid& grid = paper_action_grid()) noexcept {
     if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};
     if (const status why = check(grid); !why.ok()) return why;
     if (const status why = check(weights); !why.ok()) return why;
-    return dqn_window(weights, grid, support_size);
+    return dqn_window(weights, grid);
   }
   //! Index of the action for the next round.
   [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept {
@@ -234,21 +232,18 @@ class dqn_window {
   }
   [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
     const window_action& chosen = grid_[choose(seen)];
-    return {chosen.draft_length, chosen.resolution, support_size_};
+    return {chosen.draft_length, chosen.resolution};
   }
   [[nodiscard]] constexpr plan_range range() const noexcept {
     const action_range all = range_of(grid_);
-    return {{all.least.draft_length, all.least.resolution, support_size_},
-            {all.most.draft_length, all.most.resolution, support_size_}};
+    return {all.most.draft_length, all.least.resolution, all.most.resolution};
   }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 
  private:
-  dqn_window(const dqn_weights& weights, const action_grid& grid, std::uint32_t support_size) noexcept
-      : weights_(&weights), grid_(grid), support_size_(support_size) {}
+  dqn_window(const dqn_weights& weights, const action_grid& grid) noexcept : weights_(&weights), grid_(grid) {}
   const dqn_weights* weights_;
   action_grid grid_;
-  std::uint32_t support_size_;
 };
 
 static_assert(ranged_window<dqn_window>);

@@ -88,12 +88,15 @@ struct model_window {
   }
   [[nodiscard]] draft_plan begin(const observation& seen) const noexcept {
     const window_action& chosen = grid[choose(seen)];
-    return {chosen.draft_length, chosen.resolution, model.support_size};
+    return {chosen.draft_length, chosen.resolution};
   }
   [[nodiscard]] constexpr plan_range range() const noexcept {
     const action_range all = range_of(grid);
-    return {{all.least.draft_length, all.least.resolution, model.support_size},
-            {all.most.draft_length, all.most.resolution, model.support_size}};
+    return {all.most.draft_length, all.least.resolution, all.most.resolution};
+  }
+  constexpr void count_with(std::uint32_t all, std::uint32_t kept) noexcept {
+    model.vocab_size = all;
+    model.support_size = kept;
   }
   [[nodiscard]] constexpr bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
 };
@@ -106,7 +109,7 @@ using model_based_window = model_window;
   return why.ok() ? why : status{why.code, part::policy, max_window_actions + why.where};
 }
 
-static_assert(ranged_window<model_window>);
+static_assert(ranged_window<model_window> && counting_window<model_window>);
 
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>

@@ -56,8 +56,8 @@ struct observation {
 //! What a window policy asks of one round. A 0 in a window that keeps its plan (`planned_window`) is what the session
 //! says elsewhere.
 struct draft_plan {
-  std::uint32_t max_draft_length = 0;  //!< L; as an answer of `begin`, 0 drafts nothing
-  std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the format's
+  std::uint32_t max_draft_length = 0;  //!< L; 0 drafts nothing
+  std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the largest
   std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: its own
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {

@@ -97,13 +97,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Drafts while the bits of the round stay within a budget.
 //!
-//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges the K of the plan (as
-//! clamped), the other accountings what the law lists, so that threshold wants laws with their zero counts
-//! (law_format::sparse_paper).
+//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges K (as clamped), the other
+//! accountings what the law lists, so that threshold wants laws with their zero counts (law_format::sparse_paper).
 struct bit_budget_window {
-  draft_plan plan{};             //!< L, l, K without the budget; 0 in a session: what its format or sparsifier says
-  std::uint32_t vocab_size = 0;  //!< V >= 1; 0 in a session: its own
-  std::uint64_t budget = 5000;   //!< B, bits of a round, up to 2^48
+  std::uint32_t max_draft_length = 4;  //!< L without the budget
+  std::uint32_t resolution = 100;      //!< l
+  std::uint32_t support_size = 0;      //!< K without the budget; a session says it
+  std::uint32_t vocab_size = 0;        //!< V; a session says it
+  std::uint64_t budget = 5000;         //!< B, bits of a round, up to 2^48
   //! bits of the round that no law pays: header, padding; 80 covers a message without padding
   std::uint64_t overhead = 0;
   position_accounting accounting = position_accounting::drop_zero;
@@ -111,26 +112,28 @@ struct bit_budget_window {
 
   static constexpr std::uint64_t charge_scale = 1024;
 
-  //! What the budget makes of the plan's support.
+  constexpr void count_with(std::uint32_t all, std::uint32_t kept) noexcept { vocab_size = all, support_size = kept; }
+  [[nodiscard]] constexpr plan_range range() const noexcept { return {max_draft_length, resolution, resolution}; }
+  //! What the budget makes of K.
   [[nodiscard]] budget_clamp clamp() const noexcept {
-    return clamp_support(accounting, vocab_size, plan.support_size, plan.resolution, static_cast<double>(left()),
+    return clamp_support(accounting, vocab_size, support_size, resolution, static_cast<double>(left()),
                          {allow_dense, accounting != position_accounting::top_k});
   }
   [[nodiscard]] draft_plan begin(const observation&) const noexcept {
-    return {plan.max_draft_length, plan.resolution, clamp().support_size};
+    return {max_draft_length, resolution, clamp().support_size};
   }
 
-  //! What the budget makes of a law over `support_size` tokens, whose number the sparsifier chose (C-SQS); for top_k,
-  //! which charges the K of the plan, that K as clamped is the most. `allow_dense` says nothing here: a threshold does
+  //! What the budget makes of a law over `kept` tokens, whose number the sparsifier chose (C-SQS); for top_k,
+  //! which charges K, that K as clamped is the most. `allow_dense` says nothing here: a threshold does
   //! not send all V instead.
-  [[nodiscard]] budget_clamp clamp(std::uint32_t support_size) const noexcept {
-    if (accounting == position_accounting::dense) return {support_size, false, false};
+  [[nodiscard]] budget_clamp clamp(std::uint32_t kept) const noexcept {
+    if (accounting == position_accounting::dense) return {kept, false, false};
     if (accounting == position_accounting::top_k) {
       const std::uint32_t most = clamp().support_size;
-      return {support_size < most ? support_size : most, support_size > most, false};
+      return {kept < most ? kept : most, kept > most, false};
     }
     const bool unknown_counts = accounting == position_accounting::drop_zero;
-    return clamp_support(accounting, vocab_size, support_size, plan.resolution, static_cast<double>(left()),
+    return clamp_support(accounting, vocab_size, kept, resolution, static_cast<double>(left()),
                          {.at_most = unknown_counts});
   }
 
@@ -152,12 +155,12 @@ struct bit_budget_window {
   [[nodiscard]] std::uint64_t left() const noexcept { return budget > overhead ? budget - overhead : 0; }
 };
 
-//! Errors (where = field in order, those of the plan from 0, so V is 3): invalid_resolution, invalid_argument (K = 0; a
+//! Errors (where = field in order, from 0): invalid_resolution, invalid_argument (K = 0; a
 //! budget of 0 or above 2^48; one that the overhead leaves nothing of), empty_vocabulary, vocabulary_too_large.
 [[nodiscard]] constexpr status check(const bit_budget_window& window) noexcept {
-  if (window.plan.resolution == 0 || window.plan.resolution > max_lattice_resolution)
+  if (window.resolution == 0 || window.resolution > max_lattice_resolution)
     return {errc::invalid_resolution, part::policy, 1};
-  if (window.plan.support_size == 0) return {errc::invalid_argument, part::policy, 2};
+  if (window.support_size == 0) return {errc::invalid_argument, part::policy, 2};
   if (window.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 3};
   if (window.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 3};
   if (window.budget == 0 || window.budget > std::uint64_t{1} << 48) return {errc::invalid_argument, part::policy, 4};
@@ -167,7 +170,7 @@ struct bit_budget_window {
 }
 
 static_assert(charging_window<bit_budget_window> && budgeted_window<bit_budget_window> &&
-              planned_window<bit_budget_window>);
+              counting_window<bit_budget_window> && ranged_window<bit_budget_window>);
 
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>

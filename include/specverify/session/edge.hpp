@@ -27,27 +27,31 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! An edge of parts: a sparsifier (or an optional one), a window and a gate (a skip policy), each at most once, in any
 //! order. Without a sparsifier it is `top_k`, without a window the same plan every round, without a gate every token is
 //! sent.
-//! K, L and l are said once each, by format, sparsifier or window: a number left at 0 is taken from the others, and
-//! without a sparsifier K is the format's, the window's or that of a default one. A format whose laws list no support
-//! (dense_lattice, fp16_row, token_only) takes none.
+//! The sparsifier says K, the window L and l, the options the kind of law: what travels follows (`format_of`). A kind
+//! whose laws list no support (dense_lattice, fp16_row, token_only) takes no sparsifier.
 //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
 //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*); unsupported (at_format: token_and_count,
 //! whose residual would be drawn here; at_draw_from_row: not top_k_tail); invalid_argument (also a gate without room
-//! for skipped tokens: format.attachments.max_skipped is 0); those of `check` of the parts, if they have one;
-//! options_disagree (at_max_draft_length, at_resolution, at_support_size, at_window_support_size, at_sparsifier,
-//! at_vocab_size: the window counts with another V); out_of_memory. Memory that an option sizes is address space until
-//! something is written to it. What a part throws as it is copied passes through, and nothing is left behind.
+//! for skipped tokens: attachments.max_skipped is 0); those of `check` of the parts, if they have one;
+//! options_disagree (at_sparsifier: no law lists a support); out_of_memory. Memory that an option sizes is address
+//! space until something is written to it. What a part throws as it is copied passes through, and leaves nothing.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {
-  (detail::explain_part<Parts>(), ...);
-  static_assert((0 + ... + (detail::is_sparsifier<Parts> ? 1 : 0)) <= 1, "make_edge takes one sparsifier");
-  static_assert((0 + ... + (window_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one window");
-  static_assert((0 + ... + (skip_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one gate");
   using detail::part_kind, detail::pick_part;
+  detail::explain_parts<Parts...>();
   return detail::make_edge_of(
       options, std::optional(pick_part<part_kind::sparsifier>(std::optional<top_k>(), parts...)),
       pick_part<part_kind::window>(fixed_window(), parts...), pick_part<part_kind::gate>(always_send(), parts...));
+}
+
+//! The format of the messages of an edge with these parts: `cloud_session::limits_for` takes it.
+template <class... Parts>
+[[nodiscard]] wire_format format_of(const edge_options& options, const Parts&... parts) {
+  using detail::part_kind, detail::pick_part;
+  detail::explain_parts<Parts...>();
+  const std::optional kept = pick_part<part_kind::sparsifier>(std::optional<top_k>(), parts...);
+  return detail::format_with(options, options.vocab_size, kept, pick_part<part_kind::window>(fixed_window(), parts...));
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -98,6 +98,13 @@ struct journal_record {
   return out.first(bytes);
 }
 
+//! Snapshot and draft stand inside the journal.
+struct journal_bytes_content {
+  journal_reading found{};
+  std::span<const std::byte> last{};
+  std::span<const std::byte> draft{};
+};
+
 //! One record at the front of `rest`. Ok and no payload: it was not written to its end.
 //! Errors: journal_corrupt, unsupported (another layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
@@ -123,10 +130,11 @@ struct journal_record {
   return inside;
 }
 
-//! Reads records whose snapshots have `snapshot_bytes` bytes, and stay in the journal.
-[[nodiscard]] inline result<journal_content<std::span<const std::byte>>> read_journal_bytes(
-    std::span<const std::byte> bytes, std::size_t snapshot_bytes, std::span<token_id> text) noexcept {
-  journal_content<std::span<const std::byte>> content;
+//! Reads records whose snapshots have `snapshot_bytes` bytes.
+[[nodiscard]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
+                                                                      std::size_t snapshot_bytes,
+                                                                      std::span<token_id> text) noexcept {
+  journal_bytes_content content;
   journal_reading& found = content.found;
   while (found.valid_bytes < bytes.size()) {
     const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
@@ -149,14 +157,13 @@ struct journal_record {
     const std::byte* next = payload.data() + 4;
     for (std::uint32_t i = 0; i < count; ++i, next += 4)
       text[first + i] = static_cast<token_id>(numeric::load_le(next, 4));
-    if (snapshot != 0 || snapshot_bytes == 0) content.last.emplace(next, snapshot_bytes);
+    if (snapshot != 0 || snapshot_bytes == 0) content.last = {next, snapshot_bytes};
     const std::span<const std::byte> draft = payload.subspan(4 + 4 * std::size_t{count} + snapshot);
     if (!draft.empty()) content.draft = draft;
     found.text_length = first + count;
     found.valid_bytes += journal_head_bytes + payload.size() + journal_check_bytes;
     ++found.records;
   }
-  content.text = text.first(found.text_length);
   return content;
 }
 
@@ -186,8 +193,9 @@ template <class Snapshot>
                                                              std::span<token_id> text) noexcept {
   const auto read = detail::read_journal_bytes(bytes, detail::snapshot_bytes<Snapshot>(), text);
   if (!read) return read.error();
-  journal_content<Snapshot> content{read->found, read->text, {}, read->draft};
-  if (read->last && !detail::load_snapshot(content.last.emplace(), read->last->data()))
+  journal_content<Snapshot> content{read->found, text.first(read->found.text_length), {}, read->draft};
+  if (read->found.records == 0) return content;
+  if (!detail::load_snapshot(content.last.emplace(), read->last.data()))
     return status{errc::journal_corrupt, part::session, 0};
   return content;
 }

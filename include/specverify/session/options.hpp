@@ -33,12 +33,6 @@ enum class draft_journaling : std::uint8_t {
 };
 inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
 
-//! What a session takes where neither its format nor its window says it (docs/session.md).
-inline constexpr std::uint32_t default_draft_length = 4;  //!< L
-inline constexpr std::uint32_t default_resolution = 100;  //!< l of a lattice
-//! drafts that messages have room for where the format says no L and the window plans fewer
-inline constexpr std::uint32_t default_draft_room = 8;
-
 struct edge_options {
   std::uint64_t session_id = 1;          //!< unique for the device's secret: the keys of its draws derive from it
   session_secret secret{};               //!< of this device; must be set; never travels (docs/decisions/0003)
@@ -46,8 +40,10 @@ struct edge_options {
   row_transform transform{};             //!< temperature and truncation, told to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
-  //! how drafts and their laws travel; K, L and l may be left at 0, to sparsifier and window
-  draft_format format{};
+  law_format format = law_format::sparse_drop_zero;  //!< of the laws; their K is the sparsifier's, L and l the window's
+  //! what travels with the drafts; a session sets resolution_with_draft and drafted_probability itself
+  attachment_format attachments{};
+  std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
@@ -74,21 +70,19 @@ struct edge_options {
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_retry_limit = 2;
   static constexpr std::uint32_t at_max_skipped = 3;
-  static constexpr std::uint32_t at_support_size = 4;  //!< options_disagree: the sparsifier keeps more, or another K
+  static constexpr std::uint32_t at_support_size = 4;
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
   static constexpr std::uint32_t at_format = 7;
   static constexpr std::uint32_t at_draw_from_row = 8;
   static constexpr std::uint32_t at_prompt = 9;
   static constexpr std::uint32_t at_truncation = 10;  //!< of a row that was supplied
-  // options_disagree: K, L and l are said once, each in one place
-  static constexpr std::uint32_t at_max_draft_length = 11;     //!< the window plans more drafts than the format carries
-  static constexpr std::uint32_t at_resolution = 12;           //!< the window plans another l than the format
-  static constexpr std::uint32_t at_window_support_size = 13;  //!< the window plans another K than the sparsifier keeps
-  static constexpr std::uint32_t at_sparsifier = 14;           //!< no law of the format lists a support
-  static constexpr std::uint32_t at_transform = 15;            //!< invalid_temperature or invalid_truncation
-  static constexpr std::uint32_t at_threshold = 16;            //!< wire_rule::semantic: not finite, or negative
-  // options_disagree of `restore`: other than when the journal began; so are those above
+  static constexpr std::uint32_t at_max_draft_length = 11;
+  static constexpr std::uint32_t at_resolution = 12;
+  static constexpr std::uint32_t at_sparsifier = 14;  //!< options_disagree: no law of the format lists a support
+  static constexpr std::uint32_t at_transform = 15;   //!< invalid_temperature or invalid_truncation
+  static constexpr std::uint32_t at_threshold = 16;   //!< wire_rule::semantic: not finite, or negative
+  // options_disagree of `restore`: other than when the journal began; so are K, L and l above
   static constexpr std::uint32_t at_session_id = 17;
   static constexpr std::uint32_t at_rule = 18;
   static constexpr std::uint32_t at_mode = 19;
@@ -145,15 +139,5 @@ struct cloud_options {
 };
 
 SPECVERIFY_TYPES_END
-SPECVERIFY_NAMESPACE_BEGIN
-
-//! The format of the messages, but for what the options leave at 0 to sparsifier and window.
-[[nodiscard]] constexpr wire_format format_of(const edge_options& options) noexcept {
-  wire_format made{options.format, options.vocab_size};
-  made.attachments.drafted_probability |= options.draw_from_row;
-  return made;
-}
-
-SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -29,28 +29,25 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! What a session is made with, but for the host's own options.
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
-  draft_format format{};
-  std::optional<Sparsifier> sparsifier{};  //!< none where no law of the format lists a support
+  law_format format = law_format::sparse_drop_zero;
+  std::optional<Sparsifier> sparsifier{};  //!< none where no law lists a support
   Window window{};
   Skip skip{};
+  attachment_format attachments{};
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   bool bonus = true;
   bool draw_from_row = false;
+  static constexpr std::uint32_t pad_to = 1;
 
-  //! The format of its messages; `cloud_session::limits_for` takes it. A support that may hold all of V is announced
-  //! as such.
-  [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const noexcept {
-    wire_format made{format, vocab_size};
-    const bool any = made.format == law_format::sparse_drop_zero || made.format == law_format::top_k_tail;
-    if (any && made.support_size >= vocab_size) made.support_size = 0;
-    made.attachments.drafted_probability = draw_from_row;
-    return made;
+  //! The format of its messages; `cloud_session::limits_for` takes it.
+  [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const {
+    return detail::format_with(*this, vocab_size, sparsifier, window);
   }
 };
 
 // The option that repeats the preset: `where` of invalid_argument.
-inline constexpr std::uint32_t preset_at_format = 32;  //!< more of edge_options::format than pad_to
+inline constexpr std::uint32_t preset_at_format = 32;  //!< edge_options::format, or attachments
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
 inline constexpr std::uint32_t preset_at_draw_from_row = 35;
@@ -61,15 +58,14 @@ template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] constexpr result<edge_options> options_with(const edge_options& options,
                                                           const preset<Sparsifier, Skip, Window>& system) noexcept {
   const auto twice = [](std::uint32_t where) noexcept { return status{errc::invalid_argument, part::session, where}; };
-  draft_format untouched;
-  untouched.pad_to = options.format.pad_to;
-  if (!(options.format == untouched)) return twice(preset_at_format);
+  const bool says_format = options.format != edge_options{}.format || !(options.attachments == attachment_format{});
+  if (says_format) return twice(preset_at_format);
   if (options.rule != wire_rule::token && options.rule != system.rule) return twice(preset_at_rule);
   if (!options.bonus && system.bonus) return twice(preset_at_bonus);
   if (options.draw_from_row && !system.draw_from_row) return twice(preset_at_draw_from_row);
   edge_options made = options;
-  made.format = system.format_for(options.vocab_size).drafts();
-  made.format.pad_to = options.format.pad_to;
+  made.format = system.format;
+  made.attachments = system.attachments;
   made.rule = system.rule;
   if (system.mode == session_mode::stream) made.mode = system.mode;
   made.bonus = system.bonus;
@@ -97,57 +93,35 @@ template <class Sparsifier, class Skip, class Window>
   return make_cloud(made);
 }
 
-//! The system with a window of another kind. If that changes l from round to round, each draft message says its own.
+//! The system with a window of another kind.
 template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
                                                                      const Window& window) noexcept {
-  preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier, window,       system.skip,
-                                        system.rule,   system.mode,       system.bonus, system.draw_from_row};
-  if constexpr (ranged_window<Window>) {
-    const plan_range range = window.range();
-    made.format.max_draft_length = range.most.max_draft_length;
-    made.format.resolution = range.most.resolution;
-    made.format.attachments.resolution_with_draft = range.least.resolution != range.most.resolution;
-  }
-  return made;
+  return {system.format, system.sparsifier, window,       system.skip,         system.attachments,
+          system.rule,   system.mode,       system.bonus, system.draw_from_row};
 }
 
 namespace detail {
 
-//! L, l and K of `plan` (l = 0: no lattice); laws carry up to `carried` entries. Without a sparsifier.
-template <class Sparsifier, class Skip>
-[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of_plan(law_format format, const draft_plan& plan,
-                                                                std::uint32_t carried, const Skip& skip) noexcept {
-  preset<Sparsifier, Skip> made;
-  made.format.format = format;
-  made.format.resolution = plan.resolution;
-  made.format.support_size = carried;
-  made.format.max_draft_length = plan.max_draft_length;
-  made.window.plan = plan;
-  made.skip = skip;
-  return made;
-}
+//! Laws over a support, L drafts of a lattice of l.
 template <class Sparsifier, class Skip = always_send>
-[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, const draft_plan& plan,
-                                                           std::uint32_t carried, const Sparsifier& kept,
+[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
+                                                           std::uint32_t resolution, const Sparsifier& kept,
                                                            const Skip& skip = {}) noexcept {
-  auto made = preset_of_plan<Sparsifier>(format, plan, carried, skip);
-  made.sparsifier = kept;
-  return made;
+  return {format, kept, {max_draft_length, resolution}, skip};
 }
-
 //! Whole laws, or none: nothing to choose.
 template <class Skip = always_send>
-[[nodiscard]] constexpr preset<top_k, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
-                                                      std::uint32_t resolution, const Skip& skip = {}) noexcept {
-  return preset_of_plan<top_k>(format, {max_draft_length, resolution, 0}, 0, skip);
+[[nodiscard]] constexpr preset<top_k, Skip> whole_rows(law_format format, std::uint32_t max_draft_length,
+                                                       const Skip& skip = {}) noexcept {
+  return {format, std::nullopt, {max_draft_length}, skip};
 }
 
 //! The rounds of HLM's family with a gate: no bonus token, and room for what the edge commits alone.
 template <class Preset>
 [[nodiscard]] constexpr Preset gated(Preset made, std::uint32_t max_skipped) noexcept {
   made.bonus = false;
-  made.format.attachments.max_skipped = max_skipped;
+  made.attachments.max_skipped = max_skipped;
   return made;
 }
 
@@ -159,7 +133,7 @@ struct qs_settings {
   std::uint32_t max_draft_length = 4;  //!< L
 };
 [[nodiscard]] constexpr preset<> qs(const qs_settings& set = {}) noexcept {
-  return detail::preset_of(law_format::dense_lattice, set.max_draft_length, set.resolution);
+  return {law_format::dense_lattice, std::nullopt, {set.max_draft_length, set.resolution}};
 }
 
 //! K-SQS: a lattice point on the K most probable tokens.
@@ -171,8 +145,7 @@ struct k_sqs_settings {
 };
 [[nodiscard]] constexpr preset<> k_sqs(const k_sqs_settings& set = {}) noexcept {
   return detail::preset_of(set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
-                           {set.max_draft_length, set.resolution, set.support_size}, set.support_size,
-                           top_k{set.support_size});
+                           set.max_draft_length, set.resolution, top_k{set.support_size});
 }
 
 //! C-SQS: a lattice point on the tokens above a threshold that follows the dropped mass.
@@ -185,13 +158,12 @@ struct c_sqs_settings {
 [[nodiscard]] constexpr preset<conformal> c_sqs(const c_sqs_settings& set) noexcept {
   conformal kept = set.threshold;
   kept.max_support_size = set.max_support_size;
-  return detail::preset_of(law_format::sparse_drop_zero, {set.max_draft_length, set.resolution, set.max_support_size},
-                           set.max_support_size, kept);
+  return detail::preset_of(law_format::sparse_drop_zero, set.max_draft_length, set.resolution, kept);
 }
 
 //! Target: no drafts, the cloud writes alone. The baseline of every paper.
 [[nodiscard]] constexpr preset<> target_alone() noexcept {
-  preset<> made = detail::preset_of(law_format::token_only, 1, 0);
+  preset<> made = detail::whole_rows(law_format::token_only, 1);
   made.mode = session_mode::stream;
   return made;
 }
@@ -202,7 +174,7 @@ struct hlm_settings {
   bool bonus = true;                   //!< false: the paper's rounds
 };
 [[nodiscard]] constexpr preset<> hlm(const hlm_settings& set = {}) noexcept {
-  preset<> made = detail::preset_of(law_format::fp16_row, set.max_draft_length, 0);
+  preset<> made = detail::whole_rows(law_format::fp16_row, set.max_draft_length);
   made.bonus = set.bonus;
   return made;
 }
@@ -212,14 +184,14 @@ inline constexpr std::uint32_t preset_max_skipped = 63;
 
 //! Rand-HLM: a coin decides what is sent. U-HLM: uncertain tokens are. UI: uncertain and important ones. All lossy.
 [[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
+  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_gate> u_hlm(const uncertainty_gate& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
+  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_and_importance_gate> ui(
     const uncertainty_and_importance_gate& skip = {}) noexcept {
-  return detail::gated(detail::preset_of(law_format::fp16_row, 1, 0, skip), preset_max_skipped);
+  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
 }
 
 //! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail. The token comes from the whole row, and is
@@ -232,10 +204,8 @@ struct cu_hlm_settings {
 template <class Sparsifier>
 [[nodiscard]] constexpr preset<Sparsifier, uncertainty_gate> cu_hlm(const cu_hlm_settings& set,
                                                                     const Sparsifier& kept) noexcept {
-  // a token outside the support is an entry of its own
-  auto made = detail::gated(detail::preset_of(law_format::top_k_tail, {1, set.resolution, set.support_size},
-                                              set.support_size + 1, kept, set.skip),
-                            preset_max_skipped);
+  auto made =
+      detail::gated(detail::preset_of(law_format::top_k_tail, 1, set.resolution, kept, set.skip), preset_max_skipped);
   made.draw_from_row = true;
   return made;
 }
@@ -258,15 +228,14 @@ struct compressed_hlm_settings {
   vocabulary_budget kept;
   kept.distortion = set.distortion;
   kept.max_support_size = set.max_support_size;
-  auto made =
-      detail::preset_of(law_format::top_k_tail, {1, set.resolution, set.max_support_size}, set.max_support_size, kept);
+  auto made = detail::preset_of(law_format::top_k_tail, 1, set.resolution, kept);
   made.bonus = false;
   return made;
 }
 
 //! Drafts the most probable tokens and sends ids: the target's greedy text.
 [[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
-  preset<> made = detail::preset_of(law_format::token_only, max_draft_length, 0);
+  preset<> made = detail::whole_rows(law_format::token_only, max_draft_length);
   made.rule = wire_rule::greedy;
   return made;
 }
@@ -280,7 +249,7 @@ struct wisv_settings {
 [[nodiscard]] constexpr preset<> wisv(const wisv_settings& set) noexcept {
   preset<> made = greedy(set.max_draft_length);
   made.rule = wire_rule::semantic;
-  made.format.attachments = {set.hidden_size, hidden_format::float16, set.with_draft, true, 0};
+  made.attachments = {set.hidden_size, hidden_format::float16, set.with_draft, true, 0};
   return made;
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("a projected hidden state travels in its place") {
   lab::live_model drafter(models().drafter), target(models().target);
   run_options options = greedy_text();
   auto system = sv::wisv({.hidden_size = 8, .with_draft = true, .max_draft_length = 16});
-  system.format.attachments.hidden = sv::hidden_format::int8;
+  system.attachments.hidden = sv::hidden_format::int8;
   options.project = [](std::span<const float> hidden, std::span<float> sent) {
     for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = hidden[i] + hidden[i + 8];
   };

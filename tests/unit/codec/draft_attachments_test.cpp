@@ -78,7 +78,7 @@ std::size_t bytes_of_side(const wire_format& format, std::size_t skipped, std::s
 }
 
 wire_format some_law_format(law_format kind, std::mt19937_64& random) {
-  wire_format made{{kind, 12, 0, 4, 1}, 37};
+  wire_format made{kind, 37, 12, 0, 4, 1};
   if (kind == law_format::fp16_row) made.resolution = 0;
   if (kind == law_format::sparse_paper) made.support_size = 5;
   if (random() % 4 == 0) made.pad_to = 16;
@@ -110,7 +110,7 @@ bool same_attachments(const draft_attachments& a, const draft_attachments& b) {
 
 //! Claims of a small format and attachments of every kind, and the bits of its message.
 struct full_claims {
-  wire_format format{{law_format::token_only, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}}, 1000};
+  wire_format format{law_format::token_only, 1000, 0, 0, 5, 1, {3, hidden_format::int8, true, true, 6}};
   std::array<claimed_draft, 2> claims{claimed_draft{5, 0, 0}, {999, 0, 0}};
   std::array<token_id, 3> skipped{7, 998, 7};
   std::vector<std::byte> hidden;
@@ -225,9 +225,12 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
   const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
   for (int run = 0; run < runs; ++run) {
     const bool counted = run % 2 != 0;
-    wire_format format{{counted ? law_format::token_and_count : law_format::token_only, counted ? 100u : 0, 0, 7,
-                        run % 5 == 0 ? 32u : 1},
-                       1 + static_cast<std::uint32_t>(random() % 5000)};
+    wire_format format{counted ? law_format::token_and_count : law_format::token_only,
+                       1 + static_cast<std::uint32_t>(random() % 5000),
+                       counted ? 100u : 0,
+                       0,
+                       7,
+                       run % 5 == 0 ? 32u : 1};
     format.attachments = random_attachments(random);
     const auto length = static_cast<std::uint32_t>(random() % 8);
     std::array<claimed_draft, 7> claims{}, read{};
@@ -266,7 +269,7 @@ TEST_CASE(
   CHECK(max_draft_bytes(of.format, 5) == claims_bytes(of.format, 5, 6));
   CHECK(claims_bytes(of.format, 6, 6) == 0);
   CHECK(claims_bytes(of.format, 5, 7) == 0);
-  CHECK(claims_bytes({{law_format::fp16_row, 0, 0, 1, 1}, 10}, 1, 0) == 0);
+  CHECK(claims_bytes({law_format::fp16_row, 10, 0, 0, 1, 1}, 1, 0) == 0);
 }
 
 TEST_CASE("side: what the encoder refuses, by name") {
@@ -341,7 +344,7 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
   longer.push_back(std::byte{0});
   CHECK(of.decoded(longer).code == errc::trailing_bytes);
   // The same for a range code, which says only at its end how many drafts it holds.
-  wire_format format{{law_format::sparse_drop_zero, 12, 0, 4, 1, {1, hidden_format::float16, true}}, 37};
+  wire_format format{law_format::sparse_drop_zero, 37, 12, 0, 4, 1, {1, hidden_format::float16, true}};
   std::mt19937_64 random(13);
   draft_list list;
   list.add(random_law(random, 37, 12, 3, false), 0);
@@ -363,7 +366,7 @@ TEST_CASE("T29 side: what the decoder refuses with the checksum right, by name")
 
 TEST_CASE("T29 of all bodies of two bytes, those are accepted that hold a skipped id of the vocabulary") {
   // V = 5: 2 bits of count (0..2), 3 bits an id, then 1 bit of length and 3 a claim: 1 byte and 1 byte.
-  const wire_format format{{law_format::token_only, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}}, 5};
+  const wire_format format{law_format::token_only, 5, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}};
   int accepted = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
@@ -483,7 +486,7 @@ TEST_CASE("channel report: what is refused, by name") {
 }
 
 TEST_CASE("a resolution announced with each draft: its range, its format, its laws") {
-  wire_format format{{law_format::dense_lattice, 12, 0, 4, 1}, 40};
+  wire_format format{law_format::dense_lattice, 40, 12, 0, 4, 1};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format).ok());
   draft_list list;
@@ -513,7 +516,7 @@ TEST_CASE("a resolution announced with each draft: its range, its format, its la
   message[8] = std::byte{12};  // 13 of 12
   seal(some_context, message_kind::draft, message);
   CHECK(decode_draft(some_context, format, message, block, {}, scratch).error().code == errc::invalid_resolution);
-  format = {{law_format::fp16_row, 0, 0, 4, 1}, 40};
+  format = {law_format::fp16_row, 40, 0, 0, 4, 1};
   format.attachments.resolution_with_draft = true;
   CHECK(check(format) == status{errc::invalid_argument, part::codec, 11});
 }
@@ -537,7 +540,7 @@ TEST_CASE("the probability of a draft in its row: what travels, and what is refu
 }
 
 TEST_CASE("T29 side: probabilities that are 0, above 1, too few or too many are refused by name") {
-  wire_format format{{law_format::top_k_tail, 12, 0, 4, 1}, 37};
+  wire_format format{law_format::top_k_tail, 37, 12, 0, 4, 1};
   format.attachments.drafted_probability = true;
   CHECK(check(format).ok());
   std::mt19937_64 random(17);
@@ -595,7 +598,7 @@ TEST_CASE("T29 side: probabilities that are 0, above 1, too few or too many are 
   attachments.probabilities = probabilities;
   CHECK(encode() == status{errc::size_mismatch, part::codec, 8});
   for (const law_format other : with_laws) {
-    wire_format made{{other, other == law_format::fp16_row ? 0u : 12u, 0, 4, 1}, 37};
+    wire_format made{other, 37, other == law_format::fp16_row ? 0u : 12u, 0, 4, 1};
     made.attachments.drafted_probability = true;
     CHECK(check(made) ==
           (other == law_format::top_k_tail ? status{} : status{errc::invalid_argument, part::codec, 12}));

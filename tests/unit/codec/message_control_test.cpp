@@ -15,7 +15,7 @@ using namespace specverify_test;
 
 namespace {
 
-constexpr wire_format some_format{{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256};
+constexpr wire_format some_format{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
 
 hello_message some_hello() {
   hello_message hello;
@@ -27,7 +27,7 @@ hello_message some_hello() {
   hello.mode = session_mode::stream;
   hello.prompt_length = 17;
   hello.token_budget = 256;
-  hello.format = {{law_format::sparse_paper, 240, 16, 5, 32, {2048, hidden_format::int8, true, true, 300}}, 50257};
+  hello.format = {law_format::sparse_paper, 50257, 240, 16, 5, 32, {2048, hidden_format::int8, true, true, 300}};
   hello.temperature = 0.75;
   hello.truncation = {40, 0.9, 0.05, truncation_order::joint};
   return hello;
@@ -342,7 +342,7 @@ TEST_CASE("feedback: ceil(log2(L + 1)) bits, 5 bits and a token; ranges") {
   CHECK(encode_feedback(some_context, some_format, 9, {1, 1, 1, 0}, out).error().code == errc::draft_too_long);
   // All 2^16 bodies of two bytes, L = 2, V = 40: 2 + 3 + 2 + 6 = 13 bits. Exactly the values of an encoder are
   // accepted.
-  const wire_format tiny{{law_format::sparse_drop_zero, 10, 0, 8, 1}, 40};
+  const wire_format tiny{law_format::sparse_drop_zero, 40, 10, 0, 8, 1};
   int accepted = 0, refused_tokens = 0, refused_padding = 0;
   for (std::uint32_t body = 0; body < 65536; ++body) {
     std::array<std::byte, 10> message{};
@@ -405,7 +405,7 @@ TEST_CASE("text: ids of ceil(log2 V) bits, and its errors") {
         status{errc::token_out_of_range, part::codec, 0});
   CHECK(storage == std::array<token_id, 5>{});
   // One id needs no bits in a vocabulary of one: the count alone must not size anything.
-  const wire_format single{{law_format::token_only, 0, 0, 8, 1}, 1};
+  const wire_format single{law_format::token_only, 1, 0, 0, 8, 1};
   std::vector<std::byte> none(16);
   forge(none, message_kind::text, 12, 0xffffffffu, 4);
   CHECK(decode_text(some_context, single, none, storage).error().code == errc::output_too_small);
@@ -473,7 +473,7 @@ TEST_CASE("request and supply: a bitmap of positions, a payload, and their error
 }
 
 TEST_CASE("hidden states on request: one vector a position, ascending, each one checked") {
-  wire_format format{{law_format::token_only, 0, 0, 9, 1, {4, hidden_format::float16}}, 1000};
+  wire_format format{law_format::token_only, 1000, 0, 0, 9, 1, {4, hidden_format::float16}};
   std::mt19937_64 random(5);
   std::vector<std::byte> out, payload;
   std::array<std::uint64_t, 1> words{}, storage{};
@@ -567,8 +567,8 @@ TEST_CASE("refuse and stop") {
 }
 
 TEST_CASE("claims: ids and counts without laws") {
-  const wire_format only{{law_format::token_only, 0, 0, 5, 1}, 1000},
-      counted{{law_format::token_and_count, 100, 0, 5, 1}, 1000};
+  const wire_format only{law_format::token_only, 1000, 0, 0, 5, 1},
+      counted{law_format::token_and_count, 1000, 100, 0, 5, 1};
   const std::array<claimed_draft, 3> ids{claimed_draft{5, 0, 0}, {999, 0, 0}, {0, 0, 0}},
       counts{claimed_draft{5, 1, 100}, {999, 100, 100}, {0, 37, 100}};
   for (const auto& [format, given] : {std::pair(only, ids), std::pair(counted, counts)}) {
@@ -617,7 +617,7 @@ TEST_CASE("claims: ids and counts without laws") {
 }
 
 TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checksum right") {
-  const wire_format format{{law_format::sparse_drop_zero, 10, 3, 2, 1}, 50};
+  const wire_format format{law_format::sparse_drop_zero, 50, 10, 3, 2, 1};
   const auto attempt = [](const wire_format& with, const owned_law& from, std::size_t drafts = 1) {
     std::vector<draft> list(drafts, draw(from.view(), uniforms{philox{}, 0, 0}.at(purpose::draft_draw)));
     std::array<std::byte, 400> out{};
@@ -631,9 +631,9 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
   CHECK(attempt(format, {{2, 1}, {5, 5}, 50}) == errc::ids_not_ascending);
   CHECK(attempt(format, {{1, 50}, {5, 5}, 50}) == errc::token_out_of_range);
   CHECK(attempt(format, {{1, 2, 3, 4}, {4, 4, 1, 1}, 50}) == errc::support_too_large);
-  CHECK(attempt({{law_format::sparse_paper, 10, 3, 2, 1}, 50}, {{1, 2}, {5, 5}, 50}) == errc::support_too_large);
-  CHECK(attempt({{law_format::token_only, 0, 0, 2, 1}, 50}, {{1, 2}, {5, 5}, 50}) == errc::law_kind_mismatch);
-  CHECK(attempt({{law_format::fp16_row, 0, 0, 2, 1}, 50}, {{1, 2}, {5, 2049}, 50}) == errc::law_kind_mismatch);
+  CHECK(attempt({law_format::sparse_paper, 50, 10, 3, 2, 1}, {{1, 2}, {5, 5}, 50}) == errc::support_too_large);
+  CHECK(attempt({law_format::token_only, 50, 0, 0, 2, 1}, {{1, 2}, {5, 5}, 50}) == errc::law_kind_mismatch);
+  CHECK(attempt({law_format::fp16_row, 50, 0, 0, 2, 1}, {{1, 2}, {5, 2049}, 50}) == errc::law_kind_mismatch);
   {
     owned_law from{{1, 2}, {5, 5}, 50};
     law with_tail = from.view();
@@ -641,12 +641,12 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
     with_tail.resolution = 58;
     const draft drafted = draw(with_tail, uniforms{philox{}, 0, 0}.at(purpose::draft_draw));
     std::array<std::byte, 100> out{};
-    CHECK(encode_draft(some_context, {{law_format::sparse_drop_zero, 58, 0, 2, 1}, 50}, std::span(&drafted, 1), out)
+    CHECK(encode_draft(some_context, {law_format::sparse_drop_zero, 50, 58, 0, 2, 1}, std::span(&drafted, 1), out)
               .error()
               .code == errc::law_kind_mismatch);
   }
 
-  const wire_format row{{law_format::fp16_row, 0, 0, 2, 1}, 4};
+  const wire_format row{law_format::fp16_row, 4, 0, 0, 2, 1};
   auto block = make_block(row);
   std::vector<std::byte> memory(decode_draft_workspace_size(row));
   const auto read = [&](std::initializer_list<unsigned> halves, unsigned length, unsigned tokens) {
@@ -676,7 +676,7 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the checks
   CHECK(read({0, 0x3c00, 0, 0}, 3, 1) == errc::draft_too_long);
 
   // The papers' sparse code can name a token whose count is zero; a law is refused, not verified.
-  const wire_format paper{{law_format::sparse_paper, 1, 2, 1, 1}, 4};
+  const wire_format paper{law_format::sparse_paper, 4, 1, 2, 1, 1};
   auto paper_block = make_block(paper);
   std::array<std::byte, 9> bytes{};
   std::vector<std::byte> paper_memory(decode_draft_workspace_size(paper));

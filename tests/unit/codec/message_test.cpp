@@ -38,7 +38,7 @@ struct decoder {
 };
 
 constexpr wire_format small_format(law_format kind) {
-  return {{kind, kind == law_format::fp16_row ? 0u : 12u, kind == law_format::sparse_paper ? 5u : 0u, 4, 1}, 37};
+  return {kind, 37, kind == law_format::fp16_row ? 0u : 12u, kind == law_format::sparse_paper ? 5u : 0u, 4, 1};
 }
 
 draft_list drafts_for(const wire_format& format, std::mt19937_64& random, std::uint32_t length) {
@@ -83,7 +83,7 @@ TEST_CASE("drafts of every format come back with their laws, and encode to the s
     for (int run = 0; run < 400; ++run) {
       wire_format format = small_format(kind);
       if (run % 4 == 1 && kind != law_format::fp16_row)
-        format = {{kind, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1}, 128256};
+        format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
       if (run % 4 == 2) format.pad_to = 64;
       if (run % 4 == 3) format.vocab_size = 1000;
       if (run % 8 == 3) format.support_size = 0;
@@ -117,7 +117,7 @@ TEST_CASE("drafts of every format come back with their laws, and encode to the s
 
 TEST_CASE(
     "E7 zero counts in memory are dropped by the drop-zero and the dense code and kept by the papers' sparse code") {
-  const wire_format format{{law_format::sparse_drop_zero, 10, 0, 2, 1}, 50};
+  const wire_format format{law_format::sparse_drop_zero, 50, 10, 0, 2, 1};
   draft_list list;
   list.add({{3, 9, 20, 41}, {0, 7, 0, 3}, 50}, 0);
   for (const law_format kind : {law_format::sparse_drop_zero, law_format::dense_lattice, law_format::sparse_paper}) {
@@ -145,7 +145,7 @@ TEST_CASE("NET-1 one law alone: at most 8 bits over the ideal on average and 16 
         const owned_law law_of = random_law(random, 128256, 100, positive, false, zipf);
         std::array<std::byte, 256> out{};
         range_encoder coder(out);
-        detail::encode_law(coder, {{law_format::sparse_drop_zero, 100, 0, 1, 1}, 128256}, law_of.view(), law_of.ids[0]);
+        detail::encode_law(coder, {law_format::sparse_drop_zero, 128256, 100, 0, 1, 1}, law_of.view(), law_of.ids[0]);
         const double over = 8.0 * static_cast<double>(coder.finish()) - ideal - std::log2(positive);
         mean += over / laws;
         worst = std::max(worst, over);
@@ -163,7 +163,7 @@ TEST_CASE("NET-1 one law alone: at most 8 bits over the ideal on average and 16 
 TEST_CASE("NET-1 blocks of 8 laws: within 2 % and 8 bits; NET-2 8 drafts with K+ = 32 in less than 1200 bytes") {
   std::mt19937_64 random(44);
   for (const std::uint32_t positive : {8u, 32u, 64u}) {
-    const wire_format format{{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256};
+    const wire_format format{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
     for (int run = 0; run < 200; ++run) {
       draft_list list;
       for (std::uint32_t i = 0; i < 8; ++i) list.add(random_law(random, 128256, 100, positive, false, run % 2 == 0), i);
@@ -173,14 +173,14 @@ TEST_CASE("NET-1 blocks of 8 laws: within 2 % and 8 bits; NET-2 8 drafts with K+
       if (positive == 32) REQUIRE(bytes.size() < 1200);
     }
   }
-  CHECK(max_draft_bytes({{law_format::sparse_drop_zero, 100, 32, 8, 1}, 128256}, 8) < 1200);
+  CHECK(max_draft_bytes({law_format::sparse_drop_zero, 128256, 100, 32, 8, 1}, 8) < 1200);
 }
 
 TEST_CASE("the papers' own codes: within 8 bits of their formula, whatever the law") {
   std::mt19937_64 random(45);
   double mean = 0;
   for (int run = 0; run < 300; ++run) {
-    const wire_format sparse{{law_format::sparse_paper, 100, 16, 1, 1}, 50257};
+    const wire_format sparse{law_format::sparse_paper, 50257, 100, 16, 1, 1};
     draft_list list;
     owned_law law_of{random_ids(random, 50257, 16, run % 2 == 0), random_counts(random, 100, 16, true, run % 3 == 0),
                      50257};
@@ -189,7 +189,7 @@ TEST_CASE("the papers' own codes: within 8 bits of their formula, whatever the l
     const double formula = top_k_law_bits(50257, 16, 100) + 4;
     // 1: zero or one draft
     CHECK(8.0 * static_cast<double>(encoded(sparse, list.view()).size() - message_header_bytes) <= formula + 1 + 8);
-    const wire_format dense{{law_format::dense_lattice, 240, 0, 1, 1}, 50257};
+    const wire_format dense{law_format::dense_lattice, 50257, 240, 0, 1, 1};
     draft_list flat;
     const auto size = static_cast<std::uint32_t>(1 + random() % 200);
     flat.add(
@@ -210,7 +210,7 @@ TEST_CASE("random laws: round trip") {
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (std::uint64_t{1} << (1 + random() % 17)));
     const auto resolution = static_cast<std::uint32_t>(1 + random() % 300);
     const auto kind = static_cast<law_format>(random() % 3);
-    const wire_format format{{kind, resolution, 0, 8, 1}, vocab_size};
+    const wire_format format{kind, vocab_size, resolution, 0, 8, 1};
     decoder read(format);
     draft_list list;
     for (std::uint32_t i = 0; i < 8; ++i, ++run) {
@@ -273,12 +273,12 @@ TEST_CASE("T29 NET-7 of all bodies of up to two bytes, exactly one per value is 
     wire_format format;
     int messages;
   };
-  const line lines[] = {{{{law_format::sparse_drop_zero, 2, 0, 1, 1}, 3}, 10},
-                        {{{law_format::sparse_paper, 2, 2, 1, 1}, 3}, 13},
-                        {{{law_format::dense_lattice, 2, 0, 1, 1}, 3}, 10},
-                        {{{law_format::sparse_drop_zero, 2, 0, 2, 1}, 3}, 1 + 9 + 81},
-                        {{{law_format::sparse_drop_zero, 2, 1, 2, 1}, 3}, 1 + 3 + 9},
-                        {{{law_format::sparse_drop_zero, 2, 0, 1, 10}, 3}, 10}};
+  const line lines[] = {{{law_format::sparse_drop_zero, 3, 2, 0, 1, 1}, 10},
+                        {{law_format::sparse_paper, 3, 2, 2, 1, 1}, 13},
+                        {{law_format::dense_lattice, 3, 2, 0, 1, 1}, 10},
+                        {{law_format::sparse_drop_zero, 3, 2, 0, 2, 1}, 1 + 9 + 81},
+                        {{law_format::sparse_drop_zero, 3, 2, 1, 2, 1}, 1 + 3 + 9},
+                        {{law_format::sparse_drop_zero, 3, 2, 0, 1, 10}, 10}};
   for (const line& at : lines) {
     CHECK(read_short_bodies(at.format).accepted == at.messages);
   }
@@ -291,7 +291,7 @@ TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
       for (const law_format kind :
            {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
         const wire_format format{
-            {kind, resolution, kind == law_format::sparse_paper ? std::min(vocab_size, 20u) : 0, 4, 1}, vocab_size};
+            kind, vocab_size, resolution, kind == law_format::sparse_paper ? std::min(vocab_size, 20u) : 0, 4, 1};
         std::size_t largest = 0;
         const std::uint32_t most =
             std::min({vocab_size, kind == law_format::sparse_paper ? format.support_size : resolution});
@@ -310,8 +310,8 @@ TEST_CASE("max_draft_bytes bounds every message and is close to the largest") {
       }
     }
   }
-  CHECK(max_draft_bytes({{law_format::fp16_row, 0, 0, 8, 1}, 32000}, 1) == 8 + 2 + 64000 + 2);
-  CHECK(max_draft_bytes({{law_format::token_only, 0, 0, 8, 64}, 32000}, 8) == 64);
+  CHECK(max_draft_bytes({law_format::fp16_row, 32000, 0, 0, 8, 1}, 1) == 8 + 2 + 64000 + 2);
+  CHECK(max_draft_bytes({law_format::token_only, 32000, 0, 0, 8, 64}, 8) == 64);
 }
 
 TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, where the codes lose most") {
@@ -323,7 +323,7 @@ TEST_CASE("max_draft_bytes bounds supports in one place and fine resolutions, wh
              {law_format::sparse_drop_zero, law_format::sparse_paper, law_format::dense_lattice}) {
           const bool zeros = kind == law_format::sparse_paper;
           if (!zeros && size > resolution) continue;
-          const wire_format format{{kind, resolution, kind == law_format::dense_lattice ? 0 : size, 8, 1}, vocab_size};
+          const wire_format format{kind, vocab_size, resolution, kind == law_format::dense_lattice ? 0 : size, 8, 1};
           for (const bool at_end : {false, true}) {
             draft_list list;
             for (std::uint32_t i = 0; i < 8; ++i) {
@@ -354,8 +354,8 @@ TEST_CASE("top_k_tail: laws with a tail come back as they were, whatever K, and 
   for (int run = 0; run < runs; ++run) {
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (run % 3 == 0 ? 6u : 3000u));
     const auto limit = run % 2 == 0 ? 0u : static_cast<std::uint32_t>(1 + random() % vocab_size);
-    const wire_format format{{law_format::top_k_tail, static_cast<std::uint32_t>(1 + random() % 300), limit, 3, 1},
-                             vocab_size};
+    const wire_format format{
+        law_format::top_k_tail, vocab_size, static_cast<std::uint32_t>(1 + random() % 300), limit, 3, 1};
     draft_list list;
     const auto length = static_cast<std::uint32_t>(random() % 4);
     for (std::uint32_t i = 0; i < length; ++i)
@@ -398,7 +398,7 @@ TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice trave
     const auto made = compressed_law(kept, options, space);
     REQUIRE(made.ok());
     const draft drafted = draw(*made, uniforms{philox{}, static_cast<std::uint32_t>(run), 0}.at(purpose::draft_draw));
-    const wire_format format{{law_format::top_k_tail, options.resolution, 0, 1, 1}, vocab_size};
+    const wire_format format{law_format::top_k_tail, vocab_size, options.resolution, 0, 1, 1};
     decoder read(format);
     REQUIRE(read.read(encoded(format, std::span(&drafted, 1))).ok());
     REQUIRE(read.block[0].token() == drafted.token());
@@ -409,7 +409,7 @@ TEST_CASE("top_k_tail: what sparsify/compressed_law.hpp makes on a lattice trave
 TEST_CASE("top_k_tail: bits of the formula, and the bound of a message") {
   std::mt19937_64 random(50);
   for (const std::uint32_t size : {1u, 30u, 832u, 5715u}) {
-    const wire_format format{{law_format::top_k_tail, 255, 0, 1, 1}, 32000};
+    const wire_format format{law_format::top_k_tail, 32000, 255, 0, 1, 1};
     const double formula =
         std::log2(32000) + log2_binomial(32000, size) + log2_binomial(255 + size, size) + std::log2(size + 1.0);
     for (int run = 0; run < 50; ++run) {
@@ -424,7 +424,7 @@ TEST_CASE("top_k_tail: bits of the formula, and the bound of a message") {
     for (const std::uint32_t resolution : {1u, 2u, 255u, 4000u}) {
       for (const std::uint32_t limit : {0u, 1u, 30u}) {
         if (limit > vocab_size) continue;
-        const wire_format format{{law_format::top_k_tail, resolution, limit, 4, 1}, vocab_size};
+        const wire_format format{law_format::top_k_tail, vocab_size, resolution, limit, 4, 1};
         std::size_t largest = 0;
         const std::uint32_t most = limit != 0 ? limit : vocab_size;
         for (std::uint32_t size = 1; size <= most; size += 1 + most / 40) {
@@ -445,7 +445,7 @@ TEST_CASE("top_k_tail: bits of the formula, and the bound of a message") {
 }
 
 TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
-  const wire_format format{{law_format::top_k_tail, 12, 4, 1, 1}, 10};
+  const wire_format format{law_format::top_k_tail, 10, 12, 4, 1, 1};
   std::array<std::byte, 100> out{};
   const auto attempt = [&](std::vector<token_id> ids, std::vector<std::uint32_t> counts, std::uint32_t tail,
                            std::uint32_t resolution) {
@@ -480,7 +480,7 @@ TEST_CASE("T29 top_k_tail: what the encoder and the decoder refuse, by name") {
   // All bodies of up to two bytes, V = 3, l = 2: K = 1: 3 ids, counts (b, tail) = (2, 0), (1, 1), (0, 2) with 1, 3 and
   // 2 tokens: 18. K = 2: 3 pairs; (2,0,0) (0,2,0): 1 token each, (1,1,0): 2, (1,0,1) (0,1,1): 2 each, (0,0,2): 1: 27. K
   // = 3: (2,0,0) and so on: 3 + 3 * 2 = 9.
-  const wire_format tiny{{law_format::top_k_tail, 2, 0, 1, 1}, 3};
+  const wire_format tiny{law_format::top_k_tail, 3, 2, 0, 1, 1};
   const auto [accepted, outside] = read_short_bodies(tiny);
   CHECK(accepted == 1 + 18 + 27 + 9);
   CHECK(outside > 0);

@@ -9,27 +9,27 @@ using namespace specverify;
 
 namespace {
 
-constexpr wire_format some_format{{law_format::sparse_drop_zero, 100, 0, 8, 1}, 128256};
+constexpr wire_format some_format{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
 
 }  // namespace
 
 TEST_CASE("draft formats: what check refuses") {
   CHECK(check(some_format).ok());
-  CHECK(check(wire_format{{law_format::fp16_row, 0, 0, 1, 1}, 10}).ok());
-  CHECK(check(wire_format{{law_format::fp16_row, 1, 0, 1, 1}, 10}).code == errc::invalid_resolution);
-  CHECK(check(wire_format{{law_format::token_only, 0, 0, 1, 1}, 10}).ok());
-  CHECK(check(wire_format{{law_format::token_only, 0, 1, 1, 1}, 10}).code == errc::invalid_argument);
-  CHECK(check(wire_format{{law_format::token_and_count, 1u << 31, 0, 1, 1}, 10}).ok());
-  CHECK(check(wire_format{{law_format::token_and_count, 0, 0, 1, 1}, 10}).code == errc::invalid_resolution);
-  CHECK(check(wire_format{{law_format::dense_lattice, 5, 1, 1, 1}, 10}).code == errc::invalid_argument);
-  CHECK(max_draft_bytes({{law_format::dense_lattice, 5, 1, 1, 1}, 10}, 1) == 0);
-  CHECK(check(wire_format{{law_format::top_k_tail, 256, 40, 1, 1}, 1u << 24}).ok());
-  CHECK(check(wire_format{{law_format::top_k_tail, 257, 40, 1, 1}, 1u << 24}) ==
+  CHECK(check(wire_format{law_format::fp16_row, 10, 0, 0, 1, 1}).ok());
+  CHECK(check(wire_format{law_format::fp16_row, 10, 1, 0, 1, 1}).code == errc::invalid_resolution);
+  CHECK(check(wire_format{law_format::token_only, 10, 0, 0, 1, 1}).ok());
+  CHECK(check(wire_format{law_format::token_only, 10, 0, 1, 1, 1}).code == errc::invalid_argument);
+  CHECK(check(wire_format{law_format::token_and_count, 10, 1u << 31, 0, 1, 1}).ok());
+  CHECK(check(wire_format{law_format::token_and_count, 10, 0, 0, 1, 1}).code == errc::invalid_resolution);
+  CHECK(check(wire_format{law_format::dense_lattice, 10, 5, 1, 1, 1}).code == errc::invalid_argument);
+  CHECK(max_draft_bytes({law_format::dense_lattice, 10, 5, 1, 1, 1}, 1) == 0);
+  CHECK(check(wire_format{law_format::top_k_tail, 1u << 24, 256, 40, 1, 1}).ok());
+  CHECK(check(wire_format{law_format::top_k_tail, 1u << 24, 257, 40, 1, 1}) ==
         status{errc::invalid_resolution, part::codec, 2});
-  CHECK(check(wire_format{{law_format::top_k_tail, 0, 4, 1, 1}, 10}).code == errc::invalid_resolution);
-  CHECK(check(wire_format{{law_format::top_k_tail, 255, 11, 1, 1}, 10}).code == errc::invalid_argument);
+  CHECK(check(wire_format{law_format::top_k_tail, 10, 0, 4, 1, 1}).code == errc::invalid_resolution);
+  CHECK(check(wire_format{law_format::top_k_tail, 10, 255, 11, 1, 1}).code == errc::invalid_argument);
   const auto with = [](const attachment_format& attachments) {
-    return check(wire_format{{law_format::token_only, 0, 0, 1, 1, attachments}, 10});
+    return check(wire_format{law_format::token_only, 10, 0, 0, 1, 1, attachments});
   };
   CHECK(with({64, hidden_format::float16, true, true, 5}).ok());
   CHECK(with({(1u << 16) + 1, hidden_format::float16}) == status{errc::invalid_argument, part::codec, 6});

@@ -292,7 +292,7 @@ TEST_CASE("host: deliver says busy while the engine works on a row that is writt
   edge_options device = p.edge_options();
   device.on_link_loss = link_loss::continue_local;
   device.max_ahead = 1;
-  p.edge.emplace(std::move(make_edge(device, top_k{8})).value());
+  p.edge.emplace(std::move(make_edge(device, top_k{8}, p.window())).value());
   const bytes draft = p.exchange(p.exchange(p.start()));
   engine_model small{p.edge_engine};
   queue_of_messages up;

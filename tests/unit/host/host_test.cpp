@@ -86,7 +86,7 @@ pair make_pair(link_loss what, session_time timeout = 100, std::uint32_t retry_l
   edge_options device = p.edge_options();
   device.on_link_loss = what;
   device.max_ahead = 4;
-  p.edge.emplace(std::move(make_edge(device, top_k{8})).value());
+  p.edge.emplace(std::move(make_edge(device, top_k{8}, p.window())).value());
   return p;
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("host: a text that the cloud has not verified ends generate by name, a
   edge_options anew = p.edge_options();
   anew.session_id = 8;
   anew.token_budget = 23 - static_cast<std::uint32_t>(told.size());
-  auto edge = std::move(make_edge(anew)).value();
+  auto edge = std::move(make_edge(anew, p.kept(), p.window())).value();
   p.edge_engine.clear();
   const auto rest = generate(exec::seq, edge, p.edge->text(), small, link);
   REQUIRE(rest.ok());

@@ -36,7 +36,7 @@ struct flat_row {
 };
 
 constexpr std::uint32_t vocab_size = 1000;
-constexpr bit_budget_window window{{8, 100, 16}, vocab_size, 400, 0, position_accounting::threshold};
+constexpr bit_budget_window window{8, 100, 16, vocab_size, 400, 0, position_accounting::threshold};
 
 }  // namespace
 
@@ -76,7 +76,7 @@ TEST_CASE("budgeted: a sparsifier that chooses its number is asked again with th
 TEST_CASE("budgeted: a sparsifier that keeps K tokens is cut where the plan's K is less than was asked for") {
   flat_row row(vocab_size);
   bit_budget_window poor = window;
-  poor.plan.support_size = 200;
+  poor.support_size = 200;
   const budget_clamp most = poor.clamp();
   REQUIRE(most.clamped);
   const support at_most = row.kept_by(budgeted<top_k, bit_budget_window>{{most.support_size, true}, poor});

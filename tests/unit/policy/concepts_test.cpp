@@ -27,4 +27,8 @@ TEST_CASE("window_policy: what is one and what is not") {
   CHECK(budgeted_window<bit_budget_window>);
   CHECK_FALSE(budgeted_window<fixed_window>);
   CHECK_FALSE(budgeted_window<short_when_flat>);
+  CHECK(ranged_window<fixed_window>);
+  CHECK_FALSE(ranged_window<short_when_flat>);
+  CHECK(counting_window<bit_budget_window>);
+  CHECK_FALSE(counting_window<fixed_window>);
 }

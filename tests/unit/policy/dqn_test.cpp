@@ -143,9 +143,9 @@ TEST_CASE("dqn_window: a grid with L = 0 or l = 0 is refused by name") {
 TEST_CASE("dqn_window: plans the action that the network values most") {
   const auto weights = std::make_unique<dqn_weights>();
   weights->values[dqn_layers[7].bias() + 5] = 1;  // action 5: L = 9, l = 240
-  const auto window = dqn_window::make(*weights, paper_action_grid(), 64);
+  const auto window = dqn_window::make(*weights);
   REQUIRE(window.ok());
-  CHECK(window.value().begin({}) == draft_plan{9, 240, 64});
+  CHECK(window.value().begin({}) == draft_plan{9, 240});
   CHECK(window.value().proceed(0, law{}, 1u << 30));
   // On the high state the uplink branch raises action 0.
   weights->values[dqn_layers[4].offset] = 1;
@@ -153,7 +153,7 @@ TEST_CASE("dqn_window: plans the action that the network values most") {
   weights->values[dqn_layers[6].offset + 160 * 128] = 1;
   weights->values[dqn_layers[7].offset] = 2;
   observation seen;
-  CHECK(window.value().begin(seen) == draft_plan{9, 240, 64});
+  CHECK(window.value().begin(seen) == draft_plan{9, 240});
   seen.uplink_state = 1;
-  CHECK(window.value().begin(seen) == draft_plan{12, 720, 64});
+  CHECK(window.value().begin(seen) == draft_plan{12, 720});
 }

@@ -61,9 +61,9 @@ TEST_CASE("model_window: longer and finer on a fast link, and what was accepted 
           modelled_throughput(window.model, seen, window.grid[window.choose(seen)]));
   for (int round = 0; round < 200; ++round) record_round(seen, 4, 0, 1, 100, 240);
   for (int round = 0; round < 200; ++round) record_round(seen, 4, 4, 5, 100, 720);
-  CHECK(window.begin(seen) == draft_plan{12, 720, 1});
+  CHECK(window.begin(seen) == draft_plan{12, 720});
   for (int round = 0; round < 400; ++round) record_round(seen, 4, 0, 1, 100, 720);
-  CHECK(window.begin(seen) == draft_plan{1, 240, 1});
+  CHECK(window.begin(seen) == draft_plan{1, 240});
 }
 
 TEST_CASE("NUM-1 model_window: an option outside its range is named before the first round") {

@@ -66,10 +66,10 @@ std::uint32_t length_of(const bit_budget_window& window, const law& next) {
 }  // namespace
 
 TEST_CASE("fixed_window: the plan never changes and every position is drafted") {
-  constexpr fixed_window window{{7, 240, 32}};
+  constexpr fixed_window window{7, 240};
   observation seen;
   for (std::uint32_t round = 0; round < 20; ++round) {
-    CHECK(window.begin(seen) == draft_plan{7, 240, 32});
+    CHECK(window.begin(seen) == draft_plan{7, 240});
     CHECK(window.proceed(seen.position, law{}, 1000000));
     record_round(seen, 7, round % 8, round % 8 + 1, 100);
   }
@@ -83,7 +83,7 @@ TEST_CASE("T12 bit_budget_window: the windows of SQS, and L = 1 where its rule w
           0.0051);
     CHECK(std::fabs(position_bits(position_accounting::threshold, 50257, row.support_size, 100) - row.threshold_bits) <=
           0.0051);
-    bit_budget_window window{{1000, 100, row.support_size}, 50257, 5000, 0, position_accounting::top_k};
+    bit_budget_window window{1000, 100, row.support_size, 50257, 5000, 0, position_accounting::top_k};
     const std::uint32_t top_k_length = length_of(window, next.view);
     CHECK(top_k_length == std::max(row.top_k_length, 1u));
     CHECK(window.clamp().clamped == (row.top_k_length == 0));
@@ -121,7 +121,7 @@ TEST_CASE(
     "E9 bit_budget_window: a law whose size the sparsifier chose is cut where that size, and not a smaller one, costs "
     "more "
     "than a round has") {
-  bit_budget_window window{{8, 100, 1}, 50257, 5000, 0, position_accounting::threshold};  // K of the plan says nothing
+  bit_budget_window window{8, 100, 1, 50257, 5000, 0, position_accounting::threshold};  // K says nothing
   for (const std::uint32_t size : {1u, 582u, 583u, 20000u, 49770u, 49771u, 50257u}) {
     CAPTURE(size);
     const bool stuck = size >= 583 && size <= 49770;
@@ -140,14 +140,14 @@ TEST_CASE(
   const std::uint32_t fewer = window.clamp(20000).support_size;
   CHECK(position_bits(position_accounting::threshold, 50257, fewer, 100) <= 1000);
   CHECK(position_bits(position_accounting::threshold, 50257, fewer + 1, 100) > 1000);
-  window = {{8, 100, 1024}, 50257, 5000, 0, position_accounting::top_k};  // charges 585 whatever the law has
+  window = {8, 100, 1024, 50257, 5000, 0, position_accounting::top_k};  // charges 585 whatever the law has
   CHECK(window.clamp(584).support_size == 584);
   CHECK(window.clamp(600).support_size == 585);
   CHECK(window.clamp(600).clamped);
 }
 
 TEST_CASE("bit_budget_window: a support of unknown size is cut where some law of it would not fit") {
-  const bit_budget_window window{{8, 100, 50257}, 50257, 5000, 0, position_accounting::threshold};
+  const bit_budget_window window{8, 100, 50257, 50257, 5000, 0, position_accounting::threshold};
   CHECK(window.begin({}).support_size == 582);  // all V would fit, 583 would not
   bit_budget_window dense = window;
   dense.allow_dense = true;
@@ -168,7 +168,7 @@ TEST_CASE("bit_budget_window: a support of unknown size is cut where some law of
 
 TEST_CASE("bit_budget_window: QS accounting is 2209 bits a position, and overhead leaves the budget") {
   const shown_law next(50272, 12, 240);
-  bit_budget_window window{{12, 240, 50272}, 50272, 4 * 2209, 0, position_accounting::dense};
+  bit_budget_window window{12, 240, 50272, 50272, 4 * 2209, 0, position_accounting::dense};
   CHECK(window.charge(next.view) == 2209 * bit_budget_window::charge_scale);
   CHECK(length_of(window, next.view) == 4);
   window.overhead = 1;
@@ -183,7 +183,7 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
   for (std::uint32_t trial = 0; trial < 300; ++trial) {
     const std::uint32_t vocab_size = trial % 2 == 0 ? 50257 : 4096, resolution = trial % 3 == 0 ? 24 : 100;
     const bit_budget_window window{
-        {40, resolution, 64}, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
+        40, resolution, 64, vocab_size, 500 + 40 * trial, 80, position_accounting::drop_zero};
     wire_format format;
     format.vocab_size = vocab_size;
     format.resolution = resolution;
@@ -220,16 +220,15 @@ TEST_CASE("bit_budget_window: what travels stays within the budget, whatever tok
 
 TEST_CASE("NUM-1 bit_budget_window: an option outside its range is named before the first round") {
   const auto said = [](const bit_budget_window& window) { return check(window); };
-  const draft_plan plan{8, 100, 16};
-  CHECK(said({plan, 50257}).ok());
-  CHECK(said({{8, 0, 16}, 50257}) == status{errc::invalid_resolution, part::policy, 1});
-  CHECK(said({{8, 100, 0}, 50257}) == status{errc::invalid_argument, part::policy, 2});
-  CHECK(said({plan}) == status{errc::empty_vocabulary, part::policy, 3});  // else K = 1, silently
-  CHECK(said({plan, max_vocab_size + 1}) == status{errc::vocabulary_too_large, part::policy, 3});
-  CHECK(said({plan, 50257, 0}) == status{errc::invalid_argument, part::policy, 4});
-  CHECK(said({plan, 50257, (std::uint64_t{1} << 48) + 1}) == status{errc::invalid_argument, part::policy, 4});
-  CHECK(said({plan, 50257, 80, 80}) == status{errc::invalid_argument, part::policy, 5});
-  CHECK(said({plan, 50257, 81, 80}).ok());
-  CHECK(said({plan, 50257, 5000, 0, static_cast<position_accounting>(4)}) ==
+  CHECK(said({8, 100, 16, 50257}).ok());
+  CHECK(said({8, 0, 16, 50257}) == status{errc::invalid_resolution, part::policy, 1});
+  CHECK(said({8, 100, 0, 50257}) == status{errc::invalid_argument, part::policy, 2});
+  CHECK(said({8, 100, 16}) == status{errc::empty_vocabulary, part::policy, 3});  // else K = 1, silently
+  CHECK(said({8, 100, 16, max_vocab_size + 1}) == status{errc::vocabulary_too_large, part::policy, 3});
+  CHECK(said({8, 100, 16, 50257, 0}) == status{errc::invalid_argument, part::policy, 4});
+  CHECK(said({8, 100, 16, 50257, (std::uint64_t{1} << 48) + 1}) == status{errc::invalid_argument, part::policy, 4});
+  CHECK(said({8, 100, 16, 50257, 80, 80}) == status{errc::invalid_argument, part::policy, 5});
+  CHECK(said({8, 100, 16, 50257, 81, 80}).ok());
+  CHECK(said({8, 100, 16, 50257, 5000, 0, static_cast<position_accounting>(4)}) ==
         status{errc::invalid_argument, part::policy, 6});
 }

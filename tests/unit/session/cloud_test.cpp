@@ -84,7 +84,7 @@ TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against anoth
   CHECK(refused([](cloud_options& o) { o.limits.max_hidden_bytes = (1u << 14) - 8; }).ok());
   CHECK(refused([](cloud_options& o) { o.limits.max_message_bytes = 0; }) ==
         wrong(cloud_options::at_max_message_bytes));
-  const wire_format plain{{law_format::token_only, 0, 0, 1}, 30};
+  const wire_format plain{law_format::token_only, 30, 0, 0, 1};
   const auto text = static_cast<std::uint32_t>(text_bytes(plain, 300));
   CHECK(refused([&](cloud_options& o) { o.text_chunk = 300, o.limits.max_message_bytes = text; }).ok());
   CHECK(refused([&](cloud_options& o) { o.text_chunk = 301, o.limits.max_message_bytes = text; }) ==
@@ -109,8 +109,10 @@ TEST_CASE("cloud: a secret, a salt and a vocabulary size are enough to serve edg
     const specverify::edge_options plain{.secret = secret_of(1), .vocab_size = vocab_size};
     CHECK(greeted(plain, preset<>{}).ok());
     const cloud_limits needed = cloud_session::limits_for(format_of(plain)), given{};
-    CHECK(needed.max_draft_length == given.max_draft_length);
-    CHECK(needed.max_law_entries == 8 * std::min(vocab_size, 100u));
+    CHECK(needed.max_draft_length == 4);
+    CHECK(needed.max_draft_length <= given.max_draft_length);
+    CHECK(needed.max_law_entries == 4 * std::min(vocab_size, 16u));
+    CHECK(needed.max_law_entries <= given.max_law_entries);
     CHECK(needed.max_message_bytes <= given.max_message_bytes);
     if (vocab_size < 1000) continue;
     CHECK(greeted(plain, qs()).ok());
@@ -437,8 +439,8 @@ TEST_CASE("cloud: rows that cannot be had are refused by why, not by their size"
 TEST_CASE("cloud: limits for an edge's options, and a transform out of its range is refused") {
   pair p;
   edge_options edge = p.edge_options();
-  edge.format = {.support_size = 8, .max_draft_length = 3, .attachments = {.max_skipped = 5}};
-  const cloud_limits limits = cloud_session::limits_for(edge);
+  edge.attachments.max_skipped = 5;
+  const cloud_limits limits = cloud_session::limits_for(format_of(edge, top_k{8}, fixed_window{3}));
   CHECK(limits.max_draft_length == 3);
   CHECK(limits.max_law_entries == 24);
   CHECK(limits.max_skipped == 5);

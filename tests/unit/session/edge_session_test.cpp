@@ -137,7 +137,7 @@ TEST_CASE("edge_session: a sparsifier that was not given is asked nothing") {
   specverify_test::pair_options options;
   options.format = sv::law_format::dense_lattice;
   specverify_test::pair p(options);
-  p.edge.emplace(std::move(sv::make_edge(p.edge_options(), std::optional<silent_sparsifier>())).value());
+  p.edge.emplace(std::move(sv::make_edge(p.edge_options(), std::optional<silent_sparsifier>(), p.window())).value());
   p.finish(p.start());
   CHECK(p.edge->state() == sv::edge_state::finished);
   CHECK(sv::draft_law_request(30, silent_sparsifier{}, {}, {options.format, 40}).close_total);

@@ -65,23 +65,23 @@ struct basic_pair {
     if (drafter) m.agreement = 0.7F, m.own = 3;
     return m;
   }
-  [[nodiscard]] sv::wire_format format() const {
-    const bool sparse = options.format == sv::law_format::sparse_drop_zero ||
-                        options.format == sv::law_format::sparse_paper || options.format == sv::law_format::top_k_tail;
-    const std::uint32_t resolution = sparse || options.format == sv::law_format::dense_lattice ? 40 : 0;
-    return {{options.format, resolution, sparse ? 8u : 0u, options.draft_length, options.pad_to, options.attachments},
-            vocab_size};
-  }
+  [[nodiscard]] sv::wire_format format() const { return sv::format_of(edge_options(), kept(), window()); }
   //! Eight tokens, where the laws list a support.
   [[nodiscard]] std::optional<sv::top_k> kept() const {
     return sv::has_support(options.format) ? std::optional(sv::top_k{8}) : std::nullopt;
+  }
+  [[nodiscard]] Window window() const {
+    if constexpr (std::is_same_v<Window, sv::fixed_window>) return {options.draft_length, 40};
+    return Window{};
   }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = 7;
     o.secret = secret_of(1);
     o.vocab_size = vocab_size;
-    o.format = format().drafts();
+    o.format = options.format;
+    o.attachments = options.attachments;
+    o.pad_to = options.pad_to;
     o.mode = options.mode;
     o.rule = options.rule;
     o.bonus = options.bonus;
@@ -97,7 +97,7 @@ struct basic_pair {
     return o;
   }
   void new_edge() {
-    edge.emplace(std::move(sv::make_edge(edge_options(), kept(), Window{}, skip)).value());
+    edge.emplace(std::move(sv::make_edge(edge_options(), kept(), window(), skip)).value());
     edge_engine.clear();
   }
   void new_cloud() {

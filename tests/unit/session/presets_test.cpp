@@ -17,24 +17,23 @@ edge_options host_options() {
   edge_options made;
   made.secret = specverify_test::secret_of(7);
   made.vocab_size = vocab_size;
-  made.format.pad_to = 64;
+  made.pad_to = 64;
   made.token_budget = 9;
   return made;
 }
 
 template <class Sparsifier, class Skip>
-void check_plan(const preset<Sparsifier, Skip>& system, law_format format, const draft_plan& plan,
-                std::uint32_t carried) {
-  CHECK(system.format.format == format);
-  CHECK(system.window.plan.max_draft_length == plan.max_draft_length);
-  CHECK(system.window.plan.resolution == plan.resolution);
-  CHECK(system.window.plan.support_size == plan.support_size);
-  CHECK(system.format.max_draft_length == plan.max_draft_length);
-  CHECK(system.format.support_size == carried);
+void check_sizes(const preset<Sparsifier, Skip>& system, law_format format, std::uint32_t max_draft_length,
+                 std::uint32_t resolution, std::uint32_t carried) {
+  const wire_format made = system.format_for(vocab_size);
+  CHECK(made.format == format);
+  CHECK(made.max_draft_length == max_draft_length);
+  CHECK(made.resolution == resolution);
+  CHECK(made.support_size == carried);
   const auto options = options_with(host_options(), system);
   REQUIRE(options.ok());
-  CHECK(check(format_of(*options)).ok());
-  CHECK(options.value().format.pad_to == 64);  // the host's own options stay
+  CHECK(check(made).ok());
+  CHECK(options.value().pad_to == 64);  // the host's own options stay
   CHECK(options.value().token_budget == 9);
   CHECK(options.value().rule == system.rule);
   CHECK(options.value().bonus == system.bonus);
@@ -45,10 +44,9 @@ void check_plan(const preset<Sparsifier, Skip>& system, law_format format, const
 
 TEST_CASE("presets: K-SQS, K 16, l 100, L 4 gives format, sparsifier and window") {
   const auto system = k_sqs({.support_size = 16, .resolution = 100, .max_draft_length = 4});
-  check_plan(system, law_format::sparse_drop_zero, {4, 100, 16}, 16);
-  CHECK(system.format.resolution == 100);
+  check_sizes(system, law_format::sparse_drop_zero, 4, 100, 16);
   CHECK(system.sparsifier->support_size == 16);
-  check_plan(k_sqs({.support_size = 8, .paper_code = true}), law_format::sparse_paper, {4, 100, 8}, 8);
+  check_sizes(k_sqs({.support_size = 8, .paper_code = true}), law_format::sparse_paper, 4, 100, 8);
   const auto made = make_edge(host_options(), system);
   REQUIRE(made.ok());
   CHECK(make_edge(host_options(), k_sqs({.support_size = 64})).ok());  // no default window of K = 16 in the way
@@ -69,18 +67,18 @@ TEST_CASE("presets: a support that may hold all of a small vocabulary is any sup
 }
 
 TEST_CASE("presets: every system has a format that check accepts") {
-  check_plan(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, {12, 720, 0}, 0);
-  check_plan(hlm(), law_format::fp16_row, {1, 0, 0}, 0);
-  check_plan(rand_hlm(), law_format::fp16_row, {1, 0, 0}, 0);
-  check_plan(u_hlm({.threshold = 0.3}), law_format::fp16_row, {1, 0, 0}, 0);
-  check_plan(ui(), law_format::fp16_row, {1, 0, 0}, 0);
-  check_plan(cu_hlm({.support_size = 30}), law_format::top_k_tail, {1, 255, 30}, 31);
-  check_plan(cu_hlm_online({.support_size = 200}), law_format::top_k_tail, {1, 255, 200}, 201);
-  check_plan(compressed_hlm({.max_support_size = 300}), law_format::top_k_tail, {1, 255, 300}, 300);
-  check_plan(greedy(6), law_format::token_only, {6, 0, 0}, 0);
-  check_plan(wisv({.hidden_size = 96, .with_draft = true}), law_format::token_only, {8, 0, 0}, 0);
+  check_sizes(qs({.resolution = 720, .max_draft_length = 12}), law_format::dense_lattice, 12, 720, 0);
+  check_sizes(hlm(), law_format::fp16_row, 1, 0, 0);
+  check_sizes(rand_hlm(), law_format::fp16_row, 1, 0, 0);
+  check_sizes(u_hlm({.threshold = 0.3}), law_format::fp16_row, 1, 0, 0);
+  check_sizes(ui(), law_format::fp16_row, 1, 0, 0);
+  check_sizes(cu_hlm({.support_size = 30}), law_format::top_k_tail, 1, 255, 31);
+  check_sizes(cu_hlm_online({.support_size = 200}), law_format::top_k_tail, 1, 255, 201);
+  check_sizes(compressed_hlm({.max_support_size = 300}), law_format::top_k_tail, 1, 255, 300);
+  check_sizes(greedy(6), law_format::token_only, 6, 0, 0);
+  check_sizes(wisv({.hidden_size = 96, .with_draft = true}), law_format::token_only, 8, 0, 0);
   CHECK(u_hlm({.threshold = 0.3}).skip.threshold == 0.3);
-  CHECK(u_hlm().format.attachments.max_skipped == preset_max_skipped);
+  CHECK(u_hlm().attachments.max_skipped == preset_max_skipped);
   CHECK_FALSE(u_hlm().bonus);
   CHECK_FALSE(compressed_hlm().bonus);
   CHECK(hlm().bonus);
@@ -91,8 +89,8 @@ TEST_CASE("presets: every system has a format that check accepts") {
   CHECK(cu_hlm_online({.support_size = 200}).sparsifier->max_support_size == 200);
   CHECK(greedy().rule == wire_rule::greedy);
   CHECK(wisv({.hidden_size = 96}).rule == wire_rule::semantic);
-  CHECK_FALSE(wisv({.hidden_size = 96}).format.attachments.hidden_with_draft);
-  CHECK(options_with(host_options(), wisv({.hidden_size = 96})).value().format.attachments.channel_report);
+  CHECK_FALSE(wisv({.hidden_size = 96}).attachments.hidden_with_draft);
+  CHECK(options_with(host_options(), wisv({.hidden_size = 96})).value().attachments.channel_report);
 }
 
 TEST_CASE("presets: C-SQS needs a cap, and a cap of V announces no limit") {
@@ -118,10 +116,10 @@ TEST_CASE("presets: options that say what the preset says are refused by name") 
     return why.where;
   };
   edge_options twice = host_options();
-  twice.format.resolution = 240;
+  twice.format = law_format::fp16_row;
   CHECK(refused(twice) == preset_at_format);
   twice = host_options();
-  twice.format.max_draft_length = 4;
+  twice.attachments.max_skipped = 4;
   CHECK(refused(twice) == preset_at_format);
   twice = host_options();
   twice.rule = wire_rule::greedy;

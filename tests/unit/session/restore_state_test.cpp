@@ -91,20 +91,22 @@ class long_session {
   std::vector<stand> edge_stands, cloud_stands;
 
  private:
+  static constexpr sv::fixed_window window{3, 40};
+  [[nodiscard]] std::optional<sv::top_k> kept() const {
+    return sv::has_support(format_) ? std::optional(sv::top_k{8}) : std::nullopt;
+  }
   [[nodiscard]] sv::edge_options edge_options() const {
     sv::edge_options o;
     o.session_id = 7;
     o.secret = secret_of(1);
     o.vocab_size = pair::vocab_size;
-    o.format.format = format_;
-    o.format.max_draft_length = 3;
-    if (sv::has_support(format_)) o.format.resolution = 40, o.format.support_size = 8;
+    o.format = format_;
     o.max_text_length = 400;
     o.token_budget = 300;
     return o;
   }
   void begin_edge() {
-    edge.emplace(std::move(sv::make_edge(edge_options())).value());
+    edge.emplace(std::move(sv::make_edge(edge_options(), kept(), window)).value());
     edge_engine_.clear();
   }
   void begin_cloud() {
@@ -113,7 +115,7 @@ class long_session {
     o.salt = 1;
     o.vocab_size = pair::vocab_size;
     o.max_text_length = 400;
-    o.limits = sv::cloud_session::limits_for(edge_options());
+    o.limits = sv::cloud_session::limits_for(sv::format_of(edge_options(), kept(), window));
     cloud.emplace(std::move(sv::make_cloud(o)).value());
     cloud_engine_.clear();
   }
@@ -445,16 +447,16 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"text within the prompt",
        [](record& s, auto& text) {
          text.resize(1);
-         s.length = 1, s.target.length = 2, s.target.round = 1, s.kept.round = 0;
+         s.length = 1, s.target_length = 2, s.target_round = 1, s.kept_round = 0;
          s.prefix_hash = sv::prefix_hash(text);
        },
        corrupt},
       {"text beyond the budget", [](record& s, auto&) { s.terms.token_budget = s.length - s.prompt_length - 1; },
        corrupt},
       {"a target beyond the budget",
-       [](record& s, auto&) { s.target.length = s.prompt_length + s.terms.token_budget + 1, s.target.round = 1; },
+       [](record& s, auto&) { s.target_length = s.prompt_length + s.terms.token_budget + 1, s.target_round = 1; },
        corrupt},
-      {"a target in no round", [](record& s, auto&) { s.target.length = s.length + 1, s.target.round = 0; }, corrupt},
+      {"a target in no round", [](record& s, auto&) { s.target_length = s.length + 1, s.target_round = 0; }, corrupt},
       {"token_and_count", [](record& s, auto&) { s.terms.format.format = sv::law_format::token_and_count; }, corrupt},
       {"no text_chunk", [](record& s, auto&) { s.terms.text_chunk = 0; }, corrupt},
       {"prefix hash", [](record& s, auto&) { s.prefix_hash ^= 1; }, corrupt},
@@ -467,8 +469,8 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"min_p", [nan](record& s, auto&) { s.terms.truncation.min_p = nan; }, corrupt},
       {"epoch", [](record& s, auto&) { s.epoch = 0; }, corrupt},
       {"round", [](record& s, auto&) { s.round = 0; }, corrupt},
-      {"kept round", [](record& s, auto&) { s.kept.round = s.round; }, corrupt},
-      {"kept hash", [](record& s, auto&) { s.kept.hash ^= 1; }, corrupt},
+      {"kept round", [](record& s, auto&) { s.kept_round = s.round; }, corrupt},
+      {"kept hash", [](record& s, auto&) { s.kept_hash ^= 1; }, corrupt},
       {"own number", [](record& s, auto&) { s.next_number = 16; }, corrupt},
       {"heard number", [](record& s, auto&) { s.heard_number = 16; }, corrupt},
   };
@@ -504,7 +506,7 @@ TEST_CASE("SEC-1 restore: an edge names what its options do not hold") {
   sv::edge_options o = p.edge_options();
   o.max_text_length = 8;
   o.token_budget = 4;
-  auto small = sv::make_edge(o, p.kept());
+  auto small = sv::make_edge(o, p.kept(), p.window());
   REQUIRE(small.ok());
   CHECK(small->restore(p.edge_journal, 1).error().code == errc::output_too_small);
   CHECK(small->state() == sv::edge_state::idle);
@@ -521,14 +523,14 @@ TEST_CASE("restore: an edge with another threshold, draw_from_row or text_chunk 
     pair p(with);
     sv::edge_options o = p.edge_options();
     begin(o);
-    auto first = sv::make_edge(o);
+    auto first = sv::make_edge(o, p.kept(), p.window());
     REQUIRE(first.ok());
     REQUIRE(first->start(std::array<token_id, 2>{4, 5}, 1).ok());
     const sv::session_output record = first->next();
     REQUIRE(record.action == sv::session_action::journal);
     const bytes journal = written(bytes(record.bytes.begin(), record.bytes.end()));
     change(o);
-    auto next = sv::make_edge(o);
+    auto next = sv::make_edge(o, p.kept(), p.window());
     REQUIRE(next.ok());
     const sv::status why = next->restore(journal, 1).error();
     CHECK(next->state() == (why.ok() ? sv::edge_state::resuming : sv::edge_state::idle));
@@ -589,12 +591,12 @@ TEST_CASE("session: drafts are journaled automatically in records of 4096 bytes,
     pair p(with);
     sv::edge_options o = p.edge_options();
     o.journal_drafts = journaled;
-    p.edge.emplace(std::move(sv::make_edge(o)).value());
+    p.edge.emplace(std::move(sv::make_edge(o, p.kept(), p.window())).value());
     const bytes draft = to_open_draft(p);
     tokens text(200);
     const auto read = sv::read_journal<edge_record>(p.edge_journal, text);
     REQUIRE(read.ok());
-    p.edge.emplace(std::move(sv::make_edge(o)).value());
+    p.edge.emplace(std::move(sv::make_edge(o, p.kept(), p.window())).value());
     p.edge_engine.clear();
     REQUIRE(p.edge->restore(p.edge_journal, 1).ok());
     const bytes sent = p.exchange(pair::only(p.run_edge()));

@@ -80,7 +80,7 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
       {"mode", [](record& s, auto&) { s.terms.mode = static_cast<sv::session_mode>(2); }},
       {"prompt length", [](record& s, auto&) { s.prompt_length = 0; }},
       {"prompt beyond the limit", [](record& s, auto&) { s.prompt_length = 101; }},
-      {"target length", [](record& s, auto&) { s.target.length = 100; }},
+      {"target length", [](record& s, auto&) { s.target_length = 100; }},
       {"epoch 0", [](record& s, auto&) { s.epoch = 0; }},
       {"an epoch beyond the last one", [](record& s, auto&) { s.epoch = 1u << 24; }},
       {"the largest epoch", [](record& s, auto&) { s.epoch = 0xFFFFFFFFu; }},
@@ -88,15 +88,15 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
       {"a round beyond all", [](record& s, auto&) { s.round = (1u << 31) + 1; }},
       {"the largest round", [](record& s, auto&) { s.round = 0xFFFFFFFFu; }},
       {"stop", [](record& s, auto&) { s.stop = static_cast<sv::stop_reason>(4); }},
-      {"kept accepted", [](record& s, auto&) { s.kept.verdict.accepted = s.kept.drafted + 1; }},
-      {"kept drafted", [](record& s, auto&) { s.kept.drafted = 4; }},
-      {"kept token", [](record& s, auto&) { s.kept.verdict.next_token = 30; }},
-      {"kept source", [](record& s, auto&) { s.kept.verdict.source = 200; }},
-      {"kept stop", [](record& s, auto&) { s.kept.verdict.stop = 200; }},
-      {"kept base", [](record& s, auto&) { s.kept.base = 90; }},
-      {"kept skipped", [](record& s, auto&) { s.kept.skipped = 1; }},
-      {"kept hash", [](record& s, auto&) { s.kept.hash ^= 1; }},
-      {"kept round", [](record& s, auto&) { s.kept.round = s.round; }},
+      {"kept accepted", [](record& s, auto&) { s.kept.accepted = s.kept_drafted + 1; }},
+      {"kept drafted", [](record& s, auto&) { s.kept_drafted = 4; }},
+      {"kept token", [](record& s, auto&) { s.kept.next_token = 30; }},
+      {"kept source", [](record& s, auto&) { s.kept.source = 200; }},
+      {"kept stop", [](record& s, auto&) { s.kept.stop = 200; }},
+      {"kept base", [](record& s, auto&) { s.kept_base = 90; }},
+      {"kept skipped", [](record& s, auto&) { s.kept_skipped = 1; }},
+      {"kept hash", [](record& s, auto&) { s.kept_hash ^= 1; }},
+      {"kept round", [](record& s, auto&) { s.kept_round = s.round; }},
       {"own number", [](record& s, auto&) { s.next_number = 16; }},
       {"heard number", [](record& s, auto&) { s.heard_number = 16; }},
   };
@@ -220,12 +220,15 @@ TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refus
   pair p;
   play(p);
   using options = sv::edge_options;
+  const auto with = [&](const options& o, const sv::top_k& kept, const sv::fixed_window& window) {
+    auto made = sv::make_edge(o, kept, window);
+    REQUIRE(made.ok());
+    return made->restore(p.edge_journal, 1).error();
+  };
   const auto restored = [&](auto change) {
     options o = p.edge_options();
     change(o);
-    auto made = sv::make_edge(o);
-    REQUIRE(made.ok());
-    return made->restore(p.edge_journal, 1).error();
+    return with(o, *p.kept(), p.window());
   };
   const auto other = [](std::uint32_t where) { return sv::status{errc::options_disagree, sv::part::session, where}; };
   CHECK(restored([](options&) {}).ok());
@@ -234,10 +237,11 @@ TEST_CASE("SEC-1 restore: an edge with other options than the journal's is refus
   CHECK(restored([](options& o) { o.secret = secret_of(77); }) == other(options::at_secret));
   CHECK(restored([](options& o) { o.vocab_size = 31; }) == other(options::at_vocab_size));
   CHECK(restored([](options& o) { o.fingerprint.low = 1; }) == other(options::at_fingerprint));
-  CHECK(restored([](options& o) { o.format.max_draft_length = 8; }) == other(options::at_max_draft_length));
-  CHECK(restored([](options& o) { o.format.resolution = 11; }) == other(options::at_resolution));
-  CHECK(restored([](options& o) { o.format.support_size = 9; }) == other(options::at_support_size));
-  CHECK(restored([](options& o) { o.format.pad_to = 16; }) == other(options::at_format));
+  const options same = p.edge_options();
+  CHECK(with(same, {8}, {8, 40}) == other(options::at_max_draft_length));
+  CHECK(with(same, {8}, {3, 11}) == other(options::at_resolution));
+  CHECK(with(same, {9}, {3, 40}) == other(options::at_support_size));
+  CHECK(restored([](options& o) { o.pad_to = 16; }) == other(options::at_format));
   CHECK(restored([](options& o) { o.rule = sv::wire_rule::greedy; }) == other(options::at_rule));
   CHECK(restored([](options& o) { o.transform.temperature = 0.5; }) == other(options::at_transform));
   CHECK(restored([](options& o) { o.transform.truncation.top_k = 3; }) == other(options::at_transform));
@@ -286,7 +290,7 @@ TEST_CASE("restore: an edge whose draft differs from the decided one takes the c
   // A life that forgot it drafts other tokens, and the cloud decides these.
   auto options = p.edge_options();
   options.journal_drafts = sv::draft_journaling::never;
-  p.edge.emplace(std::move(sv::make_edge(options, p.kept())).value());
+  p.edge.emplace(std::move(sv::make_edge(options, p.kept(), p.window())).value());
   p.edge_engine = hash_engine(pair::model(true));
   REQUIRE(p.edge->restore(before, 1).ok());
   const bytes other = p.exchange(pair::only(p.run_edge()));

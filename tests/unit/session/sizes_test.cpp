@@ -53,10 +53,11 @@ template <class Size>
 }
 
 [[nodiscard]] wire_format format_with(std::uint32_t vocab_size, std::uint32_t pad_to, std::uint32_t draft_length = 8) {
-  draft_format chosen{.format = law_format::token_only, .max_draft_length = draft_length, .pad_to = pad_to};
+  wire_format chosen{
+      .format = law_format::token_only, .vocab_size = vocab_size, .max_draft_length = draft_length, .pad_to = pad_to};
   chosen.attachments.hidden = hidden_format::float16;
   chosen.attachments.hidden_size = most32;
-  return {chosen, vocab_size};
+  return chosen;
 }
 
 }  // namespace

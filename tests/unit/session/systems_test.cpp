@@ -178,7 +178,7 @@ TEST_CASE("systems: a setting is checked before anything is made") {
 
 TEST_CASE("systems: options that say what the system says are refused") {
   edge_options twice = device();
-  twice.format.resolution = 60;
+  twice.format = law_format::fp16_row;
   CHECK(make_edge(twice, "qs").error().where == preset_at_format);
   cloud_options limited = server();
   limited.limits.max_draft_length = 3;

@@ -25,8 +25,7 @@ class drafter {
   drafter(const edge_options& options, const parts_facts& facts, held_parts&& parts)
       : parts_(std::move(parts)),
         facts_(facts),
-        format_(format_of(options)),
-        draws_from_row_(options.draw_from_row),
+        format_(facts.format),
         reading_space_(digest_workspace_size(format_.vocab_size, options.transform, wanted(facts.widest)) +
                        workspace_alignment),
         scratch_(facts.law_bytes + (facts.needs_uncertainty
@@ -136,9 +135,9 @@ class drafter {
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
     if (facts_.needs_probabilities && laws) [[unlikely]]
       made.integer_total = true;
-    if (draws_from_row_) [[unlikely]]
+    if (format_.attachments.drafted_probability) [[unlikely]]
       made.survivors = format_.vocab_size;
-    made.sums |= draws_from_row_ || facts_.needs_uncertainty;
+    made.sums |= format_.attachments.drafted_probability || facts_.needs_uncertainty;
     return made;
   }
 
@@ -162,7 +161,6 @@ class drafter {
   held_parts parts_;
   parts_facts facts_;
   wire_format format_;
-  bool draws_from_row_;
   untouched_memory<std::byte> reading_space_;
   untouched_memory<std::byte> scratch_;  // of a law, then of the gate's measurement
   support kept_{};

@@ -13,20 +13,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-SPECVERIFY_BODY status edge_maker::check(const edge_options& options) noexcept {
+SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire_format& format) noexcept {
   if (options.vocab_size == 0) return {errc::vocab_size_missing, part::session, options.at_vocab_size};
   if (options.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::session, options.at_vocab_size};
-  if (options.format.format == law_format::token_and_count)
-    return {errc::unsupported, part::session, options.at_format};
-  if (options.draw_from_row && options.format.format != law_format::top_k_tail)
+  if (options.format == law_format::token_and_count) return {errc::unsupported, part::session, options.at_format};
+  if (options.draw_from_row && options.format != law_format::top_k_tail)
     return {errc::unsupported, part::session, options.at_draw_from_row};
-  if (options.draw_from_row && options.format.support_size == 1)  // no room for the token itself
-    return {errc::invalid_argument, part::session, options.at_support_size};
-  if (!options.draw_from_row && options.format.attachments.drafted_probability)
-    return {errc::options_disagree, part::session, options.at_draw_from_row};
-  if (const status why = specverify::check(format_of(options)); !why.ok()) return why;
+  if (const status why = specverify::check(format); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
-  const term_checker terms = checked(terms_of(options));
+  const term_checker terms = checked(terms_of(options, format));
   if (const status why = terms.why(); !why.ok())
     return {why.code == errc::field_out_of_range ? errc::invalid_argument : why.code, part::session,
             where_of(terms.found())};
@@ -35,8 +30,7 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options) noexcept {
   return {};
 }
 
-SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& options) {
-  const wire_format format = format_of(options);
+SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const wire_format& format) {
   draft_block_options space;
   space.max_draft_length = format.max_draft_length;
   space.max_entries = carries_claims(format.format)
@@ -47,8 +41,8 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
   return edge_drafts(*std::move(with_laws), format);
 }
 
-[[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options) noexcept {
-  const wire_format format = format_of(options);
+[[nodiscard]] SPECVERIFY_BODY endpoint_sizes edge_sizes(const edge_options& options,
+                                                        const wire_format& format) noexcept {
   const std::uint32_t drafts = format.max_draft_length;
   endpoint_sizes sizes;
   sizes.text = std::size_t{options.max_text_length} + drafts + 1;
@@ -59,27 +53,28 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const edge_options& option
 
 //! Bytes of the journal records of one input. The draft counts twice: in a record of its own, and in a record that
 //! takes the journal's place.
-[[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, std::size_t snapshot_bytes,
+[[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, const wire_format& format,
+                                                       std::size_t snapshot_bytes,
                                                        std::size_t kept_draft_bytes) noexcept {
   return journal_bytes(options.max_text_length, snapshot_bytes, kept_draft_bytes) +
-         journal_bytes(0, 0, kept_draft_bytes) +
-         2 * journal_bytes(format_of(options).max_draft_length + 1, snapshot_bytes);
+         journal_bytes(0, 0, kept_draft_bytes) + 2 * journal_bytes(format.max_draft_length + 1, snapshot_bytes);
 }
 
 }  // namespace detail
 
 SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const detail::parts_facts& facts,
                                            detail::held_parts&& parts, detail::edge_drafts&& drafts)
-    : endpoint(detail::edge_sizes(options), options.stop_tokens),
+    : endpoint(detail::edge_sizes(options, facts.format), options.stop_tokens),
       options_(options),
       drafter_(options, facts, std::move(parts)),
-      states_(facts.state_bytes, options.format.max_draft_length, facts.needs_probabilities),
+      states_(facts.state_bytes, facts.format.max_draft_length, facts.needs_probabilities),
       drafts_(std::move(drafts)),
-      hidden_(options.format.attachments, options.format.max_draft_length),
-      kept_(options, facts.state_bytes, facts.needs_probabilities, message_.size()) {
+      hidden_(facts.format.attachments, facts.format.max_draft_length),
+      kept_(options, facts.format, facts.state_bytes, facts.needs_probabilities, message_.size()) {
   drafter_.initial(states_.committed());
   options_.stop_tokens = {};
-  journal_ = detail::journal_buffer(detail::edge_records(options, states_.snapshot_bytes(), kept_.room()));
+  journal_ =
+      detail::journal_buffer(detail::edge_records(options, facts.format, states_.snapshot_bytes(), kept_.room()));
   place_ = detail::text_place{options_.session_id};
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
@@ -88,7 +83,7 @@ namespace detail {
 
 SPECVERIFY_BODY result<edge_session> edge_maker::make(const edge_options& options, const parts_facts& facts,
                                                       held_parts&& parts) {
-  auto drafts = edge_drafts::make(options);
+  auto drafts = edge_drafts::make(facts.format);
   if (!drafts) return drafts.error();
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
@@ -105,7 +100,6 @@ SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noex
 
 SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  begin_input(now);
   if (const status why = check_prompt(prompt.size()); !why.ok()) return why;
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.vocab_size)
@@ -118,7 +112,7 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
   link_.seen.position = length;
   write_journal(0);
   state_.enter<edge_event::start, edge_state::idle>();
-  return ask(question::hello);
+  return ask(question::hello, now);
 }
 
 //! Whether the journal's session is the one that the options ask for.
@@ -144,7 +138,7 @@ SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& la
   if (last.length > text_limit(last.prompt_length) || !detail::all_tokens_below(options_.vocab_size, text))
     return detail::corrupt_snapshot();
   if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return detail::corrupt_snapshot();
-  if (last.length - last.base_length > options_.format.attachments.max_skipped) return detail::corrupt_snapshot();
+  if (last.length - last.base_length > format().attachments.max_skipped) return detail::corrupt_snapshot();
   if (!detail::is_epoch(last.epoch) || !detail::is_round(last.round) || last.carry_round > last.round)
     return detail::corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return detail::corrupt_snapshot();
@@ -158,15 +152,14 @@ SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& la
 SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const std::byte> journal,
                                                               session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
-  begin_input(now);
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read = detail::read_journal_bytes(journal, states_.snapshot_bytes(), space);
   if (!read) return detail::named_snapshot(read.error(), options_.at_sparsifier);
   const journal_reading& reading = read->found;
   if (reading.records == 0) return detail::no_record(reading);
   edge_snapshot_head last;
-  if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
-  if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
+  if (!detail::load_snapshot(last, read->last.data())) return detail::corrupt_snapshot();
+  if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
   if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
   place_ = detail::text_place{options_.session_id, last.epoch, last.round, last.prompt_length};
@@ -180,7 +173,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   ahead_.carry_round = last.carry_round;
   ahead_.carry_end = last.carry_end;
   link_.restore(last.seen, last.channel);
-  states_.restore(*read->last);
+  states_.restore(read->last);
   statistics_.restarts += 1;
   if (last.finished) {
     state_.enter<edge_event::restore_finished, edge_state::idle>();
@@ -193,7 +186,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (last.finished) {
     ahead_.deadline.reset();
     emit_end();
-  } else if (const status why = ask(question::resume); !why.ok()) {
+  } else if (const status why = ask(question::resume, now); !why.ok()) {
     return why;
   }
   return reading;
@@ -214,33 +207,35 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   static_cast<void>(drafter_.plan(link_.seen));  // laws ahead are made as the round's
   drafter_.set_resolution(kept.resolution);
   states_.load(kept_);
-  emit_text(session_action::tentative, from, from + kept.drafts);
+  if (kept.drafts > 0) outputs_.push(of_text(session_action::tentative, from, from + kept.drafts));
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
 SPECVERIFY_BODY void edge_session::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;
-  emit_text(session_action::committed, prompt, std::max(agreed, prompt),
-            {.stop = place_.pending() == 0 ? place_.stop : stop_reason::none});
-  emit_text(session_action::committed, agreed, place_.length,
-            {.stop = place_.stop, .authority = token_authority::edge});
+  session_output out = of_text(session_action::committed, prompt, std::max(agreed, prompt));
+  out.stop = place_.pending() == 0 ? place_.stop : stop_reason::none;
+  if (!out.tokens.empty()) outputs_.push(out);
+  out = of_text(session_action::committed, agreed, place_.length);
+  out.authority = token_authority::edge;
+  out.stop = place_.stop;
+  if (!out.tokens.empty()) outputs_.push(out);
 }
 
 SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
-  begin_input(now);
   if (const status why = check_prompt(prompt_length); !why.ok()) return why;
   place_ = detail::text_place{options_.session_id, 0, 0, prompt_length};
   peer_.nonce = detail::nonce_at(now);
   statistics_.restarts += 1;
   state_.enter<edge_event::recover, edge_state::idle>();
-  return ask(question::resume);
+  return ask(question::resume, now);
 }
 
 //! The terms of this edge's hello.
 SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
-  session_terms made = detail::terms_of(options_);
-  made.strength = std::min(drafter_.facts().strength, detail::strength_of(made.format.drafts(), made.rule));
+  session_terms made = detail::terms_of(options_, format());
+  made.strength = std::min(drafter_.facts().strength, detail::strength_of(made.format, made.rule));
   made.token_budget = text_limit(prompt_length) - prompt_length;
   return made;
 }

@@ -4,7 +4,6 @@
 #define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 
 #include <specverify/session/detail/parts_of.hpp>
-#include <specverify/session/detail/round_sizes.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <optional>
@@ -158,6 +157,14 @@ constexpr void explain_part() noexcept {
   }
 }
 
+template <class... Parts>
+constexpr void explain_parts() noexcept {
+  (explain_part<Parts>(), ...);
+  static_assert((0 + ... + (is_sparsifier<Parts> ? 1 : 0)) <= 1, "make_edge takes one sparsifier");
+  static_assert((0 + ... + (window_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one window");
+  static_assert((0 + ... + (skip_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one gate");
+}
+
 //! The `check` of a part, if it has one.
 template <class Part>
 [[nodiscard]] constexpr status check_if_any(const Part& part) noexcept {
@@ -173,20 +180,23 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
                                                 const std::optional<Sparsifier>& sparsifier, const Window& window,
                                                 const Skip& skip) {
   using parts = parts_of<Sparsifier, Window, Skip>;
-  const round_sizes<Sparsifier, Window> said(options, sparsifier, window);
-  if (const status why = edge_maker::check(said.options); !why.ok()) return why;
-  if (parts::gates && options.format.attachments.max_skipped == 0)
+  const Sparsifier kept = sparsifier ? *sparsifier : Sparsifier{};
+  const Window planned = counting(window, options.format, options.vocab_size, kept);
+  const wire_format format = format_with(options, options.vocab_size, sparsifier, window);
+  if (const status why = edge_maker::check(options, format); !why.ok()) return why;
+  if (parts::gates && options.attachments.max_skipped == 0)
     return status{errc::invalid_argument, part::session, options.at_max_skipped};
-  if (has_support(options.format.format)) {
-    if (const status why = check_if_any(said.sparsifier); !why.ok()) return why;
+  if (sparsifier && !has_support(options.format))
+    return status{errc::options_disagree, part::session, options.at_sparsifier};
+  if (has_support(options.format)) {
+    if (const status why = check_if_any(kept); !why.ok()) return why;
   }
-  if (const status why = check_if_any(said.window); !why.ok()) return why;
+  if (const status why = check_if_any(planned); !why.ok()) return why;
   if (const status why = check_if_any(skip); !why.ok()) return why;
-  if (const status why = said.check(); !why.ok()) return why;
   return within_memory([&]() -> result<edge_session> {
     parts_facts facts;
-    held_parts held = parts::make(said.options, said.sparsifier, said.window, skip, facts);
-    return edge_maker::make(said.options, facts, std::move(held));
+    held_parts held = parts::make(format, kept, planned, skip, facts);
+    return edge_maker::make(options, facts, std::move(held));
   });
 }
 

@@ -25,6 +25,7 @@ namespace detail {
 
 //! What the parts are like. It holds as long as the session, so it is said once, in `make_edge`.
 struct parts_facts {
+  wire_format format{};                           //!< of the messages
   guarantee strength = guarantee::unconditional;  //!< of the text, with this gate
   bool gates = false;                             //!< the gate may keep a token
   bool needs_coin = false;

@@ -6,8 +6,9 @@
 #include <specverify/policy/budgeted.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/session/detail/parts.hpp>
+#include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/detail/round_sizes.hpp>
-#include <specverify/session/journal.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -24,23 +25,24 @@ class parts_of final : public edge_parts {
   //! always_send keeps nothing, and costs nothing.
   static constexpr bool gates = Skip::strength != guarantee::unconditional;
 
-  parts_of(const allocator& memory, const edge_options& options, const Sparsifier& sparsifier, const Window& window,
+  parts_of(const allocator& memory, const wire_format& format, const Sparsifier& sparsifier, const Window& window,
            const Skip& skip)
-      : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format_of(options)) {
+      : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format) {
     // The papers' code names exactly K ids.
     if constexpr (requires { sparsifier_.exactly; })
       sparsifier_.exactly = format_.format == law_format::sparse_paper && format_.support_size != 0;
-    most_kept_ = may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_);
+    most_kept_ =
+        may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_.format, format_.vocab_size);
   }
 
   //! One block, whose address stays: a session that moves takes the pointer along.
-  [[nodiscard]] static held_parts make(const edge_options& options, const Sparsifier& sparsifier, const Window& window,
+  [[nodiscard]] static held_parts make(const wire_format& format, const Sparsifier& sparsifier, const Window& window,
                                        const Skip& skip, parts_facts& facts) {
     allocator memory;
     const auto give_back = [&memory](parts_of* block) noexcept { memory.deallocate(block, 1); };
     std::unique_ptr<parts_of, decltype(give_back)> block(memory.allocate(1), give_back);  // until every copy is made
-    held_parts made(std::construct_at(block.get(), memory, options, sparsifier, window, skip));
-    facts = block.release()->facts(options);
+    held_parts made(std::construct_at(block.get(), memory, format, sparsifier, window, skip));
+    facts = block.release()->facts();
     return made;
   }
   void destroy() noexcept override {
@@ -51,7 +53,7 @@ class parts_of final : public edge_parts {
 
   void initial(std::byte* state) const noexcept override { store_state(sparsifier_.initial_state(), state); }
   draft_plan plan(const observation& seen) noexcept override {
-    const draft_plan plan = cut_plan(window_.begin(seen), format_.drafts(), most_kept_);
+    const draft_plan plan = cut_plan(window_.begin(seen), format_, most_kept_);
     if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = plan.support_size;
     return plan;
   }
@@ -86,8 +88,9 @@ class parts_of final : public edge_parts {
     return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
   }
   //! Throws what a copy of the sparsifier throws.
-  [[nodiscard]] parts_facts facts(const edge_options& options) const {
+  [[nodiscard]] parts_facts facts() const {
     parts_facts made;
+    made.format = format_;
     made.strength = Skip::strength;
     made.gates = gates;
     made.needs_coin = Skip::needs_coin;
@@ -107,9 +110,10 @@ class parts_of final : public edge_parts {
     made.widest = asked_for(widest, state);
     if (carries_claims(format_.format)) return made;
     const draft_law_options law{format_.format, format_.resolution};
-    made.law_bytes = (options.draw_from_row ? claim_workspace_size(format_.vocab_size, widest, state)
-                                            : draft_law_workspace_size(format_.vocab_size, widest, state, law)) +
-                     workspace_alignment;
+    made.law_bytes =
+        (format_.attachments.drafted_probability ? claim_workspace_size(format_.vocab_size, widest, state)
+                                                 : draft_law_workspace_size(format_.vocab_size, widest, state, law)) +
+        workspace_alignment;
     return made;
   }
 

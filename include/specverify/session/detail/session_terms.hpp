@@ -16,21 +16,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
-[[nodiscard]] constexpr bool has_lattice(law_format format) noexcept {
-  return has_support(format) || format == law_format::dense_lattice;
-}
-
-//! What a format does not say of L and l: what the plans of the window need at most, else the defaults.
-constexpr void fill(draft_format& format, const draft_plan& most = {}) noexcept {
-  if (format.max_draft_length == 0)
-    format.max_draft_length = most.max_draft_length > default_draft_room ? most.max_draft_length : default_draft_room;
-  if (has_lattice(format.format) && format.resolution == 0)
-    format.resolution = most.resolution > 0 ? most.resolution : default_resolution;
-}
-
 //! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, tokens that the edge
 //! commits alone, and tokens that were not drawn from the law that a rejection subtracts, are lossy.
-[[nodiscard]] constexpr guarantee strength_of(const draft_format& format, wire_rule rule) noexcept {
+[[nodiscard]] constexpr guarantee strength_of(const wire_format& format, wire_rule rule) noexcept {
   const attachment_format& attachments = format.attachments;
   if (rule == wire_rule::semantic || attachments.max_skipped > 0 || attachments.drafted_probability)
     return guarantee::lossy;
@@ -85,13 +73,13 @@ class claim {
 }
 
 //! The terms that the options ask for. The rest of them depends on the parts and on the prompt.
-[[nodiscard]] constexpr session_terms terms_of(const edge_options& options) noexcept {
+[[nodiscard]] constexpr session_terms terms_of(const edge_options& options, const wire_format& format) noexcept {
   session_terms made;
   made.fingerprint_low = options.fingerprint.low;
   made.fingerprint_high = options.fingerprint.high;
   made.rule = options.rule;
   made.mode = options.mode;
-  made.format = format_of(options);
+  made.format = format;
   made.temperature = options.transform.temperature;
   made.truncation = options.transform.truncation;
   made.bonus = options.bonus;

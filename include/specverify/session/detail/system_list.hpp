@@ -71,7 +71,7 @@ template <class Preset, class Use>
 [[nodiscard]] constexpr auto within_bits(const Preset& system, std::uint64_t bits, position_accounting accounting,
                                          const Use& use) {
   if (bits == 0) return use(system);
-  bit_budget_window window{system.window.plan};
+  bit_budget_window window{system.window.max_draft_length, system.window.resolution};
   window.budget = bits;
   window.overhead = 80;
   window.accounting = accounting;

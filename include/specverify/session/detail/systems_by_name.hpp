@@ -81,7 +81,7 @@ template <class Sparsifier, class Skip, class Window>
   made.format = system.format_for(vocab_size);
   made.rule = system.rule;
   made.mode = system.mode;
-  const guarantee carried = strength_of(made.format.drafts(), system.rule);
+  const guarantee carried = strength_of(made.format, system.rule);
   made.strength = carried < Skip::strength ? carried : Skip::strength;
   made.bonus = system.bonus;
   made.draw_from_row = system.draw_from_row;
