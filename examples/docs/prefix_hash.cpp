@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both sides keep the hash of their text as it grows.
-#include <specverify/session/prefix_hash.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 
 #include <array>
 #include <span>

@@ -25,6 +25,7 @@
 #include <specverify/codec/draft_attachments.hpp>
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/codec/message.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/codec/support_code.hpp>
 

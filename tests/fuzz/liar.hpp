@@ -5,7 +5,7 @@
 #define SPECVERIFY_TESTS_FUZZ_LIAR_HPP
 
 #include <specverify/codec/message.hpp>
-#include <specverify/session/prefix_hash.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <specverify/codec/message.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 #include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
-#include <specverify/session/prefix_hash.hpp>
 
 #include <support/secret_of.hpp>
 

@@ -56,28 +56,17 @@ struct rows_of_size {
 template <class Policy, class Rows>
 result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept {
   const verify_request request = round_request();
-  const uniforms random = round_uniforms();
+  const uniforms<> random{source_, draft_position(), place_.round};
   workspace scratch{std::span<std::byte>(verify_space_)};
-  const token_rule sampled{options_.trial_cap};
-  const greedy_rule greedy{};
   const bool is_greedy = terms_.rule == wire_rule::greedy;
-  if (detail::streams(terms_) || !detail::laws_travel(terms_)) {
-    const std::span<const claimed_draft> drafts = drafts_.alone();
-    return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
-                     : sampled.verify(policy, drafts, rows, random, request, scratch);
+  if (drafts_have_laws() && terms_.format.attachments.drafted_probability && !is_greedy) {
+    const std::span<const mismatched_draft> drafts = std::span(drafts_.of_rows).first(drafts_.size);
+    return lossy_token_rule{options_.trial_cap}.verify(policy, drafts, rows, random, request, scratch);
   }
-  if (terms_.format.attachments.drafted_probability && !is_greedy)
-    return lossy_token_rule{options_.trial_cap}.verify(policy, drafts_.of_rows(), rows, random, request, scratch);
-  const std::span<const received_draft> drafts = drafts_.with_laws();
-  return is_greedy ? greedy.verify(policy, drafts, rows, random, request, scratch)
-                   : sampled.verify(policy, drafts, rows, random, request, scratch);
-}
-
-template <class Policy, class Rows>
-status cloud_session::compare(Policy policy, const Rows& rows) noexcept {
-  const verify_request request = round_request();
-  return detail::laws_travel(terms_) ? scoring_.compare(policy, drafts_.with_laws(), rows, request)
-                                     : scoring_.compare(policy, drafts_.alone(), rows, request);
+  return with_drafts([&](const auto drafts) noexcept {
+    return is_greedy ? greedy_rule{}.verify(policy, drafts, rows, random, request, scratch)
+                     : token_rule{options_.trial_cap}.verify(policy, drafts, rows, random, request, scratch);
+  });
 }
 
 template <execution_policy Policy, row_provider Rows>
@@ -93,7 +82,10 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
     const result<verdict> made = decide(policy, rows);
     return made ? commit(made) : fail(detail::named_truncation(rows.named(made.error()), options_.at_truncation));
   }
-  if (const status why = compare(policy, rows); !why.ok()) return fail(rows.named(why));
+  const verify_request request = round_request();
+  const status why =
+      with_drafts([&](const auto drafts) noexcept { return scoring_.compare(policy, drafts, rows, request); });
+  if (!why.ok()) return fail(rows.named(why));
   return decide_or_ask();
 }
 
@@ -101,7 +93,6 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 
 #if SPECVERIFY_BODIES
-#include <specverify/session/detail/cloud_extras.hpp>
 #include <specverify/session/detail/cloud_greeting.hpp>
 #include <specverify/session/detail/cloud_link.hpp>
 #include <specverify/session/detail/cloud_round.hpp>

@@ -72,7 +72,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
   //! First position of the open round's drafts: the host's target states for `score` stand at the rows of supply_rows
   //! from here on.
-  [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped(); }
+  [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
   //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
   //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
   //! with invalid_temperature or invalid_truncation.
@@ -84,11 +84,16 @@ class cloud_session : public detail::endpoint {
 
   // cloud_start.hpp: make, restore
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
-  [[nodiscard]] static status check_limits(const cloud_options& options) noexcept;
   [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   void settle() noexcept;
-  [[nodiscard]] std::uint32_t remaining() const noexcept;
+  [[nodiscard]] std::uint32_t text_limit() const noexcept {
+    return detail::text_limit(terms_, place_.prompt_length, options_.max_text_length);
+  }
+  //! Tokens that may still be generated.
+  [[nodiscard]] std::uint32_t remaining() const noexcept {
+    return place_.length < text_limit() ? text_limit() - place_.length : 0;
+  }
 
   // cloud_link.hpp: receive, classify, refuse, number
   [[nodiscard]] bool round_is_open() const noexcept {
@@ -98,100 +103,102 @@ class cloud_session : public detail::endpoint {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
   }
   [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
-  [[nodiscard]] status on_unknown(const message_header& header) noexcept;
-  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message,
-                                     const message_header& header) noexcept;
+  [[nodiscard]] status on_unknown(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_refusal(const detail::incoming& message) noexcept;
+  [[nodiscard]] status after_failure(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_unreadable(status why, const detail::incoming& message) noexcept;
   [[nodiscard]] status answer_stale() noexcept;
-  [[nodiscard]] status on_late(const wire_context& then, const message_header& header) noexcept;
+  [[nodiscard]] status on_late(const wire_context& then, const detail::incoming& message) noexcept;
   [[nodiscard]] status closed(const wire_context& asked) noexcept;
   [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
-  [[nodiscard]] status on_other_round(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_other_round(const detail::incoming& message) noexcept;
   [[nodiscard]] wire_context awaited() const noexcept;
+  //! The context of the question that the kept verdict answered, in the present epoch.
+  [[nodiscard]] wire_context kept_question() const noexcept {
+    return place_.context_at(kept_.round, kept_.base, kept_.hash, next_number_);
+  }
   [[nodiscard]] errc take_again(std::uint8_t number) noexcept;
   [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
   void aim_at(const wire_context& peer) noexcept;
   void send(std::size_t written) noexcept;
-  void post(std::size_t written, std::uint32_t first_position) noexcept;
+  [[nodiscard]] status post(const result<std::span<std::byte>>& encoded) noexcept;
   void refuse(const wire_context& context, status reason) noexcept;
   void tell(const wire_context& context, status reason) noexcept;
   status fail(status why) noexcept;
 
   // cloud_text.hpp
-  [[nodiscard]] status on_stop(std::span<const std::byte> message, const message_header& header) noexcept;
-  void cancel() noexcept;
+  [[nodiscard]] status on_stop(const detail::incoming& message) noexcept;
   //! The text has ended by this side's stop tokens, which the edge does not list.
   [[nodiscard]] bool knows_end_alone() const noexcept {
     return place_.stop == stop_reason::stop_token && !peer_lists_stops_;
   }
   [[nodiscard]] result<std::span<std::byte>> encode_end() noexcept;
-  [[nodiscard]] status tell_end() noexcept;
+  [[nodiscard]] status tell_end() noexcept { return post(encode_end()); }
 
   // cloud_greeting.hpp
-  [[nodiscard]] status on_hello(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_resume(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_hello(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_resume(const detail::incoming& message) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
-  void begin_session(const hello_message& hello, const message_header& header) noexcept;
+  void begin_session(const hello_message& hello, const detail::incoming& message) noexcept;
   [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
+  [[nodiscard]] status follow_greeting(const wire_context& peer, const detail::incoming& message,
+                                       std::uint32_t earlier_epoch, errc number) noexcept;
   [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
   //! The edge has text that has not come; also where it has failed meanwhile.
   [[nodiscard]] bool fills() const noexcept {
     return state_ == cloud_state::filling || (gone_ && place_.length < target_.length);
   }
-  [[nodiscard]] bool is_without_text(const wire_context& peer) const noexcept;
   [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
   [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
     return hash_at(peer.base_length) == peer.prefix_hash;
   }
   [[nodiscard]] status greet(message_kind kind, const wire_context& peer = {}) noexcept;
-  [[nodiscard]] status greet_again(const wire_context& peer, const message_header& header, status late) noexcept;
+  [[nodiscard]] status greet_again(const wire_context& peer, const detail::incoming& message, status late) noexcept;
 
   // cloud_text.hpp
-  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status on_repeated_text(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] bool finds_text(std::span<const std::byte> message, const message_header& header,
-                                wire_context& found) const noexcept;
+  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_repeated_text(const detail::incoming& message) noexcept;
+  [[nodiscard]] bool finds_text(const detail::incoming& message, wire_context& found) const noexcept;
   [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
-  void stream_on() noexcept;
 
   // cloud_round.hpp
-  [[nodiscard]] status on_draft(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] result<bool> repeats(std::span<const std::byte> message) noexcept;
+  void stream_on() noexcept;
+  [[nodiscard]] status on_draft(const detail::incoming& message) noexcept;
+  [[nodiscard]] result<bool> repeats(const detail::incoming& message) noexcept;
   void want_rows() noexcept;
   [[nodiscard]] status drop_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
-  [[nodiscard]] uniforms<> round_uniforms() const noexcept;
   [[nodiscard]] status commit(const result<verdict>& made) noexcept;
   void count_round(const verdict& decided) noexcept;
-  [[nodiscard]] status answer(const wire_context& asked, const session_output& alone,
-                              const session_output& out) noexcept;
-  [[nodiscard]] status repeat_feedback() noexcept;
+  [[nodiscard]] status answer(const wire_context& asked, std::uint32_t drafts, const verdict& decided) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
   void abandon() noexcept;
-
-  // cloud_extras.hpp: the semantic rule
   [[nodiscard]] status decide_or_ask() noexcept;
   [[nodiscard]] status send_request() noexcept;
   void want_scores() noexcept;
-  [[nodiscard]] status on_supply(std::span<const std::byte> message, const message_header& header) noexcept;
-  [[nodiscard]] status take_supply(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status on_supply(const detail::incoming& message) noexcept;
 
   // cloud.hpp
-  template <class Policy, class Rows>
-  [[nodiscard]] status compare(Policy policy, const Rows& rows) noexcept;
+  [[nodiscard]] bool drafts_have_laws() const noexcept {
+    return !detail::streams(terms_) && detail::laws_travel(terms_);
+  }
+  //! Does `work` with the drafts of the open round.
+  template <class Work>
+  [[nodiscard]] auto with_drafts(const Work& work) const noexcept {
+    return drafts_have_laws() ? work(drafts_.with_laws.drafts()) : work(drafts_.without_laws());
+  }
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
   wiped<cloud_options> options_;
   session_terms terms_{};
-  detail::kept_verdict kept_{};
-  detail::text_target target_{};
+  kept_verdict kept_{};
+  text_target target_{};
   std::uint64_t nonce_ = 0;  // of the last edge that came without a journal
   detail::received_drafts drafts_;
   detail::round_scoring scoring_;

@@ -13,7 +13,6 @@
 #include <specverify/session/detail/edge_views.hpp>
 #include <specverify/session/detail/endpoint.hpp>
 #include <specverify/session/detail/parts.hpp>
-#include <specverify/session/detail/sparsifier_states.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
 #include <specverify/session/states.hpp>
@@ -147,12 +146,15 @@ class edge_session : public detail::endpoint {
 
   // edge_questions.hpp: questions
   [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.writing; }
-  [[nodiscard]] status ask(question what, session_time now) noexcept;
-  [[nodiscard]] status transmit(session_time now) noexcept;
+  void begin_input(session_time now) noexcept {
+    journal_.clear();
+    now_ = now;
+  }
+  [[nodiscard]] status ask(question what) noexcept;
+  [[nodiscard]] status transmit() noexcept;
   [[nodiscard]] result<std::span<std::byte>> encode() noexcept;
-  [[nodiscard]] hello_message greeting() const noexcept;
-  [[nodiscard]] status ask_again(session_time now) noexcept;
-  [[nodiscard]] status hurry(session_time now) noexcept;
+  [[nodiscard]] status ask_again() noexcept;
+  [[nodiscard]] status hurry() noexcept;
   void begin_anew() noexcept;
   void begin_epoch(std::uint32_t epoch) noexcept;
   void forget_fetch() noexcept;
@@ -163,47 +165,39 @@ class edge_session : public detail::endpoint {
 
   // edge_answers.hpp: receive, answers
   [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
-  [[nodiscard]] bool is_answer(std::span<const std::byte> message, const message_header& header) const noexcept;
-  [[nodiscard]] status on_answer(std::span<const std::byte> message, const message_header& header,
-                                 session_time now) noexcept;
-  [[nodiscard]] status on_damage(errc code, session_time now) noexcept;
-  [[nodiscard]] status on_greeting(std::span<const std::byte> message, const message_header& header,
-                                   session_time now) noexcept;
-  [[nodiscard]] status on_unreadable(status why, std::span<const std::byte> message, const message_header& header,
-                                     session_time now) noexcept;
+  [[nodiscard]] bool is_answer(const detail::incoming& message) const noexcept;
+  [[nodiscard]] status on_answer(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_damage(errc code) noexcept;
+  [[nodiscard]] status on_greeting(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_unreadable(status why, const detail::incoming& message) noexcept;
   [[nodiscard]] bool awaits(bool is_hello, const wire_context& peer) const noexcept;
   //! The cloud has heard of a newer epoch than this one.
   [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {
     return peer.epoch > place_.epoch && place_.epoch != 0;
   }
-  [[nodiscard]] status check_hello(std::span<const std::byte> message) const noexcept;
-  [[nodiscard]] status follow_greeting(const wire_context& peer, session_time now) noexcept;
+  [[nodiscard]] status check_hello(const detail::incoming& message) const noexcept;
+  [[nodiscard]] status follow_greeting(const wire_context& peer) noexcept;
   [[nodiscard]] status check_round(std::uint32_t round) const noexcept;
-  [[nodiscard]] status follow_shorter(const wire_context& peer, session_time now) noexcept;
-  [[nodiscard]] status on_text(std::span<const std::byte> message, const message_header& header,
-                               session_time now) noexcept;
-  [[nodiscard]] status on_other_drafts(session_time now) noexcept;
-  [[nodiscard]] status take_text(std::span<const token_id> tokens, session_time now) noexcept;
+  [[nodiscard]] status follow_shorter(const wire_context& peer) noexcept;
+  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_other_drafts() noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
   [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
   void tell_text() noexcept;
-  [[nodiscard]] status in_step(session_time now) noexcept;
-  [[nodiscard]] status on_request(std::span<const std::byte> message, session_time now) noexcept;
-  [[nodiscard]] status on_feedback(std::span<const std::byte> message, session_time now) noexcept;
-  [[nodiscard]] status take_verdict(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status in_step() noexcept;
+  [[nodiscard]] status on_request(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_feedback(const detail::incoming& message) noexcept;
+  [[nodiscard]] status take_verdict(const detail::incoming& message) noexcept;
 
   // edge_text.hpp
-  [[nodiscard]] status finish(bool tell, session_time now = 0) noexcept;
-  [[nodiscard]] stop_cause cause() const noexcept;
-  [[nodiscard]] status on_stop(std::span<const std::byte> message, session_time now) noexcept;
-  [[nodiscard]] status on_last(std::span<const std::byte> message, session_time now) noexcept;
-  [[nodiscard]] status on_refusal(std::span<const std::byte> message, const message_header& header,
-                                  session_time now) noexcept;
-  [[nodiscard]] status on_unknown(status reason, session_time now) noexcept;
-  [[nodiscard]] status after_failure(std::span<const std::byte> message, const message_header& header) noexcept;
+  [[nodiscard]] status finish(bool tell) noexcept;
+  [[nodiscard]] status on_stop(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_last(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_refusal(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_unknown(status reason) noexcept;
+  [[nodiscard]] status after_failure(const detail::incoming& message) noexcept;
 
   // edge_draft.hpp
-  [[nodiscard]] status begin_round(session_time now) noexcept;
-  void learn() noexcept;
   [[nodiscard]] uniform_stream<> draws_at(std::uint32_t position) const noexcept;
   [[nodiscard]] status take_row(detail::any_row& row, std::uint32_t size, const row_extras& extras,
                                 session_time now) noexcept;
@@ -215,35 +209,32 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] result<detail::drawn_draft> ask_gate(detail::any_row& row, token_id token,
                                                      std::span<const float> attention) noexcept;
   [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
-  [[nodiscard]] status write_ahead(detail::any_row& row, session_time now) noexcept;
+  [[nodiscard]] status write_ahead(detail::any_row& row) noexcept;
   [[nodiscard]] result<token_id> draw_ahead(detail::any_row& row, std::uint32_t position) noexcept;
 
   // edge_round.hpp
-  void open_round(const draft_plan& plan, session_time now) noexcept;
+  [[nodiscard]] status begin_round() noexcept;
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
-  [[nodiscard]] status want_next_row(session_time now) noexcept;
-  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden, session_time now) noexcept;
-  [[nodiscard]] status keep_hidden(std::span<const float> hidden) noexcept;
-  [[nodiscard]] status close_block(session_time now) noexcept;
+  [[nodiscard]] status want_next_row() noexcept;
+  [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden) noexcept;
+  [[nodiscard]] status close_block() noexcept;
   [[nodiscard]] status keep_draft() noexcept;
-  [[nodiscard]] status send_draft(session_time now) noexcept;
-  [[nodiscard]] status commit_alone(token_id token, session_time now) noexcept;
-  [[nodiscard]] status commit(session_time now) noexcept;
+  [[nodiscard]] status send_draft() noexcept;
+  [[nodiscard]] status commit_alone(token_id token) noexcept;
+  [[nodiscard]] status commit() noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
-  void count_round(std::uint32_t emitted, session_time now) noexcept;
+  void count_round(std::uint32_t emitted) noexcept;
   void discard_draft() noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept { return text_limit(place_.prompt_length); }
   [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length) const noexcept;
-  void note_end() noexcept;
   [[nodiscard]] draft_attachments attachments() const noexcept;
 
   // edge_draft.hpp: tokens written while the link is lost
-  [[nodiscard]] status lose_link(session_time now) noexcept;
+  [[nodiscard]] status lose_link() noexcept;
   void link_is_back() noexcept;
-  [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length + drafts_.size(); }
+  [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length + drafts_.size; }
   [[nodiscard]] std::uint32_t ahead() const noexcept { return std::max(ahead_.shown_end, block_end()); }
-  void plan_ahead(session_time now) noexcept;
-  [[nodiscard]] status show_ahead(token_id token, session_time now) noexcept;
+  void plan_ahead() noexcept;
   void replace_shown(std::uint32_t position, token_id token) noexcept;
 
   wiped<edge_options> options_;
@@ -261,6 +252,7 @@ class edge_session : public detail::endpoint {
   feedback_message verdict_{};
   status failure_{};
   session_state<edge_table> state_;
+  session_time now_ = 0;  // of the input that is at work
   bool row_wanted_ = false;
 };
 

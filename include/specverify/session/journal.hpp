@@ -98,13 +98,6 @@ struct journal_record {
   return out.first(bytes);
 }
 
-//! Snapshot and draft stand inside the journal.
-struct journal_bytes_content {
-  journal_reading found{};
-  std::span<const std::byte> last{};
-  std::span<const std::byte> draft{};
-};
-
 //! One record at the front of `rest`. Ok and no payload: it was not written to its end.
 //! Errors: journal_corrupt, unsupported (another layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
@@ -130,11 +123,10 @@ struct journal_bytes_content {
   return inside;
 }
 
-//! Reads records whose snapshots have `snapshot_bytes` bytes.
-[[nodiscard]] inline result<journal_bytes_content> read_journal_bytes(std::span<const std::byte> bytes,
-                                                                      std::size_t snapshot_bytes,
-                                                                      std::span<token_id> text) noexcept {
-  journal_bytes_content content;
+//! Reads records whose snapshots have `snapshot_bytes` bytes, and stay in the journal.
+[[nodiscard]] inline result<journal_content<std::span<const std::byte>>> read_journal_bytes(
+    std::span<const std::byte> bytes, std::size_t snapshot_bytes, std::span<token_id> text) noexcept {
+  journal_content<std::span<const std::byte>> content;
   journal_reading& found = content.found;
   while (found.valid_bytes < bytes.size()) {
     const std::span<const std::byte> rest = bytes.subspan(found.valid_bytes);
@@ -157,13 +149,14 @@ struct journal_bytes_content {
     const std::byte* next = payload.data() + 4;
     for (std::uint32_t i = 0; i < count; ++i, next += 4)
       text[first + i] = static_cast<token_id>(numeric::load_le(next, 4));
-    if (snapshot != 0 || snapshot_bytes == 0) content.last = {next, snapshot_bytes};
+    if (snapshot != 0 || snapshot_bytes == 0) content.last.emplace(next, snapshot_bytes);
     const std::span<const std::byte> draft = payload.subspan(4 + 4 * std::size_t{count} + snapshot);
     if (!draft.empty()) content.draft = draft;
     found.text_length = first + count;
     found.valid_bytes += journal_head_bytes + payload.size() + journal_check_bytes;
     ++found.records;
   }
+  content.text = text.first(found.text_length);
   return content;
 }
 
@@ -193,9 +186,8 @@ template <class Snapshot>
                                                              std::span<token_id> text) noexcept {
   const auto read = detail::read_journal_bytes(bytes, detail::snapshot_bytes<Snapshot>(), text);
   if (!read) return read.error();
-  journal_content<Snapshot> content{read->found, text.first(read->found.text_length), {}, read->draft};
-  if (read->found.records == 0) return content;
-  if (!detail::load_snapshot(content.last.emplace(), read->last.data()))
+  journal_content<Snapshot> content{read->found, read->text, {}, read->draft};
+  if (read->last && !detail::load_snapshot(content.last.emplace(), read->last->data()))
     return status{errc::journal_corrupt, part::session, 0};
   return content;
 }
@@ -205,14 +197,17 @@ namespace detail {
 //! A snapshot that no session writes.
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
 
-//! Snapshots of another size are those of the other side, or of another sparsifier.
-[[nodiscard]] constexpr status named_snapshot(status why, std::uint32_t where) noexcept {
-  return why.code == errc::size_mismatch ? status{errc::options_disagree, part::session, where} : why;
-}
-
-//! A journal without a whole record: nothing was written, or a process was killed while it wrote the first one.
-[[nodiscard]] constexpr status no_record(const journal_reading& reading) noexcept {
-  return {reading.torn ? errc::truncated : errc::unknown_session, part::session, 0};
+//! What a session goes on from: `snapshot_bytes` of a snapshot, and the rest. Errors: those of `read_journal`;
+//! options_disagree at `where` (snapshots of another size are those of the other side, or of another sparsifier). A
+//! journal without a whole record is unknown_session, or truncated where a process was killed while it wrote the first.
+[[nodiscard]] inline result<journal_content<std::span<const std::byte>>> journal_to_restore(
+    std::span<const std::byte> journal, std::size_t snapshot_bytes, std::uint32_t where,
+    std::span<token_id> text) noexcept {
+  const auto read = read_journal_bytes(journal, snapshot_bytes, text);
+  if (!read && read.error().code == errc::size_mismatch) return status{errc::options_disagree, part::session, where};
+  if (read && read->found.records == 0)
+    return status{read->found.torn ? errc::truncated : errc::unknown_session, part::session, 0};
+  return read;
 }
 
 }  // namespace detail

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 SPECVERIFY_TYPES_BEGIN
@@ -95,31 +96,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! The name of an action, for logs.
 [[nodiscard]] constexpr const char* name(session_action action) noexcept {
-  switch (action) {
-    case session_action::none:
-      return "none";
-    case session_action::journal:
-      return "journal";
-    case session_action::send:
-      return "send";
-    case session_action::evaluate:
-      return "evaluate";
-    case session_action::rollback:
-      return "rollback";
-    case session_action::committed:
-      return "committed";
-    case session_action::tentative:
-      return "tentative";
-    case session_action::retracted:
-      return "retracted";
-    case session_action::score:
-      return "score";
-    case session_action::finished:
-      return "finished";
-    case session_action::failed:
-      return "failed";
-  }
-  return "unknown";
+  constexpr const char* names[] = {"none",      "journal",   "send",  "evaluate", "rollback", "committed",
+                                   "tentative", "retracted", "score", "finished", "failed"};
+  const auto index = static_cast<std::size_t>(action);
+  return index < std::size(names) ? names[index] : "unknown";
 }
 
 SPECVERIFY_NAMESPACE_END

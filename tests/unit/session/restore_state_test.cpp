@@ -447,16 +447,16 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"text within the prompt",
        [](record& s, auto& text) {
          text.resize(1);
-         s.length = 1, s.target_length = 2, s.target_round = 1, s.kept_round = 0;
+         s.length = 1, s.target.length = 2, s.target.round = 1, s.kept.round = 0;
          s.prefix_hash = sv::prefix_hash(text);
        },
        corrupt},
       {"text beyond the budget", [](record& s, auto&) { s.terms.token_budget = s.length - s.prompt_length - 1; },
        corrupt},
       {"a target beyond the budget",
-       [](record& s, auto&) { s.target_length = s.prompt_length + s.terms.token_budget + 1, s.target_round = 1; },
+       [](record& s, auto&) { s.target.length = s.prompt_length + s.terms.token_budget + 1, s.target.round = 1; },
        corrupt},
-      {"a target in no round", [](record& s, auto&) { s.target_length = s.length + 1, s.target_round = 0; }, corrupt},
+      {"a target in no round", [](record& s, auto&) { s.target.length = s.length + 1, s.target.round = 0; }, corrupt},
       {"token_and_count", [](record& s, auto&) { s.terms.format.format = sv::law_format::token_and_count; }, corrupt},
       {"no text_chunk", [](record& s, auto&) { s.terms.text_chunk = 0; }, corrupt},
       {"prefix hash", [](record& s, auto&) { s.prefix_hash ^= 1; }, corrupt},
@@ -469,8 +469,8 @@ TEST_CASE("SEC-1 restore: a cloud names what it does not serve as it does for a 
       {"min_p", [nan](record& s, auto&) { s.terms.truncation.min_p = nan; }, corrupt},
       {"epoch", [](record& s, auto&) { s.epoch = 0; }, corrupt},
       {"round", [](record& s, auto&) { s.round = 0; }, corrupt},
-      {"kept round", [](record& s, auto&) { s.kept_round = s.round; }, corrupt},
-      {"kept hash", [](record& s, auto&) { s.kept_hash ^= 1; }, corrupt},
+      {"kept round", [](record& s, auto&) { s.kept.round = s.round; }, corrupt},
+      {"kept hash", [](record& s, auto&) { s.kept.hash ^= 1; }, corrupt},
       {"own number", [](record& s, auto&) { s.next_number = 16; }, corrupt},
       {"heard number", [](record& s, auto&) { s.heard_number = 16; }, corrupt},
   };

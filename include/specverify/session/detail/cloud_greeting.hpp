@@ -90,24 +90,24 @@ SPECVERIFY_BODY status cloud_session::check_length(const wire_context& peer) noe
   return why;
 }
 
-SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello, const message_header& header) noexcept {
+SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello,
+                                                  const detail::incoming& message) noexcept {
   place_ = detail::text_place{hello.context.session_id, hello.context.epoch, hello.context.round, hello.prompt_length};
   terms_ = hello;
   kept_ = {};
   target_ = {};
   nonce_ = 0;
   source_.key = derive_verdict_key(options_.secret, hello.context.session_id, options_.salt);
-  next_number_ = header.flags;  // ahead of what an earlier life of this cloud may have sent
+  next_number_ = message.flags;  // ahead of what an earlier life of this cloud may have sent
   heard_ = {};
   refusal_ = {};
   stopped_ = gone_ = false;
   state_.enter<cloud_event::meet, cloud_state::blank>();
 }
 
-SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message,
-                                               const message_header& header) noexcept {
-  const result<hello_message> read = decode_hello(message);
-  if (!read) return on_unreadable(read.error(), message, header);
+SPECVERIFY_BODY status cloud_session::on_hello(const detail::incoming& message) noexcept {
+  const result<hello_message> read = decode_hello(message.bytes);
+  if (!read) return on_unreadable(read.error(), message);
   const hello_message& hello = *read;
   const wire_context& peer = hello.context;
   if (state_ == cloud_state::blank) {
@@ -118,31 +118,22 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
       refuse(detail::end_of(peer), why);
       return why;
     }
-    begin_session(hello, header);
+    begin_session(hello, message);
   } else if (peer.session_id != place_.session_id || !(hello.format == terms_.format)) {
     return on_stranger(peer);
   }
   const std::uint32_t epoch = place_.epoch;
   if (const status why = accept_epoch(peer); !why.ok()) return why;
-  const errc why = heard_.take(header.flags);
+  const errc why = heard_.take(message.flags);
   // In doubt an edge is told the end: a number that came before may be of a life that lists none.
   peer_lists_stops_ = stop_tokens_hash(hello).has_value() && (peer_lists_stops_ || why == errc::ok);
-  if (why != errc::ok) return greet_again(peer, header, drop(why));
-  state_.take(message_kind::hello);
-  if (!reopens(epoch)) return closed(peer);
-  if (engine_works()) {
-    owed_ = message_kind::hello;
-    return {};
-  }
-  if (state_ == cloud_state::requesting) abandon();
-  aim_at(peer);
-  return greet(message_kind::hello, peer);
+  return follow_greeting(peer, message, epoch, why);
 }
 
 //! An edge without a journal; the nonce is its clock. An older one is answered.
 SPECVERIFY_BODY status cloud_session::accept_nonce(std::uint64_t nonce) noexcept {
   if (nonce < nonce_) return answer_stale();
-  heard_.doubt();
+  heard_.known = false;
   if (nonce == nonce_) return {};
   nonce_ = nonce;
   recovers_ = true;
@@ -171,10 +162,9 @@ SPECVERIFY_BODY bool cloud_session::reopens(std::uint32_t earlier_epoch) noexcep
   return true;
 }
 
-SPECVERIFY_BODY status cloud_session::on_resume(std::span<const std::byte> message,
-                                                const message_header& header) noexcept {
-  const result<resume_message> resume = decode_resume(message);
-  if (!resume) return on_unreadable(resume.error(), message, header);
+SPECVERIFY_BODY status cloud_session::on_resume(const detail::incoming& message) noexcept {
+  const result<resume_message> resume = decode_resume(message.bytes);
+  if (!resume) return on_unreadable(resume.error(), message);
   const wire_context& peer = resume->context;
   if (state_ == cloud_state::blank) {
     // an edge process that was not heard of before
@@ -183,35 +173,37 @@ SPECVERIFY_BODY status cloud_session::on_resume(std::span<const std::byte> messa
       place_.epoch = peer.epoch;
       heard_ = {};
     }
-    return on_unknown(header);
+    return on_unknown(message);
   }
   if (peer.session_id != place_.session_id) return on_stranger(peer);
   const std::uint32_t epoch = place_.epoch;
-  const bool has_journal = peer.epoch != 0;
-  if (fills() && is_without_text(peer)) {  // nobody has the rest of the text
+  // of an edge that forgot its text: it has less than the prompt, or, in round 0, has not heard how much text there is
+  const bool has_no_text =
+      peer.base_length < place_.prompt_length || (peer.round == 0 && peer.base_length < place_.length);
+  if (fills() && has_no_text) {  // nobody has the rest of the text
     detail::count_fault(statistics_, errc::unknown_session);
-    tell({}, {errc::unknown_session, part::session, header.checksum});
+    tell({}, {errc::unknown_session, part::session, message.checksum});
     return {errc::unknown_session, part::session, place_.length};
   }
-  if (const status why = has_journal ? accept_epoch(peer) : accept_nonce(peer.prefix_hash); !why.ok()) return why;
-  if (const errc why = heard_.take(header.flags); why != errc::ok) return greet_again(peer, header, drop(why));
-  state_.take(message_kind::resume);
-  if (!reopens(epoch)) return closed(peer);
+  if (const status why = peer.epoch != 0 ? accept_epoch(peer) : accept_nonce(peer.prefix_hash); !why.ok()) return why;
+  return follow_greeting(peer, message, epoch, heard_.take(message.flags));
+}
+
+//! A greeting whose epoch was taken. `number`: what its number says.
+SPECVERIFY_BODY status cloud_session::follow_greeting(const wire_context& peer, const detail::incoming& message,
+                                                      std::uint32_t earlier_epoch, errc number) noexcept {
+  if (number != errc::ok) return greet_again(peer, message, drop(number));
+  state_.take(message.kind);
+  if (!reopens(earlier_epoch)) return closed(peer);
   if (engine_works()) {
-    owed_ = message_kind::resume;
+    owed_ = message.kind;
     return {};
   }
   if (state_ == cloud_state::requesting) abandon();
-  if (has_journal) aim_at(peer);
-  if (!wants_text(peer)) return greet(message_kind::resume, peer);
+  if (peer.epoch != 0) aim_at(peer);
+  if (message.kind == message_kind::hello || !wants_text(peer)) return greet(message.kind, peer);
   if (!has_prefix(peer)) return fail({errc::prefix_mismatch, part::session, peer.base_length});
   return send_text(peer, peer.base_length);
-}
-
-//! Whether a resume is of an edge that forgot its text: it has less than the prompt, or, in round 0, has not heard how
-//! much text there is.
-SPECVERIFY_BODY bool cloud_session::is_without_text(const wire_context& peer) const noexcept {
-  return peer.base_length < place_.prompt_length || (peer.round == 0 && peer.base_length < place_.length);
 }
 
 //! Whether a resume asks for text. In a stream each token is a round: any but the 0 of an edge that has not heard how
@@ -224,36 +216,33 @@ SPECVERIFY_BODY bool cloud_session::wants_text(const wire_context& peer) const n
 //! A greeting of this epoch with a number that came before. It is a copy, or of another life of the edge, which has
 //! forgotten this epoch and counts from 0: whoever it is hears where this side stands, or has the text that it asks
 //! for. A verdict that the engine works on is not for another life.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::greet_again(const wire_context& peer, const message_header& header,
-                                                                status late) noexcept {
-  heard_.note_again(header.flags);
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::greet_again(const wire_context& peer,
+                                                                const detail::incoming& message, status late) noexcept {
+  heard_.note_again(message.flags);
   if (state_ == cloud_state::failed || place_.is_cancelled()) return closed(peer);
   if (engine_works()) {
-    if (owed_ != message_kind::resume) owed_ = header.kind;
+    if (owed_ != message_kind::resume) owed_ = message.kind;
     return late;
   }
   if (state_ == cloud_state::requesting) abandon();
-  const bool fetches = header.kind == message_kind::resume && wants_text(peer) && has_prefix(peer);
-  if (const status why = fetches ? send_text(peer, peer.base_length) : greet(header.kind, peer); !why.ok()) return why;
+  const bool fetches = message.kind == message_kind::resume && wants_text(peer) && has_prefix(peer);
+  if (const status why = fetches ? send_text(peer, peer.base_length) : greet(message.kind, peer); !why.ok()) return why;
   return late;
 }
 
 //! Says where we stand; a stream begins, or goes on, behind it. `peer`: the greeting that this answers.
 SPECVERIFY_BODY status cloud_session::greet(message_kind kind, const wire_context& peer) noexcept {
   if (knows_end_alone() && peer.base_length == place_.length && peer.prefix_hash == place_.hash) return tell_end();
-  hello_message hello;
+  status why;
   if (kind == message_kind::hello) {
-    static_cast<session_terms&>(hello) = terms_;
-    hello.context = context();
+    hello_message hello = hello_of(terms_);
     hello.strength = detail::strength_of(terms_.format, terms_.rule);
-    hello.prompt_length = place_.prompt_length;
-    hello.fields = hello_fields();
+    why = post(encode_hello(hello, message_));
+  } else {
+    why = post(encode_resume({context()}, message_));
   }
-  const auto bytes = kind == message_kind::hello ? encode_hello(hello, message_) : encode_resume({context()}, message_);
-  if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length);
-  stream_on();
-  return {};
+  if (why.ok()) stream_on();
+  return why;
 }
 
 SPECVERIFY_NAMESPACE_END

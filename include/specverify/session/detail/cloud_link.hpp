@@ -11,14 +11,16 @@ SPECVERIFY_NAMESPACE_BEGIN
 SPECVERIFY_BODY void cloud_session::send(std::size_t written) noexcept {
   statistics_.messages_down += 1;
   statistics_.bytes_down += written;
-  emit_message(written);
+  outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
 }
 
-//! Numbers the message that was encoded, journals the text from `first_position` on, sends.
-SPECVERIFY_BODY void cloud_session::post(std::size_t written, std::uint32_t first_position) noexcept {
+//! Numbers a message that was encoded, journals where this side stands, sends.
+SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& encoded) noexcept {
+  if (!encoded) return fail(encoded.error());
   count_transmission();
-  write_journal(first_position);
-  send(written);
+  write_journal(place_.length);
+  send(encoded->size());
+  return {};
 }
 
 //! Refuses the session, or one of its messages. Nothing is journaled. Of the refusals after which the edge asks again,
@@ -50,7 +52,7 @@ SPECVERIFY_BODY status cloud_session::fail(status why) noexcept {
   state_.enter<cloud_event::fail>();
   gone_ = false;
   rows_wanted_ = rows_stale_ = false;
-  emit_failure(why);
+  outputs_.push({.action = session_action::failed, .reason = why});
   return why;
 }
 
@@ -71,12 +73,12 @@ SPECVERIFY_BODY status cloud_session::on_damage(errc code, std::uint32_t checksu
 }
 
 //! A greeting that cannot be read: damaged, or what this side does not take, which is named.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unreadable(status why, std::span<const std::byte> message,
-                                                                  const message_header& header) noexcept {
-  if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, header.checksum);
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unreadable(status why,
+                                                                  const detail::incoming& message) noexcept {
+  if (why.code == errc::truncated || why.code == errc::checksum_mismatch) return on_damage(why.code, message.checksum);
   detail::count_fault(statistics_, why.code);
   if (state_ == cloud_state::blank) refusal_ = why;
-  tell(detail::end_of(detail::named_by(message, header.kind)), why);
+  tell(detail::end_of(detail::named_by(message)), why);
   return why;
 }
 
@@ -93,8 +95,8 @@ SPECVERIFY_BODY status cloud_session::on_damage(errc code, std::uint32_t checksu
 //! A question of an earlier context. One of an epoch that is over is answered like a greeting, a few times between two
 //! records: who asks it has not heard of the present epoch, and would wait.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_late(const wire_context& then,
-                                                            const message_header& header) noexcept {
-  if (then.epoch == place_.epoch || unrecorded_ == detail::refusals_per_record) return drop_late(then, header);
+                                                            const detail::incoming& message) noexcept {
+  if (then.epoch == place_.epoch || unrecorded_ == detail::refusals_per_record) return drop_late(then, message);
   unrecorded_ += 1;
   return answer_stale();
 }
@@ -113,26 +115,23 @@ SPECVERIFY_BODY status cloud_session::on_damage(errc code, std::uint32_t checksu
 }
 
 //! A question other than a greeting to a session that has failed.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::after_failure(std::span<const std::byte> message,
-                                                                  const message_header& header) noexcept {
-  const bool is_stop = header.kind == message_kind::stop;
-  const wire_context* const then = is_stop ? contexts_.find_end(message, header) : contexts_.find(message, header);
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::after_failure(const detail::incoming& message) noexcept {
+  const bool is_stop = message.kind == message_kind::stop;
+  const wire_context* const then = is_stop ? contexts_.find_end(message) : contexts_.find(message);
   if (then != nullptr) return closed(*then);
-  const bool ours = detail::belongs_to(context(), message, header) ||
-                    detail::belongs_to(place_.end_context(), message, header) ||
-                    (kept_.any() && detail::belongs_to(kept_.context(place_), message, header));
-  return ours ? closed(place_.end_context()) : on_damage(errc::checksum_mismatch, header.checksum);
+  const bool ours = detail::belongs_to(context(), message) || detail::belongs_to(place_.end_context(), message) ||
+                    (kept_.round != 0 && detail::belongs_to(kept_question(), message));
+  return ours ? closed(place_.end_context()) : on_damage(errc::checksum_mismatch, message.checksum);
 }
 
 //! The edge has failed, and says why: the session ends here too, unless its next life comes, which may know no epoch
 //! but that of this one: so the epoch ends here, unless it is the last one. Refusals are never answered, rubbish under
 //! their name neither.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message,
-                                                               const message_header& header) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(const detail::incoming& message) noexcept {
   wire_context named = place_.end_context();
-  if (recovers_ && !detail::belongs_to(named, message, header)) named = {place_.session_id, 0, 0, 0, nonce_, 0};
-  if (!detail::belongs_to(named, message, header)) return drop(errc::checksum_mismatch);
-  const result<refuse_message> read = decode_refuse(named, message);
+  if (recovers_ && !detail::belongs_to(named, message)) named = {place_.session_id, 0, 0, 0, nonce_, 0};
+  if (!detail::belongs_to(named, message)) return drop(errc::checksum_mismatch);
+  const result<refuse_message> read = decode_refuse(named, message.bytes);
   const bool over = state_ == cloud_state::blank || state_ == cloud_state::failed || stopped_;
   if (!read || over || !detail::ends_session(read->reason.code)) return drop(errc::unexpected_message);
   state_.take(message_kind::refuse);
@@ -146,18 +145,18 @@ SPECVERIFY_BODY status cloud_session::on_damage(errc code, std::uint32_t checksu
   owed_ = message_kind::stop;
   refusal_ = read->reason;
   const status why{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
-  emit_failure(why);
+  outputs_.push({.action = session_action::failed, .reason = why});
   return why;
 }
 
 //! A message for a session that this process does not know. Names the message by its checksum, so that the edge knows
 //! which one is meant: to one that has asked something else since, or again, it says nothing.
-SPECVERIFY_BODY status cloud_session::on_unknown(const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_unknown(const detail::incoming& message) noexcept {
   detail::count_fault(statistics_, errc::unknown_session);
   // ahead of what an earlier life of this cloud may have sent
-  if (!heard_.any()) next_number_ = header.flags;
-  heard_.note(header.flags);
-  refuse({}, {errc::unknown_session, part::session, header.checksum});
+  if (!heard_.any) next_number_ = message.flags;
+  heard_.note(message.flags);
+  refuse({}, {errc::unknown_session, part::session, message.checksum});
   return {errc::unknown_session, part::session, 0};
 }
 
@@ -178,7 +177,7 @@ SPECVERIFY_BODY status cloud_session::accept_epoch(const wire_context& peer) noe
     recovers_ = false;
     statistics_.restarts += 1;
   }
-  heard_.doubt();
+  heard_.known = false;
   return {};
 }
 
@@ -194,42 +193,42 @@ SPECVERIFY_BODY void cloud_session::aim_at(const wire_context& peer) noexcept {
   }
 }
 
-SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message, session_time) noexcept {
+SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> bytes, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   journal_.clear();
   statistics_.messages_up += 1;
-  statistics_.bytes_up += message.size();
-  const result<message_header> first = peek_header(message);
-  if (!first) return on_damage(first.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
-  const message_header& header = *first;
-  switch (header.kind) {
+  statistics_.bytes_up += bytes.size();
+  const result<message_header> header = peek_header(bytes);
+  if (!header) return on_damage(header.error().code == errc::truncated ? errc::truncated : errc::checksum_mismatch);
+  const detail::incoming message{*header, bytes};
+  switch (message.kind) {
     case message_kind::hello:
-      return on_hello(message, header);
+      return on_hello(message);
     case message_kind::resume:
-      return on_resume(message, header);
+      return on_resume(message);
     case message_kind::text:
     case message_kind::draft:
     case message_kind::supply:
     case message_kind::stop:
-      if (state_ == cloud_state::blank) return on_unknown(header);
-      if (state_ == cloud_state::failed) return after_failure(message, header);
-      if (header.kind == message_kind::text) return on_text(message, header);
-      if (header.kind == message_kind::draft) return on_draft(message, header);
-      return header.kind == message_kind::supply ? on_supply(message, header) : on_stop(message, header);
+      if (state_ == cloud_state::blank) return on_unknown(message);
+      if (state_ == cloud_state::failed) return after_failure(message);
+      if (message.kind == message_kind::text) return on_text(message);
+      if (message.kind == message_kind::draft) return on_draft(message);
+      return message.kind == message_kind::supply ? on_supply(message) : on_stop(message);
     case message_kind::refuse:
-      return on_refusal(message, header);
+      return on_refusal(message);
     default:
       break;
   }
-  if (const wire_context* then = contexts_.find(message, header); then != nullptr) return drop_late(*then, header);
-  return on_damage(errc::checksum_mismatch, header.checksum);
+  if (const wire_context* then = contexts_.find(message); then != nullptr) return drop_late(*then, message);
+  return on_damage(errc::checksum_mismatch, message.checksum);
 }
 
 //! The number of what does not change where this side stands. A copy is not answered, but for a life that has said
 //! hello or resume and nothing new since: whose numbers count is not known then.
 SPECVERIFY_BODY errc cloud_session::take_again(std::uint8_t number) noexcept {
   const errc why = heard_.classify(number);
-  if (why != errc::ok && heard_.is_known()) return why;
+  if (why != errc::ok && heard_.known) return why;
   if (why != errc::ok) detail::count_fault(statistics_, why);
   heard_.note_again(number);
   return errc::ok;
@@ -237,25 +236,24 @@ SPECVERIFY_BODY errc cloud_session::take_again(std::uint8_t number) noexcept {
 
 //! A draft or supply that is not of the open round: of the kept one, which is answered once more, of an older one, or
 //! damaged.
-SPECVERIFY_BODY status cloud_session::on_other_round(std::span<const std::byte> message,
-                                                     const message_header& header) noexcept {
-  if (kept_.any() && detail::belongs_to(kept_.context(place_), message, header)) {
-    if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
+SPECVERIFY_BODY status cloud_session::on_other_round(const detail::incoming& message) noexcept {
+  if (kept_.round != 0 && detail::belongs_to(kept_question(), message)) {
+    if (const errc why = take_again(message.flags); why != errc::ok) return drop(why);
     statistics_.repeated_answers += 1;
-    if (header.kind == message_kind::draft) {
+    if (message.kind == message_kind::draft) {
       const result<bool> same = repeats(message);
       if (!same) return fail(same.error());
-      if (!*same) return send_text(kept_.context(place_), kept_.base);
+      if (!*same) return send_text(kept_question(), kept_.base);
     }
-    return repeat_feedback();
+    return post(encode_feedback(kept_question(), terms_.format, kept_.drafted, kept_.verdict, message_));
   }
-  const wire_context* then = contexts_.find(message, header);
-  if (then != nullptr && (then->epoch != place_.epoch || heard_.is_known())) return on_late(*then, header);
+  const wire_context* then = contexts_.find(message);
+  if (then != nullptr && (then->epoch != place_.epoch || heard_.known)) return on_late(*then, message);
   // An earlier round of an edge that has forgotten the rest, or that this cloud knows from an edge: the text counts.
   wire_context earlier;
-  if (!finds_text(message, header, earlier))
-    return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
-  if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
+  if (!finds_text(message, earlier))
+    return then != nullptr ? on_late(*then, message) : on_damage(errc::checksum_mismatch, message.checksum);
+  if (const errc why = take_again(message.flags); why != errc::ok) return drop(why);
   statistics_.repeated_answers += 1;
   return send_text(earlier, earlier.base_length);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a cloud comes to be: made, restored from its journal; and what it writes to the journal.
+//! How a cloud comes to be: made, restored from its journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 
@@ -23,11 +23,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
-  return check_limits(options);
-}
-
-//! A limit that no hello could stay within, or that no message could reach.
-SPECVERIFY_BODY status cloud_session::check_limits(const cloud_options& options) noexcept {
+  // limits that no hello could stay within, or that no message could reach
   const cloud_limits& limits = options.limits;
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)
@@ -44,21 +40,6 @@ SPECVERIFY_BODY status cloud_session::check_limits(const cloud_options& options)
 }
 
 namespace detail {
-
-SPECVERIFY_BODY received_drafts::received_drafts(const cloud_options& options, received_draft_block&& block)
-    : with_laws_(std::move(block)),
-      of_rows_(options.limits.max_draft_length),
-      alone_(options.limits.max_draft_length),
-      skipped_(options.limits.max_skipped),
-      decode_space_(decode_space(std::min(options.limits.max_law_entries, options.vocab_size)) + workspace_alignment) {}
-
-SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
-    : best_(std::size_t{limits.max_draft_length} + 1),
-      mismatches_(position_words(limits.max_draft_length)),
-      near_ties_(mismatches_.size()),
-      asked_(mismatches_.size()),
-      scores_(limits.max_draft_length),
-      hidden_(limits.max_hidden_bytes) {}
 
 [[nodiscard]] SPECVERIFY_BODY endpoint_sizes cloud_sizes(const cloud_options& options) noexcept {
   const std::size_t round = std::size_t{options.limits.max_skipped} + options.limits.max_draft_length + 1;
@@ -83,16 +64,6 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
   options_.stop_tokens = {};
 }
 
-namespace detail {
-
-//! Whether an error of check_hello comes from this cloud's options: with others it would take the session.
-[[nodiscard]] constexpr bool is_of_options(errc code) noexcept {
-  return code == errc::beyond_limit || code == errc::guarantee_too_weak || code == errc::vocabulary_mismatch ||
-         code == errc::fingerprint_mismatch;
-}
-
-}  // namespace detail
-
 //! Whether a snapshot holds what this cloud would take from a hello, and can have written since. Errors: those of a
 //! hello that other options cure; journal_corrupt for what no message can have made.
 SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
@@ -105,14 +76,17 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
   hello.prompt_length = last.prompt_length;
   hello.context.epoch = last.epoch;
   hello.context.round = 1;
-  hello.context.base_length = std::max(last.length, last.target_length);
+  hello.context.base_length = std::max(last.length, last.target.length);
   const std::uint64_t budget = last.terms.token_budget;
   if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return detail::corrupt_snapshot();
   if (!detail::is_round(last.round)) return detail::corrupt_snapshot();
-  if (last.target_length > last.length && !detail::is_round(last.target_round)) return detail::corrupt_snapshot();
-  if (const status why = check_hello(hello); !why.ok())
-    return detail::is_of_options(why.code) ? why : detail::corrupt_snapshot();
-  const std::uint32_t own = last.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
+  if (last.target.length > last.length && !detail::is_round(last.target.round)) return detail::corrupt_snapshot();
+  if (const status why = check_hello(hello); !why.ok()) {
+    const bool is_of_options = why.code == errc::beyond_limit || why.code == errc::guarantee_too_weak ||
+                               why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
+    return is_of_options ? why : detail::corrupt_snapshot();
+  }
+  const std::uint32_t own = last.target.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
   if (const status why = check_claim(hello.context.base_length, own); !why.ok()) return why;
   return check_kept(last, text) ? status{} : detail::corrupt_snapshot();
 }
@@ -122,34 +96,36 @@ SPECVERIFY_BODY bool cloud_session::check_kept(const cloud_snapshot& last,
                                                std::span<const token_id> text) const noexcept {
   const wire_format& format = last.terms.format;
   if (last.next_number > 15 || last.heard_number > 15 || last.round == 0) return false;
-  if (last.kept_round == 0) return true;
-  const feedback_message& kept = last.kept;
+  const kept_verdict& kept = last.kept;
+  if (kept.round == 0) return true;
+  const feedback_message& verdict = kept.verdict;
   const std::uint64_t end =
-      std::uint64_t{last.kept_base} + last.kept_skipped + kept.accepted + (kept.next_token != no_token ? 1u : 0u);
-  return detail::is_round(last.kept_round) && detail::next_round(last.kept_round) <= last.round &&
-         last.kept_drafted <= format.max_draft_length && last.kept_skipped <= format.attachments.max_skipped &&
-         detail::check_feedback(kept, format, last.kept_drafted).ok() && end <= text.size() &&
-         last.kept_hash == prefix_hash(text.first(last.kept_base));
+      std::uint64_t{kept.base} + kept.skipped + verdict.accepted + (verdict.next_token != no_token ? 1u : 0u);
+  return detail::is_round(kept.round) && detail::next_round(kept.round) <= last.round &&
+         kept.drafted <= format.max_draft_length && kept.skipped <= format.attachments.max_skipped &&
+         detail::check_feedback(verdict, format, kept.drafted).ok() && end <= text.size() &&
+         kept.hash == prefix_hash(text.first(kept.base));
 }
 
 SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const std::byte> journal) noexcept {
-  if (state_ != cloud_state::blank || heard_.any()) return status{errc::unexpected_message, part::session, 0};
+  if (state_ != cloud_state::blank || heard_.any) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  const auto read = read_journal<cloud_snapshot>(journal, space);
-  if (!read) return detail::named_snapshot(read.error(), options_.at_journal);
+  const auto read =
+      detail::journal_to_restore(journal, detail::snapshot_bytes<cloud_snapshot>(), options_.at_journal, space);
+  if (!read) return read.error();
   const journal_reading& reading = read->found;
-  if (!read->last) return detail::no_record(reading);
-  const cloud_snapshot& last = *read->last;
+  cloud_snapshot last;
+  if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   place_ = detail::text_place{last.session_id, last.epoch, last.round, last.prompt_length};
   agree(last.length);
   place_.stop = last.stop;
   terms_ = last.terms;
-  kept_ = {last.kept, last.kept_hash, last.kept_round, last.kept_base, last.kept_drafted, last.kept_skipped};
-  target_ = {last.target_length, last.target_round, last.target_hash, last.handed_over};
+  kept_ = last.kept;
+  target_ = last.target;
   nonce_ = last.nonce;
   next_number_ = last.next_number;
-  heard_ = detail::transmission_window(last.heard_number, last.heard_any);
+  heard_ = {last.heard_number, last.heard_any};
   journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
@@ -159,7 +135,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const s
   } else {
     settle();
   }
-  if (kept_.any()) contexts_.remember(kept_.context(place_));
+  if (kept_.round != 0) contexts_.remember(kept_question());
   statistics_.restarts += 1;
   return reading;
 }
@@ -168,11 +144,7 @@ SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const s
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
   if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
-  if (place_.length > place_.prompt_length && is_stop(stop_tokens_, text_[place_.length - 1])) {
-    place_.stop = stop_reason::stop_token;
-  } else if (remaining() == 0) {
-    place_.stop = stop_reason::budget;
-  }
+  note_end(text_limit());
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
   } else if (detail::streams(terms_)) {
@@ -180,12 +152,6 @@ SPECVERIFY_BODY void cloud_session::settle() noexcept {
   } else {
     state_.enter<cloud_event::in_step>();
   }
-}
-
-//! Tokens that may still be generated.
-SPECVERIFY_BODY std::uint32_t cloud_session::remaining() const noexcept {
-  const std::uint32_t limit = detail::text_limit(terms_, place_.prompt_length, options_.max_text_length);
-  return limit > place_.length ? limit - place_.length : 0;
 }
 
 SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options) {

@@ -18,27 +18,16 @@ SPECVERIFY_BODY status cloud_session::send_text(const wire_context& asked, std::
   wire_context numbered = asked;
   numbered.transmission = next_number_;
   const std::uint32_t count = std::min(terms_.text_chunk, place_.length - from);
-  const auto bytes = encode_text(numbered, terms_.format, {from, text().subspan(from, count)}, message_);
-  if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length);
-  stream_on();
-  return {};
+  const status why = post(encode_text(numbered, terms_.format, {from, text().subspan(from, count)}, message_));
+  if (why.ok()) stream_on();
+  return why;
 }
 
-//! The next token of a stream.
-SPECVERIFY_BODY void cloud_session::stream_on() noexcept {
-  if (state_ != cloud_state::streaming || rows_wanted_) return;
-  drafts_.open(0, 0);
-  want_rows();
-}
-
-SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message,
-                                              const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_text(const detail::incoming& message) noexcept {
   const wire_context expected = awaited();
-  if (state_ != cloud_state::filling || !detail::belongs_to(expected, message, header))
-    return on_repeated_text(message, header);
-  heard_.note_new(header.flags);  // this piece has not come before
-  const result<text_message> read = decode_text(expected, terms_.format, message, received_);
+  if (state_ != cloud_state::filling || !detail::belongs_to(expected, message)) return on_repeated_text(message);
+  heard_.note_new(message.flags);  // this piece has not come before
+  const result<text_message> read = decode_text(expected, terms_.format, message.bytes, received_);
   if (!read) return fail(read.error());
   const text_message& value = *read;
   const auto count = static_cast<std::uint32_t>(value.tokens.size());
@@ -54,27 +43,25 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
 
 //! Whether a message belongs to one of the last rounds and to some part of the text: its context then. The header says
 //! which, and rubbish that fits it by chance, or on purpose, is looked up a few times between two records.
-[[gnu::cold]] SPECVERIFY_BODY bool cloud_session::finds_text(std::span<const std::byte> message,
-                                                             const message_header& header,
+[[gnu::cold]] SPECVERIFY_BODY bool cloud_session::finds_text(const detail::incoming& message,
                                                              wire_context& found) const noexcept {
-  const std::uint32_t newest = std::max(place_.round, target_.round), back = (newest - header.round_low) & 0xFFu;
-  if (back > newest || header.base_length_low >= place_.length) return false;
+  const std::uint32_t newest = std::max(place_.round, target_.round), back = (newest - message.round_low) & 0xFFu;
+  if (back > newest || message.base_length_low >= place_.length) return false;
   if (unrecorded_ == detail::refusals_per_record) return false;
   const std::uint32_t round = newest - back;
-  const std::uint32_t length = place_.length - ((place_.length - header.base_length_low) & 0xFFFFu);
+  const std::uint32_t length = place_.length - ((place_.length - message.base_length_low) & 0xFFFFu);
   found = place_.context_at(round, length, hash_at(length));
-  return detail::belongs_to(found, message, header);
+  return detail::belongs_to(found, message);
 }
 
 //! Text that we took already, so that the answer was lost; or late, or damaged.
-SPECVERIFY_BODY status cloud_session::on_repeated_text(std::span<const std::byte> message,
-                                                       const message_header& header) noexcept {
-  const wire_context* then = contexts_.find(message, header);
+SPECVERIFY_BODY status cloud_session::on_repeated_text(const detail::incoming& message) noexcept {
+  const wire_context* then = contexts_.find(message);
   wire_context earlier;  // a restarted cloud knows the text, and so the context of every piece
-  if (then == nullptr && finds_text(message, header, earlier)) then = &earlier;
-  if (then == nullptr) return on_damage(errc::checksum_mismatch, header.checksum);
-  if (then->epoch != place_.epoch) return on_late(*then, header);
-  if (const errc why = take_again(header.flags); why != errc::ok) return drop(why);
+  if (then == nullptr && finds_text(message, earlier)) then = &earlier;
+  if (then == nullptr) return on_damage(errc::checksum_mismatch, message.checksum);
+  if (then->epoch != place_.epoch) return on_late(*then, message);
+  if (const errc why = take_again(message.flags); why != errc::ok) return drop(why);
   if (round_is_open()) return drop(errc::unexpected_message);
   statistics_.repeated_answers += 1;
   return greet(message_kind::resume);
@@ -96,12 +83,9 @@ SPECVERIFY_BODY status cloud_session::take_text(std::span<const token_id> tokens
   if (place_.length > place_.prompt_length) target_.handed_over = true;
   write_journal(from);
   const std::uint32_t prompt_end = std::clamp(place_.prompt_length, from, place_.length);
-  session_output out = of_text(session_action::committed, from, prompt_end);
-  if (!out.tokens.empty()) outputs_.push(out);
-  out = of_text(session_action::committed, prompt_end, place_.length);
-  out.authority = token_authority::edge;  // nobody here verified it
-  out.stop = place_.stop;
-  if (!out.tokens.empty()) outputs_.push(out);
+  emit_text(session_action::committed, from, prompt_end);
+  emit_text(session_action::committed, prompt_end, place_.length,
+            {.stop = place_.stop, .authority = token_authority::edge});  // nobody here verified it
   send(bytes->size());
   stream_on();
   return {};
@@ -111,20 +95,19 @@ SPECVERIFY_BODY status cloud_session::take_text(std::span<const token_id> tokens
 //! gone on behind the edge's end. Whatever its number is, it is answered: else its edge would wait. But a late one may
 //! be of a life that is forgotten, and ends no text that can go on. If the edge's host has ended the text, the session
 //! ends here in any state, with any number.
-SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message,
-                                              const message_header& header) noexcept {
+SPECVERIFY_BODY status cloud_session::on_stop(const detail::incoming& message) noexcept {
   const wire_context asked = place_.end_context(next_number_);
-  if (!detail::belongs_to(asked, message, header)) {
-    const wire_context* then = contexts_.find_end(message, header);
-    return then != nullptr ? on_late(*then, header) : on_damage(errc::checksum_mismatch, header.checksum);
+  if (!detail::belongs_to(asked, message)) {
+    const wire_context* then = contexts_.find_end(message);
+    return then != nullptr ? on_late(*then, message) : on_damage(errc::checksum_mismatch, message.checksum);
   }
-  const result<stop_message> read = decode_stop(asked, message);
+  const result<stop_message> read = decode_stop(asked, message.bytes);
   if (!read) return fail(read.error());
-  const errc number = stopped_ ? take_again(header.flags) : heard_.classify(header.flags);
+  const errc number = stopped_ ? take_again(message.flags) : heard_.classify(message.flags);
   if (stopped_ && number != errc::ok) return drop(number);
   const bool is_late = number != errc::ok;
   if (is_late) detail::count_fault(statistics_, number);
-  if (!stopped_) heard_.note_new(header.flags);
+  if (!stopped_) heard_.note_new(message.flags);
   const bool cancels = read->cause == stop_cause::cancelled || read->cause == stop_cause::finished;
   if (round_is_open() && !cancels) return drop(errc::unexpected_message);
   contexts_.remember(asked);
@@ -136,32 +119,20 @@ SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message
     return is_late ? drop(errc::prefix_mismatch) : fail({errc::prefix_mismatch, part::session, length});
   if (length < place_.length && !detail::streams(terms_) && !cancels) return greet(message_kind::resume);
   const bool ends = cancels || !is_late || place_.is_over() || stopped_;
-  if (cancels) cancel();
+  if (cancels) {  // gives up what is open: an engine at work on it is heard out, and its rows are not used
+    drafts_.open(0, 0);
+    owed_ = message_kind::stop;
+    if (!place_.is_over()) place_.stop = stop_reason::cancelled;
+  }
   if (ends) state_.enter<cloud_event::stop>();
-  const auto bytes = encode_stop(asked, *read, message_);
-  if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length);
+  if (const status why = post(encode_stop(asked, *read, message_)); !why.ok()) return why;
   if (ends && !std::exchange(stopped_, true)) emit_end();
   return {};
 }
 
-//! Gives up what is open. An engine at work on it is heard out, and its rows are not used.
-[[gnu::cold]] SPECVERIFY_BODY void cloud_session::cancel() noexcept {
-  drafts_.open(0, 0);
-  owed_ = message_kind::stop;
-  if (!place_.is_over()) place_.stop = stop_reason::cancelled;
-}
-
+//! For an edge that has the whole text and lists no stop tokens: the text ends here with one of this side's.
 [[gnu::cold]] SPECVERIFY_BODY result<std::span<std::byte>> cloud_session::encode_end() noexcept {
   return encode_stop(place_.end_context(next_number_), {stop_cause::stop_token, place_.length, place_.hash}, message_);
-}
-
-//! Answers an edge that has the whole text and lists no stop tokens: the text ends here with one of this side's.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::tell_end() noexcept {
-  const auto bytes = encode_end();
-  if (!bytes) return fail(bytes.error());
-  post(bytes->size(), place_.length);
-  return {};
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -7,8 +7,8 @@
 #include <specverify/codec/message_types.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft_block.hpp>
+#include <specverify/session/detail/contexts.hpp>
 #include <specverify/session/detail/session_terms.hpp>
-#include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
 #include <specverify/verify/semantic.hpp>
@@ -21,78 +21,46 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The last verdict, which is given again to whoever asks again. Round 0: none.
-struct kept_verdict {
-  feedback_message verdict{};
-  std::uint64_t hash = 0;  //!< of the text before its round
-  std::uint32_t round = 0;
-  std::uint32_t base = 0;
-  std::uint32_t drafted = 0;
-  std::uint32_t skipped = 0;
-
-  [[nodiscard]] bool any() const noexcept { return round != 0; }
-  //! Of its question, in the epoch of `place`.
-  [[nodiscard]] wire_context context(const text_place& place, std::uint8_t transmission = 0) const noexcept {
-    return place.context_at(round, base, hash, transmission);
-  }
-};
-
-//! Where the edge stands: the text that is wanted from it when it has more.
-struct text_target {
-  std::uint32_t length = 0;  //!< 0: nothing is wanted
-  std::uint32_t round = 0;
-  std::uint64_t hash = 0;
-  bool handed_over = false;  //!< text beyond the prompt came from the edge: nobody here verified it
-};
-
 //! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or
 //! alone, and the tokens before them that the edge committed alone.
-class received_drafts {
- public:
+struct received_drafts {
   received_drafts(const cloud_options& options, received_draft_block&& block);
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_count_; }
-  [[nodiscard]] std::span<const received_draft> with_laws() const noexcept { return with_laws_.drafts(); }
-  [[nodiscard]] std::span<const mismatched_draft> of_rows() const noexcept {
-    return std::span<const mismatched_draft>(of_rows_).first(size_);
-  }
-  [[nodiscard]] std::span<const claimed_draft> alone() const noexcept {
-    return std::span<const claimed_draft>(alone_).first(size_);
-  }
   //! What one draft message holds; nothing enters the open round yet.
   struct contents {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
   };
-  //! Takes a draft message apart.
   [[nodiscard]] result<contents> read(const wire_context& context, const wire_format& format,
                                       std::span<const std::byte> message) noexcept;
   //! Token `i` of the message that was read last.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
-    return laws_travel ? with_laws_[i].token() : alone_[i].token;
+    return laws_travel ? with_laws[i].token() : alone[i].token;
   }
-  void open(std::uint32_t drafts, std::uint32_t skipped) noexcept {
-    size_ = drafts;
-    skipped_count_ = skipped;
+  [[nodiscard]] std::span<const claimed_draft> without_laws() const noexcept {
+    return std::span<const claimed_draft>(alone).first(size);
   }
-  //! The tokens committed alone are text now.
-  void settle() noexcept { skipped_count_ = 0; }
+  void open(std::uint32_t drafts, std::uint32_t committed_alone) noexcept {
+    size = drafts;
+    skipped = committed_alone;
+  }
 
- private:
-  received_draft_block with_laws_;
-  owned_memory<mismatched_draft> of_rows_;
-  owned_memory<claimed_draft> alone_;
-  untouched_memory<token_id> skipped_;
-  untouched_memory<std::byte> decode_space_;
-  std::uint32_t size_ = 0;
-  std::uint32_t skipped_count_ = 0;
+  received_draft_block with_laws;
+  owned_memory<mismatched_draft> of_rows;
+  owned_memory<claimed_draft> alone;
+  untouched_memory<token_id> skipped_ids;
+  untouched_memory<std::byte> decode_space;
+  std::uint32_t size = 0;     //!< L
+  std::uint32_t skipped = 0;  //!< tokens that the edge committed alone, and that are not text here yet
 };
 
 //! A round under the semantic rule: where the drafts differ from the target's argmax, what is known of these, what is
 //! asked.
 class round_scoring {
  public:
+  owned_memory<std::uint64_t> mismatches;
+  owned_memory<std::uint64_t> asked;  //!< of the mismatches, those whose scores or vectors are wanted now
+
   explicit round_scoring(const cloud_limits& limits);
 
   //! Vectors of a round's drafts, within the limits.
@@ -103,23 +71,22 @@ class round_scoring {
   [[nodiscard]] status compare(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                const verify_request& request) noexcept {
     scored_ = 0;
-    return compare_greedily(policy, drafts, rows, request, {best_, mismatches_, near_ties_});
+    return compare_greedily(policy, drafts, rows, request, {best_, mismatches, near_ties_});
   }
   //! With the scores so far. `threshold` and V as hello said.
   template <class Draft>
   [[nodiscard]] result<verdict> decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
                                        std::uint32_t vocab_size) noexcept {
-    return decide_semantically(drafts, {best_, mismatches_, near_ties_},
-                               std::span<const double>(scores_).first(scored_), threshold, request, vocab_size);
+    return decide_semantically(drafts, {best_, mismatches, near_ties_}, std::span<const double>(scores_).first(scored_),
+                               threshold, request, vocab_size);
   }
-  [[nodiscard]] std::uint32_t mismatches() const noexcept { return position_count(mismatches_); }
   //! Asks about the mismatches from `from` on among `drafted` drafts; about the first one alone if `one`. With `each`
   //! bytes of a vector its asked ones move to the front (0: they are not here).
   void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
     std::size_t used = 0;
-    std::fill(asked_.begin(), asked_.end(), std::uint64_t{0});
-    for (std::uint32_t i = next_position(mismatches_, from); i < drafted; i = next_position(mismatches_, i + 1)) {
-      asked_[i / 64] |= std::uint64_t{1} << (i % 64);
+    std::fill(asked.begin(), asked.end(), std::uint64_t{0});
+    for (std::uint32_t i = next_position(mismatches, from); i < drafted; i = next_position(mismatches, i + 1)) {
+      asked[i / 64] |= std::uint64_t{1} << (i % 64);
       if (one) break;
       if (each == 0) continue;
       std::copy_n(hidden_.begin() + static_cast<std::ptrdiff_t>(each * i), each,
@@ -127,11 +94,9 @@ class round_scoring {
       used += each;
     }
   }
-  [[nodiscard]] std::span<const std::uint64_t> asked() const noexcept { return asked_; }
-  [[nodiscard]] std::uint32_t asked_count() const noexcept { return position_count(asked_); }
   //! The vectors that were asked for, of `each` bytes.
   [[nodiscard]] std::span<const std::byte> asked_hidden(std::size_t each) const noexcept {
-    return std::span<const std::byte>(hidden_).first(asked_count() * each);
+    return std::span<const std::byte>(hidden_).first(position_count(asked) * each);
   }
   void take(std::span<const double> scores) noexcept {
     for (const double score : scores) scores_[scored_++] = score;
@@ -139,9 +104,7 @@ class round_scoring {
 
  private:
   owned_memory<token_id> best_;  // argmax of each row
-  owned_memory<std::uint64_t> mismatches_;
   owned_memory<std::uint64_t> near_ties_;
-  owned_memory<std::uint64_t> asked_;  // of the mismatches, those whose scores or vectors are wanted now
   owned_memory<double> scores_;
   untouched_memory<std::byte> hidden_;
   std::uint32_t scored_ = 0;
@@ -149,5 +112,54 @@ class round_scoring {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+
+#if SPECVERIFY_BODIES
+#include <specverify/codec/message.hpp>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+SPECVERIFY_BODY received_drafts::received_drafts(const cloud_options& options, received_draft_block&& block)
+    : with_laws(std::move(block)),
+      of_rows(options.limits.max_draft_length),
+      alone(options.limits.max_draft_length),
+      skipped_ids(options.limits.max_skipped),
+      decode_space(detail::decode_space(std::min(options.limits.max_law_entries, options.vocab_size)) +
+                   workspace_alignment) {}
+
+SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
+    : mismatches(position_words(limits.max_draft_length)),
+      asked(mismatches.size()),
+      best_(std::size_t{limits.max_draft_length} + 1),
+      near_ties_(mismatches.size()),
+      scores_(limits.max_draft_length),
+      hidden_(limits.max_hidden_bytes) {}
+
+SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_context& context,
+                                                                        const wire_format& format,
+                                                                        std::span<const std::byte> message) noexcept {
+  if (!carries_laws(format.format)) {
+    const result<claims_message> read = decode_claims(context, format, message, alone, skipped_ids);
+    if (!read) return read.error();
+    return contents{static_cast<std::uint32_t>(read->claims.size()), read->attachments};
+  }
+  workspace scratch{std::span<std::byte>(decode_space)};
+  const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws, skipped_ids, scratch);
+  if (!attachments) return attachments.error();
+  std::span<const std::byte> probabilities = attachments->probabilities;
+  for (std::uint32_t i = 0; !probabilities.empty(); ++i) {
+    const auto units = decode_drafted_probability(probabilities.first(drafted_probability_bytes));
+    if (!units) return units.error();
+    of_rows[i] = {with_laws[i].token(), with_laws[i].source_law(), *units, drafted_probability_unit};
+    probabilities = probabilities.subspan(drafted_probability_bytes);
+  }
+  return contents{with_laws.size(), *attachments};
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+#endif
 
 #endif

@@ -15,22 +15,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-SPECVERIFY_BODY status edge_session::begin_round(session_time now) noexcept {
-  open_round(drafter_.plan(link_.seen), now);
-  states_.begin_round();
-  return want_next_row(now);
-}
-
-//! The cloud decided the open round: sparsifier and window learn what became of its drafts.
-SPECVERIFY_BODY void edge_session::learn() noexcept {
-  const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
-  states_.commit(verdict_.accepted, drafts_.size(), bonus);
-  for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
-}
-
-//! Uniforms of a draft at `position`.
 SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) const noexcept {
-  return uniforms<>{source_, position, ahead_.round_of(position, place_.round)}.at(purpose::draft_draw);
+  const std::uint32_t round = position < ahead_.carry_end ? ahead_.carry_round : place_.round;
+  return uniforms<>{source_, position, round}.at(purpose::draft_draw);
 }
 
 //! Whether the token is committed here alone: asked of the first one of a block. Pure in (prefix, round, key): a
@@ -38,7 +25,7 @@ SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) 
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
-  if (!drafter_.facts().gates || drafts_.size() != 0) return drawn;
+  if (!drafter_.facts().gates || drafts_.size != 0) return drawn;
   const auto seen = drafter_.observe(row, token, attention, uniforms<>{source_, place_.length, place_.round});
   if (!seen) return seen.error();
   drawn.seen = *seen;
@@ -54,13 +41,13 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
 SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
   const detail::parts_facts& facts = drafter_.facts();
   if (facts.unconditional) return true;
-  window_progress so_far{drafts_.size(), drafts_.charged()};
-  if (!facts.charges && drafts_.size() > 0) {
+  window_progress so_far{drafts_.size, drafts_.charged};
+  if (!facts.charges && drafts_.size > 0) {
     if (const auto bytes = drafts_.bytes(format())) so_far.bits = 8 * std::uint64_t{*bytes};
   }
   const bool taken = drafter_.takes(so_far, position, next);
-  if (taken) drafts_.charge(so_far.bits);
-  if (!taken) states_.end_before(facts.counts_beyond);
+  if (taken) drafts_.charged = so_far.bits;
+  if (!taken) states_.beyond_known = facts.counts_beyond;
   return taken;
 }
 
@@ -68,7 +55,7 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
 //! one of a block may be the edge's own (`keep`): then it does not travel.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
-  const std::uint32_t drafted = drafts_.size();
+  const std::uint32_t drafted = drafts_.size;
   std::byte* const state = states_.next(drafted);
   if (detail::carries_claims(options_.format)) {
     const result<token_id> best = row.most_probable();
@@ -106,7 +93,6 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_row(detail::
   return why.ok() ? drawn : why;
 }
 
-//! The token from the law that travels.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_law(detail::any_row& row, const row_extras& extras,
                                                                         std::byte* state) noexcept {
   const std::uint32_t position = block_end();
@@ -125,32 +111,36 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
                                               session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
-  journal_.clear();
+  begin_input(now);
   row_wanted_ = false;
   if (size > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, size});
-  if (ahead_.writing) return write_ahead(row, now);
+  if (ahead_.writing) return write_ahead(row);
   const result<detail::drawn_draft> drawn = draw_draft(row, extras);
   if (!drawn) return fail(drawn.error());
-  if (drawn->token == no_token) return close_block(now);
-  if (!drawn->keep) return take_draft(drawn->token, extras.hidden, now);
+  if (drawn->token == no_token) return close_block();
+  if (!drawn->keep) return take_draft(drawn->token, extras.hidden);
   states_.commit_first();
-  return commit_alone(drawn->token, now);
+  return commit_alone(drawn->token);
 }
 
-//! The row of a token ahead.
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::write_ahead(detail::any_row& row, session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::write_ahead(detail::any_row& row) noexcept {
   ahead_.writing = false;
   const std::uint32_t position = ahead();
   const bool first = position == block_end();
   if (first) {
     ahead_.round = place_.round;
-    states_.begin_ahead(drafts_.size());
+    states_.begin_ahead(drafts_.size);
   }
   const result<token_id> token = draw_ahead(row, position);
   if (!token) return fail(token.error());
   // the law at a bonus position teaches nothing (states[min(T + 1, L)])
   if (!first || !options_.bonus) states_.keep_ahead();
-  return show_ahead(*token, now);
+  text_[position] = *token;
+  ahead_.shown_end = position + 1;
+  statistics_.written_ahead += 1;
+  emit_text(session_action::tentative, position, position + 1);
+  if (link_.lost) plan_ahead();
+  return {};
 }
 
 [[gnu::cold]] SPECVERIFY_BODY result<token_id> edge_session::draw_ahead(detail::any_row& row,
@@ -172,15 +162,15 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
 
 SPECVERIFY_BODY status edge_session::disconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  journal_.clear();
+  begin_input(now);
   if (state_ == edge_state::idle || state_ == edge_state::finished || state_ == edge_state::failed) return {};
-  return lose_link(now);
+  return lose_link();
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::lose_link(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::lose_link() noexcept {
   link_.lost = true;
   if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, question_.attempts});
-  plan_ahead(now);
+  plan_ahead();
   return {};
 }
 
@@ -191,23 +181,12 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 
 //! Sets a time for the next token ahead, if there may be one: a deadline, so that the host looks at its transport
 //! between two of them.
-[[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = options_.on_link_loss == link_loss::continue_local && options_.mode == session_mode::draft &&
-                   drafts_.is_complete() && question_.is_open();
-  const bool ended = position > place_.prompt_length && is_stop(stop_tokens_, text_[position - 1]);
-  if (may && !ended && position < text_limit() && position - block_end() < options_.max_ahead) ahead_.deadline = now;
-}
-
-//! A token ahead was drawn.
-SPECVERIFY_BODY status edge_session::show_ahead(token_id token, session_time now) noexcept {
-  const std::uint32_t position = ahead();
-  text_[position] = token;
-  ahead_.shown_end = position + 1;
-  statistics_.written_ahead += 1;
-  outputs_.push(of_text(session_action::tentative, position, position + 1));
-  if (link_.lost) plan_ahead(now);
-  return {};
+                   drafts_.complete && question_.is_open();
+  if (may && !stops_at(position) && position < text_limit() && position - block_end() < options_.max_ahead)
+    ahead_.deadline = now_;
 }
 
 //! A token that may have been shown already. It is the same one unless the round's plan made another law of the same
@@ -215,21 +194,25 @@ SPECVERIFY_BODY status edge_session::show_ahead(token_id token, session_time now
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;
-    emit_action(session_action::retracted, position);
+    outputs_.push({.action = session_action::retracted, .position = position});
   }
   text_[position] = token;
 }
 
 SPECVERIFY_BODY void edge_session::record_link(float uplink_rate, float downlink_rate, float round_trip,
                                                float draft_time) noexcept {
-  link_.measure(uplink_rate, downlink_rate, round_trip);
-  link_.measured.draft_time = draft_time;
+  observation& measured = link_.measured;
+  measured.uplink_rate = uplink_rate;
+  measured.downlink_rate = downlink_rate;
+  measured.round_trip = round_trip;
+  measured.draft_time = draft_time;
   if (state_ == edge_state::idle) link_.note();
 }
 
 SPECVERIFY_BODY void edge_session::record_channel(const channel_report& channel, std::uint32_t uplink_state) noexcept {
-  link_.measure(channel, uplink_state);
-  if (state_ == edge_state::idle) link_.note();
+  link_.measured_channel = channel;
+  link_.measured.uplink_state = uplink_state;
+  record_link(channel.uplink_rate, channel.downlink_rate, channel.round_trip, link_.measured.draft_time);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -6,8 +6,8 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/record_fields.hpp>
 #include <specverify/session/detail/session_terms.hpp>
+#include <specverify/session/journal.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/statistics.hpp>
 
@@ -33,20 +33,16 @@ struct kept_draft {
 };
 template <class Field, class Kept>
 constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::is_same_v<const Kept, const kept_draft> {
-  field(kept.round);
-  field(kept.length);
-  field(kept.drafts);
-  field(kept.resolution);
-  field(kept.beyond);
-  field(kept.clamped);
-  field(kept.body);
-  field(kept.support_sum);
+  each(field, kept.round, kept.length, kept.drafts, kept.resolution, kept.beyond, kept.clamped, kept.body,
+       kept.support_sum);
 }
 
 //! {kept_draft, tokens, body of the message, states of the sparsifier before each draft and behind the last,
 //! probabilities, hidden states}. The body depends on no epoch: a header of the present one makes it a message.
 class draft_record {
  public:
+  kept_draft head{};
+
   //! `state_bytes`: of one state; `observes`: the window asks for probabilities; `message_bytes`: of the longest.
   draft_record(const edge_options& options, const wire_format& format, std::size_t state_bytes, bool observes,
                std::size_t message_bytes)
@@ -63,11 +59,10 @@ class draft_record {
       bytes_ = untouched_memory<std::byte>(room);
   }
 
-  //! Whether drafts are kept at all, and whether one is.
-  [[nodiscard]] bool keeps() const noexcept { return !bytes_.empty(); }
-  [[nodiscard]] bool any() const noexcept { return used_ != 0; }
+  //! 0: no drafts are kept at all.
   [[nodiscard]] std::size_t room() const noexcept { return bytes_.size(); }
-  [[nodiscard]] const kept_draft& kept() const noexcept { return kept_; }
+  //! Whether one is.
+  [[nodiscard]] bool any() const noexcept { return used_ != 0; }
   //! As the journal has it; empty where none is kept.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
   void clear() noexcept { used_ = 0; }
@@ -76,7 +71,7 @@ class draft_record {
   [[nodiscard]] bool begin(const kept_draft& kept) noexcept {
     used_ = 0;
     if (total(kept) > bytes_.size()) return false;
-    kept_ = kept;
+    head = kept;
     used_ = total(kept);
     store_snapshot(kept, bytes_.data());
     return true;
@@ -95,46 +90,39 @@ class draft_record {
     }
     if (read.round != round || read.length != length || record.size() > bytes_.size()) return true;
     std::copy(record.begin(), record.end(), bytes_.begin());
-    kept_ = read;
+    head = read;
     used_ = record.size();
     return true;
   }
 
-  // Its parts.
-  void set_token(std::uint32_t i, token_id token) noexcept {
-    numeric::store_le(bytes_.data() + head_bytes + 4 * std::size_t{i}, static_cast<std::uint32_t>(token), 4);
+  //! What stands behind the head, one behind the other.
+  struct parts {
+    std::span<std::byte> tokens;
+    std::span<std::byte> body;
+    std::span<std::byte> states;  //!< before each draft, behind the last, and beyond
+    std::span<std::byte> probabilities;
+    std::span<std::byte> hidden;
+  };
+  [[nodiscard]] parts split() noexcept {
+    std::byte* at = bytes_.data() + head_bytes;
+    const auto next = [&at](std::size_t bytes) noexcept {
+      return std::span<std::byte>(std::exchange(at, at + bytes), bytes);
+    };
+    const std::size_t drafts = head.drafts;
+    return {next(4 * drafts), next(head.body), next((drafts + 1 + head.beyond) * state_bytes_),
+            next(drafts * probability_bytes_), next(drafts * hidden_bytes_)};
   }
-  [[nodiscard]] token_id token(std::uint32_t i) const noexcept {
-    return static_cast<token_id>(numeric::load_le(bytes_.data() + head_bytes + 4 * std::size_t{i}, 4));
-  }
-  [[nodiscard]] std::span<std::byte> body() noexcept { return part(body_at(), kept_.body); }
-  [[nodiscard]] std::byte* state(std::uint32_t i) noexcept {
-    return bytes_.data() + body_at() + kept_.body + i * state_bytes_;
-  }
-  [[nodiscard]] std::span<std::byte> probabilities() noexcept {
-    return part(body_at() + kept_.body + states() * state_bytes_, kept_.drafts * probability_bytes_);
-  }
-  [[nodiscard]] std::span<std::byte> hidden() noexcept {
-    const std::size_t bytes = kept_.drafts * hidden_bytes_;
-    return part(used_ - bytes, bytes);
-  }
-  //! States that are kept: before each draft, behind the last, and beyond.
-  [[nodiscard]] std::uint32_t states() const noexcept { return kept_.drafts + 1 + kept_.beyond; }
 
   //! The message under a context. Errors: output_too_small.
   [[nodiscard]] result<std::span<std::byte>> message(const wire_context& context, std::span<std::byte> out) noexcept {
-    const std::size_t total = message_header_bytes + kept_.body;
+    const std::size_t total = message_header_bytes + head.body;
     if (const status why = begin_message(context, total, 1, out); !why.ok()) return why;
-    std::copy_n(body().begin(), kept_.body, out.begin() + message_header_bytes);
+    std::copy_n(split().body.begin(), head.body, out.begin() + message_header_bytes);
     return end_message(message_kind::draft, context, total, 1, out);
   }
 
  private:
   static constexpr std::size_t head_bytes = snapshot_bytes<kept_draft>();
-  [[nodiscard]] std::size_t body_at() const noexcept { return head_bytes + 4 * std::size_t{kept_.drafts}; }
-  [[nodiscard]] std::span<std::byte> part(std::size_t at, std::size_t bytes) noexcept {
-    return {bytes_.data() + at, bytes};
-  }
   [[nodiscard]] std::size_t total(const kept_draft& kept) const noexcept {
     return head_bytes + kept.drafts * (4 + probability_bytes_ + hidden_bytes_) + kept.body +
            (std::size_t{kept.drafts} + 1 + kept.beyond) * state_bytes_;
@@ -142,7 +130,6 @@ class draft_record {
 
   wire_format format_;
   untouched_memory<std::byte> bytes_;
-  kept_draft kept_{};
   std::size_t used_ = 0;
   std::size_t state_bytes_;
   std::size_t probability_bytes_;
@@ -157,51 +144,47 @@ class edge_drafts {
   //! Errors: those of basic_draft_block::make.
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-  [[nodiscard]] std::uint32_t planned() const noexcept { return planned_; }
-  //! Of the round's laws.
-  [[nodiscard]] std::uint32_t resolution() const noexcept { return resolution_; }
-  //! Bits of the laws so far, as the window counts them.
-  [[nodiscard]] std::uint64_t charged() const noexcept { return charged_; }
-  [[nodiscard]] bool is_complete() const noexcept { return complete_; }
+  std::uint64_t charged = 0;  //!< bits of the laws so far, as the window counts them
+  std::uint32_t size = 0;
+  std::uint32_t planned = 0;
+  std::uint32_t resolution = 0;  //!< of the round's laws
+  bool complete = false;
 
-  void begin(std::uint32_t planned, std::uint32_t resolution) noexcept {
+  void begin(const draft_plan& plan) noexcept {
     clear();
-    charged_ = 0;
-    planned_ = planned;
-    resolution_ = resolution;
+    charged = 0;
+    planned = plan.max_draft_length;
+    resolution = plan.resolution;
   }
   void clear() noexcept {
     with_laws_.clear();
-    size_ = 0;
-    complete_ = false;
+    size = 0;
+    complete = false;
   }
   //! Complete again, as a journal kept them. Their laws stand in the message alone.
-  void restore(std::span<const token_id> tokens, std::uint32_t resolution) noexcept {
+  void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
-    resolution_ = resolution;
-    complete_ = true;
+    resolution = of_laws;
+    complete = true;
   }
   [[nodiscard]] token_id token(std::uint32_t i) const noexcept { return tokens_[i].token; }
-  void charge(std::uint64_t bits) noexcept { charged_ = bits; }
   //! The law of the draft that `add` counts next.
   [[nodiscard]] status push(const draft& drawn) noexcept {
     return with_laws_.push(claim{drawn.token(), drawn.source_law()});
   }
-  //! The same for a token of the row, where its probability was count / resolution.
-  [[nodiscard]] status push(const claim& drawn, std::uint32_t count, std::uint32_t resolution) noexcept {
-    const auto at = std::span<std::byte>(probabilities_).subspan(drafted_probability_bytes * size_);
-    const auto written = encode_drafted_probability(count, resolution, at);
+  //! The same for a token of the row, where its probability was count / of_row.
+  [[nodiscard]] status push(const claim& drawn, std::uint32_t count, std::uint32_t of_row) noexcept {
+    const auto at = std::span<std::byte>(probabilities_).subspan(drafted_probability_bytes * size);
+    const auto written = encode_drafted_probability(count, of_row, at);
     return written ? with_laws_.push(drawn) : written.error();
   }
   //! Of the drafts, as they travel; empty where they are drawn from their laws.
   [[nodiscard]] std::span<const std::byte> probabilities() const noexcept {
-    const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size_;
+    const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size;
     return std::span<const std::byte>(probabilities_).first(used);
   }
-  void add(token_id token) noexcept { tokens_[size_++] = {token, 0, 0}; }
-  void complete() noexcept { complete_ = true; }
+  void add(token_id token) noexcept { tokens_[size++] = {token, 0, 0}; }
 
   //! Bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
@@ -219,22 +202,20 @@ class edge_drafts {
   basic_draft_block<claim> with_laws_;
   owned_memory<claimed_draft> tokens_;
   owned_memory<std::byte> probabilities_;
-  std::uint64_t charged_ = 0;
-  std::uint32_t size_ = 0;
-  std::uint32_t planned_ = 0;
-  std::uint32_t resolution_ = 0;
-  bool complete_ = false;
 };
 
 //! Vectors of the round's drafts, as they travel: with the draft, or those that the cloud asks for.
 class hidden_store {
  public:
+  owned_memory<std::uint64_t> asked;  //!< bit i % 64 of word i / 64: the last request named draft i
+  bool fresh = false;                 //!< and one of them for the first time
+
   hidden_store(const attachment_format& format, std::uint32_t drafts)
-      : each_(hidden_bytes(format)),
+      : asked((std::size_t{drafts} + 63) / 64),
+        each_(hidden_bytes(format)),
         vectors_(each_ * drafts),
         payload_(vectors_.size()),
-        asked_((std::size_t{drafts} + 63) / 64),
-        supplied_(asked_.size()) {}
+        supplied_(asked.size()) {}
 
   [[nodiscard]] bool empty() const noexcept { return vectors_.empty(); }
   //! As a journal kept the vectors of the first drafts.
@@ -245,34 +226,29 @@ class hidden_store {
   [[nodiscard]] std::span<const std::byte> first(std::uint32_t drafts) const noexcept {
     return std::span<const std::byte>(vectors_).first(each_ * drafts);
   }
-  //! Whether the request of `note_request` named a draft for the first time.
-  [[nodiscard]] bool is_fresh() const noexcept { return fresh_; }
-  //! Words that a request is decoded into.
-  [[nodiscard]] std::span<std::uint64_t> words() noexcept { return asked_; }
-
   void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
   //! The vector of draft `i`. Errors: those of encode_hidden.
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
     return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }
-  //! The first `count` words say which drafts are asked for.
+  //! The first `count` words of `asked` were filled.
   void note_request(std::size_t count) noexcept {
-    fresh_ = false;
+    fresh = false;
     for (std::size_t i = 0; i < count; ++i) {
-      fresh_ = fresh_ || (asked_[i] & ~supplied_[i]) != 0;
-      supplied_[i] |= asked_[i];
+      fresh = fresh || (asked[i] & ~supplied_[i]) != 0;
+      supplied_[i] |= asked[i];
     }
   }
   //! The vectors that were asked for, of `drafts` drafts.
   [[nodiscard]] supply_message supply(std::uint32_t drafts) noexcept {
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < drafts; ++i) {
-      if ((asked_[i / 64] >> (i % 64) & 1u) == 0) continue;
+      if ((asked[i / 64] >> (i % 64) & 1u) == 0) continue;
       std::copy_n(vectors_.begin() + static_cast<std::ptrdiff_t>(each_ * i), each_,
                   payload_.begin() + static_cast<std::ptrdiff_t>(used));
       used += each_;
     }
-    return {1, std::span<const std::uint64_t>(asked_).first((std::size_t{drafts} + 63) / 64),
+    return {1, std::span<const std::uint64_t>(asked).first((std::size_t{drafts} + 63) / 64),
             std::span<const std::byte>(payload_).first(used)};
   }
 
@@ -280,9 +256,7 @@ class hidden_store {
   std::size_t each_;
   untouched_memory<std::byte> vectors_;
   untouched_memory<std::byte> payload_;
-  owned_memory<std::uint64_t> asked_;
   owned_memory<std::uint64_t> supplied_;
-  bool fresh_ = false;
 };
 
 }  // namespace detail

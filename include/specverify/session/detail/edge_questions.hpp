@@ -12,24 +12,16 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-SPECVERIFY_BODY status edge_session::ask(question what, session_time now) noexcept {
-  question_.open(what);
-  return transmit(now);
-}
-
-[[gnu::cold]] SPECVERIFY_BODY hello_message edge_session::greeting() const noexcept {
-  hello_message hello;
-  static_cast<session_terms&>(hello) = terms(place_.prompt_length);
-  hello.context = context();
-  hello.prompt_length = place_.prompt_length;
-  hello.fields = hello_fields();
-  return hello;
+SPECVERIFY_BODY status edge_session::ask(question what) noexcept {
+  question_.what = what;
+  question_.progress();
+  return transmit();
 }
 
 //! Whether the cloud's hello repeats ours: on other terms it would write another text. Its context is its own, and it
 //! gives the guarantee as format and rule support it.
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(std::span<const std::byte> message) const noexcept {
-  const result<hello_message> theirs = decode_hello(message);
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const detail::incoming& message) const noexcept {
+  const result<hello_message> theirs = decode_hello(message.bytes);
   if (!theirs || theirs->prompt_length != place_.prompt_length ||
       detail::difference(*theirs, terms(place_.prompt_length)) != detail::term::none)
     return {errc::options_disagree, part::session, 0};
@@ -38,10 +30,10 @@ SPECVERIFY_BODY status edge_session::ask(question what, session_time now) noexce
 
 SPECVERIFY_BODY result<std::span<std::byte>> edge_session::encode() noexcept {
   const std::span<std::byte> out(message_);
+  question_.context = context();
   switch (question_.what) {
     case question::hello:
-      question_.context = context();
-      return encode_hello(greeting(), out);
+      return encode_hello(hello_of(terms(place_.prompt_length)), out);
     case question::resume:
       question_.context = place_.context_at(state_ == edge_state::fetching_text ? peer_.round : place_.round,
                                             place_.agreed, place_.epoch == 0 ? peer_.nonce : place_.hash, next_number_);
@@ -52,7 +44,6 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_session::encode() noexcept {
       return encode_text(question_.context, format(), {from, text().subspan(from, count)}, out);
     }
     case question::draft:
-      question_.context = context();
       if (const std::size_t ready = question_.prepared; ready != 0) {
         question_.prepared = 0;
         return out.first(ready);
@@ -60,11 +51,13 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_session::encode() noexcept {
       if (kept_.any()) return kept_.message(question_.context, out);
       return drafts_.encode(question_.context, format(), attachments(), out);
     case question::supply:
-      question_.context = context();
-      return encode_supply(question_.context, format(), drafts_.size(), hidden_.supply(drafts_.size()), out);
-    case question::stop:
+      return encode_supply(question_.context, format(), drafts_.size, hidden_.supply(drafts_.size), out);
+    case question::stop: {
       question_.context = place_.end_context(next_number_);
-      return encode_stop(question_.context, {cause(), place_.agreed, place_.hash}, out);
+      const stop_cause own = place_.stop == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget;
+      const stop_cause cause = place_.is_cancelled() ? question_.cause : own;
+      return encode_stop(question_.context, {cause, place_.agreed, place_.hash}, out);
+    }
     case question::none:
       break;
   }
@@ -77,19 +70,19 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_cont
                                                                  const draft_attachments& attachments,
                                                                  std::span<std::byte> out) const noexcept {
   if (carries_claims(format.format))
-    return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size_), attachments, out);
+    return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size), attachments, out);
   return encode_draft(context, format, with_laws_.drafts(), attachments, out);
 }
 
 SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const wire_format& format) const noexcept {
   draft_attachments plain;
-  plain.resolution = resolution_;
+  plain.resolution = resolution;
   return draft_bytes(format, with_laws_.drafts(), plain);
 }
 
 }  // namespace detail
 
-SPECVERIFY_BODY status edge_session::transmit(session_time now) noexcept {
+SPECVERIFY_BODY status edge_session::transmit() noexcept {
   const result<std::span<std::byte>> bytes = encode();
   if (!bytes) return fail(bytes.error());
   const std::size_t written = bytes->size();
@@ -99,10 +92,10 @@ SPECVERIFY_BODY status edge_session::transmit(session_time now) noexcept {
   question_.checksum = header->checksum;
   const bool first = question_.attempts == 0;
   if (question_.what == question::draft && first) open_round_.draft_bytes = written;
-  if (question_.what == question::supply && first && hidden_.is_fresh()) open_round_.supply_bytes += written;
-  if (question_.what == question::draft && open_round_.sent == 0) open_round_.sent = now;
+  if (question_.what == question::supply && first && hidden_.fresh) open_round_.supply_bytes += written;
+  if (question_.what == question::draft && open_round_.sent == 0) open_round_.sent = now_;
   send(written);
-  question_.wait(now, options_.retry_timeout);
+  question_.wait(now_, options_.retry_timeout);
   return {};
 }
 
@@ -110,32 +103,32 @@ SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
   count_transmission();
   statistics_.messages_up += 1;
   statistics_.bytes_up += written;
-  emit_message(written);
+  outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
 }
 
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::ask_again(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::ask_again() noexcept {
   question_.attempts += 1;
   question_.hurries = 0;
   const std::uint32_t attempts = question_.attempts;
   if (attempts > options_.retry_limit) return fail({errc::peer_timeout, part::session, attempts});
   statistics_.retransmissions += 1;
   if (options_.loss_after != 0 && attempts >= options_.loss_after) {
-    if (const status why = lose_link(now); !why.ok()) return why;
+    if (const status why = lose_link(); !why.ok()) return why;
   }
   if (state_ == edge_state::streaming) question_.what = question::resume;
   if (attempts % 8 == 0) begin_anew();
-  return transmit(now);
+  return transmit();
 }
 
 //! Damage, most likely of the answer to the open question: asks again at once, but not more often than deadlines would.
 //! Where there are none, up to the retry limit: then nothing is lost, and the answer itself will come. A cloud refuses
 //! so many times and no more, until it hears a question that it can use.
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::hurry(session_time now) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::hurry() noexcept {
   question_.hurries += 1;
   statistics_.retransmissions += 1;
   if (state_ == edge_state::streaming) question_.what = question::resume;
   if (options_.retry_timeout == 0 && question_.hurries % detail::refusals_per_record == 0) begin_anew();
-  return transmit(now);
+  return transmit();
 }
 
 //! The cloud may not know this context, or take our numbers for late ones: says where we stand, in a new epoch.
@@ -167,10 +160,10 @@ SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
 
 SPECVERIFY_BODY status edge_session::tick(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  journal_.clear();
+  begin_input(now);
   if (const auto& deadline = question_.deadline; deadline.has_value() && now >= *deadline) {
     statistics_.timeouts += 1;
-    return ask_again(now);
+    return ask_again();
   }
   if (!ahead_.deadline.has_value() || now < *ahead_.deadline) return {};
   ahead_.deadline.reset();
@@ -180,7 +173,7 @@ SPECVERIFY_BODY status edge_session::tick(session_time now) noexcept {
 
 SPECVERIFY_BODY status edge_session::reconnect(session_time now) noexcept {
   if (is_busy()) return {errc::busy, part::session, 0};
-  journal_.clear();
+  begin_input(now);
   if (state_ == edge_state::drafting) {
     link_.names_again = true;
     return {};
@@ -189,7 +182,7 @@ SPECVERIFY_BODY status edge_session::reconnect(session_time now) noexcept {
   // Of what the lost transport carried nothing is known, and the cloud may have another life: a new epoch forgets it.
   const bool greets = state_ == edge_state::greeting || state_ == edge_state::resuming;
   begin_anew();
-  return greets ? ask_again(now) : ask(question::resume, now);
+  return greets ? ask_again() : ask(question::resume);
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
@@ -200,7 +193,7 @@ SPECVERIFY_BODY status edge_session::reconnect(session_time now) noexcept {
   ahead_.stop();
   row_wanted_ = false;
   if (began) tell_failure();
-  emit_failure(why);
+  outputs_.push({.action = session_action::failed, .reason = why});
   return why;
 }
 

@@ -100,6 +100,7 @@ SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noex
 
 SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
+  begin_input(now);
   if (const status why = check_prompt(prompt.size()); !why.ok()) return why;
   for (std::size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || static_cast<std::uint32_t>(prompt[i]) >= options_.vocab_size)
@@ -112,7 +113,7 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
   link_.seen.position = length;
   write_journal(0);
   state_.enter<edge_event::start, edge_state::idle>();
-  return ask(question::hello, now);
+  return ask(question::hello);
 }
 
 //! Whether the journal's session is the one that the options ask for.
@@ -152,14 +153,14 @@ SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& la
 SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const std::byte> journal,
                                                               session_time now) noexcept {
   if (state_ != edge_state::idle) return status{errc::unexpected_message, part::session, 0};
+  begin_input(now);
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
-  const auto read = detail::read_journal_bytes(journal, states_.snapshot_bytes(), space);
-  if (!read) return detail::named_snapshot(read.error(), options_.at_sparsifier);
+  const auto read = detail::journal_to_restore(journal, states_.snapshot_bytes(), options_.at_sparsifier, space);
+  if (!read) return read.error();
   const journal_reading& reading = read->found;
-  if (reading.records == 0) return detail::no_record(reading);
   edge_snapshot_head last;
-  if (!detail::load_snapshot(last, read->last.data())) return detail::corrupt_snapshot();
-  if (const status why = check_snapshot(last, space.first(reading.text_length)); !why.ok()) return why;
+  if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
+  if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
   if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
   place_ = detail::text_place{options_.session_id, last.epoch, last.round, last.prompt_length};
@@ -173,7 +174,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   ahead_.carry_round = last.carry_round;
   ahead_.carry_end = last.carry_end;
   link_.restore(last.seen, last.channel);
-  states_.restore(read->last);
+  states_.restore(*read->last);
   statistics_.restarts += 1;
   if (last.finished) {
     state_.enter<edge_event::restore_finished, edge_state::idle>();
@@ -186,7 +187,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (last.finished) {
     ahead_.deadline.reset();
     emit_end();
-  } else if (const status why = ask(question::resume, now); !why.ok()) {
+  } else if (const status why = ask(question::resume); !why.ok()) {
     return why;
   }
   return reading;
@@ -195,41 +196,41 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
 //! The open round's draft as the journal kept it. It is sent again, whatever the drafter would draw now.
 SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   if (!kept_.any()) return;
-  const detail::kept_draft& kept = kept_.kept();
+  const detail::kept_draft& kept = kept_.head;
+  const detail::draft_record::parts parts = kept_.split();
   const std::uint32_t from = place_.length;
-  for (std::uint32_t i = 0; i < kept.drafts; ++i) text_[from + i] = kept_.token(i);
+  for (std::uint32_t i = 0; i < kept.drafts; ++i)
+    text_[from + i] = static_cast<token_id>(numeric::load_le(parts.tokens.data() + 4 * std::size_t{i}, 4));
   drafts_.restore(std::span<const token_id>(text_).subspan(from, kept.drafts), kept.resolution);
-  hidden_.restore(kept_.hidden());
+  hidden_.restore(parts.hidden);
   open_round_ = {};
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
   static_cast<void>(drafter_.plan(link_.seen));  // laws ahead are made as the round's
   drafter_.set_resolution(kept.resolution);
-  states_.load(kept_);
-  if (kept.drafts > 0) outputs_.push(of_text(session_action::tentative, from, from + kept.drafts));
+  states_.load(parts, kept.beyond != 0);
+  emit_text(session_action::tentative, from, from + kept.drafts);
 }
 
 //! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
 SPECVERIFY_BODY void edge_session::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;
-  session_output out = of_text(session_action::committed, prompt, std::max(agreed, prompt));
-  out.stop = place_.pending() == 0 ? place_.stop : stop_reason::none;
-  if (!out.tokens.empty()) outputs_.push(out);
-  out = of_text(session_action::committed, agreed, place_.length);
-  out.authority = token_authority::edge;
-  out.stop = place_.stop;
-  if (!out.tokens.empty()) outputs_.push(out);
+  emit_text(session_action::committed, prompt, std::max(agreed, prompt),
+            {.stop = place_.pending() == 0 ? place_.stop : stop_reason::none});
+  emit_text(session_action::committed, agreed, place_.length,
+            {.stop = place_.stop, .authority = token_authority::edge});
 }
 
 SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, session_time now) noexcept {
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
+  begin_input(now);
   if (const status why = check_prompt(prompt_length); !why.ok()) return why;
   place_ = detail::text_place{options_.session_id, 0, 0, prompt_length};
   peer_.nonce = detail::nonce_at(now);
   statistics_.restarts += 1;
   state_.enter<edge_event::recover, edge_state::idle>();
-  return ask(question::resume, now);
+  return ask(question::resume);
 }
 
 //! The terms of this edge's hello.

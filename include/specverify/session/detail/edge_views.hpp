@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge keeps in mind: the open question, the other side, tokens ahead, the link.
+//! What an edge keeps in mind: the open question, the other side, tokens ahead, the link, and what its sparsifier has
+//! learnt.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
+#include <specverify/distribution/draft_block.hpp>
 #include <specverify/policy/observation.hpp>
+#include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/session/snapshot.hpp>
-#include <specverify/session/statistics.hpp>
+#include <specverify/sparsify/concepts.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -31,10 +36,6 @@ struct open_question {
   stop_cause cause = stop_cause::cancelled;  //!< what `stop` says if the host ends the text
 
   [[nodiscard]] bool is_open() const noexcept { return what != question::none; }
-  void open(question asked) noexcept {
-    what = asked;
-    progress();
-  }
   //! An answer came.
   void progress() noexcept { attempts = hurries = 0; }
   //! Whether it may be sent again because of damage: once a deadline; without deadlines `limit` times.
@@ -72,28 +73,18 @@ struct peer_view {
   std::uint32_t furthest = 0;
 
   void progress() noexcept { greetings = furthest = 0; }
-  void stands_at(std::uint32_t tokens, std::uint32_t in_round) noexcept {
-    if (tokens > furthest) greetings = 0;
-    furthest = std::max(furthest, tokens);
-    length = tokens;
-    round = in_round;
-  }
 };
 
 //! Tokens written ahead of the cloud while the link is lost: when the next one is due, how far they were shown, and
 //! whose counters they have.
 struct ahead_view {
   std::optional<session_time> deadline{};
-  bool writing = false;         //!< the engine works on a row for a token beyond the open round's drafts
-  std::uint32_t shown_end = 0;  //!< of the tokens that the host was shown beyond the open round's drafts
-  std::uint32_t round = 0;      //!< that they were drawn in
-  std::uint32_t carry_round = 0;
+  bool writing = false;           //!< the engine works on a row for a token beyond the open round's drafts
+  std::uint32_t shown_end = 0;    //!< of the tokens that the host was shown beyond the open round's drafts
+  std::uint32_t round = 0;        //!< that they were drawn in
+  std::uint32_t carry_round = 0;  //!< whose counters drafts before `carry_end` have
   std::uint32_t carry_end = 0;
 
-  //! The round whose counters a draft at `position` has.
-  [[nodiscard]] std::uint32_t round_of(std::uint32_t position, std::uint32_t open_round) const noexcept {
-    return position < carry_end ? carry_round : open_round;
-  }
   void stop() noexcept {
     deadline.reset();
     writing = false;
@@ -116,16 +107,6 @@ struct link_view {
   bool lost = false;
   bool names_again = false;  //!< lost while a block was drafted: it is named again before the block is sent
 
-  void measure(float uplink_rate, float downlink_rate, float round_trip) noexcept {
-    measured.uplink_rate = uplink_rate;
-    measured.downlink_rate = downlink_rate;
-    measured.round_trip = round_trip;
-  }
-  void measure(const channel_report& now, std::uint32_t uplink_state) noexcept {
-    measured_channel = now;
-    measure(now.uplink_rate, now.downlink_rate, now.round_trip);
-    measured.uplink_state = uplink_state;
-  }
   //! Between two rounds: what was measured becomes part of what policies see, and of the journal.
   void note() noexcept {
     seen.uplink_rate = measured.uplink_rate;
@@ -139,6 +120,90 @@ struct link_view {
     seen = measured = recorded;
     channel = measured_channel = reported;
   }
+};
+
+//! What a sparsifier has learnt, as bytes: after the committed text, along the open round, and along tokens that are
+//! written ahead. The round has a state before each draft, one after the last, and perhaps one beyond: after a law that
+//! was made and not drawn from. The probabilities that the row gave the drafts stand with them, if the window asks.
+class sparsifier_states {
+ public:
+  //! The window refused a law after the last draft, and for a bonus token the sparsifier learns from it.
+  bool beyond_known = false;
+
+  sparsifier_states(std::size_t state_bytes, std::uint32_t max_draft_length, bool with_probabilities)
+      : each_(state_bytes),
+        round_(each_ * (std::size_t{max_draft_length} + 1)),
+        ahead_(2 * each_),
+        snapshot_(head_bytes + each_),
+        probabilities_(with_probabilities ? max_draft_length : 0) {}
+
+  //! After the committed text. It stands in the snapshot of the next journal record.
+  [[nodiscard]] std::byte* committed() noexcept { return snapshot_.data() + head_bytes; }
+  [[nodiscard]] std::size_t snapshot_bytes() const noexcept { return snapshot_.size(); }
+  [[nodiscard]] std::span<const std::byte> snapshot(const edge_snapshot_head& head) noexcept {
+    store_snapshot(head, snapshot_.data());
+    return snapshot_;
+  }
+  void restore(std::span<const std::byte> snapshot) noexcept {
+    std::copy(snapshot.begin(), snapshot.end(), snapshot_.begin());
+  }
+
+  void begin_round() noexcept {
+    copy(committed(), at(0));
+    beyond_known = false;
+  }
+  //! The state after draft `i`, which is yet that before it.
+  [[nodiscard]] std::byte* next(std::uint32_t i) noexcept {
+    copy(at(i), at(i + 1));
+    return at(i + 1);
+  }
+  void set_probability(std::uint32_t i, float probability) noexcept {
+    if (!probabilities_.empty()) probabilities_[i] = probability;
+  }
+  //! Of the first drafts; empty where the window does not ask.
+  [[nodiscard]] std::span<const float> probabilities(std::uint32_t drafts) const noexcept {
+    return {probabilities_.data(), probabilities_.empty() ? 0 : drafts};
+  }
+
+  //! The first token of the round stands, and the cloud is not asked.
+  void commit_first() noexcept { copy(at(1), committed()); }
+  //! The round is decided: the state after its last token that stands becomes the committed one.
+  void commit(std::uint32_t accepted, std::uint32_t drafted, bool bonus) noexcept {
+    copy(at(resumed_state(accepted, drafted, beyond_known && bonus)), committed());
+  }
+
+  void store(const draft_record::parts& kept) const noexcept {
+    std::copy_n(round_.begin(), kept.states.size(), kept.states.begin());
+    if (!kept.probabilities.empty())
+      std::memcpy(kept.probabilities.data(), probabilities_.data(), kept.probabilities.size());
+  }
+  void load(const draft_record::parts& kept, bool beyond) noexcept {
+    beyond_known = beyond;
+    std::copy_n(kept.states.begin(), kept.states.size(), round_.begin());
+    if (!kept.probabilities.empty())
+      std::memcpy(probabilities_.data(), kept.probabilities.data(), kept.probabilities.size());
+  }
+
+  //! Tokens ahead go on from the round's last draft.
+  void begin_ahead(std::uint32_t drafted) noexcept { copy(at(drafted), ahead_.data()); }
+  //! The state after the next token ahead, which is yet that before it. It counts once it is kept.
+  [[nodiscard]] std::byte* next_ahead() noexcept {
+    copy(ahead_.data(), ahead_.data() + each_);
+    return ahead_.data() + each_;
+  }
+  void keep_ahead() noexcept { copy(ahead_.data() + each_, ahead_.data()); }
+
+ private:
+  static constexpr std::size_t head_bytes = detail::snapshot_bytes<edge_snapshot_head>();
+
+  [[nodiscard]] std::byte* at(std::uint32_t i) noexcept { return round_.data() + each_ * i; }
+  void copy(const std::byte* from, std::byte* to) const noexcept { std::copy_n(from, each_, to); }
+
+  std::size_t each_;
+  owned_memory<std::byte> round_;
+  owned_memory<std::byte> ahead_;
+  owned_memory<std::byte> snapshot_;
+  owned_memory<float> probabilities_;
 };
 
 }  // namespace detail

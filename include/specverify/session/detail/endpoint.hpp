@@ -7,7 +7,6 @@
 #include <specverify/core/secret.hpp>
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/contexts.hpp>
-#include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/session/statistics.hpp>
@@ -16,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 
@@ -57,15 +57,14 @@ class journal_buffer {
     length_ = length;
     file_ = file;
   }
-  //! Whether the journal is so long that a record of the whole text takes its place. Then it has no more than the text
-  //! with a snapshot, `compaction_slack` bytes, and once more as much as the text.
-  [[nodiscard]] bool is_long(std::size_t text, std::size_t snapshot) const noexcept {
-    return file_ > compaction_slack + 2 * journal_bytes(text, snapshot);
-  }
-  //! A record of `text` from `first` on, or from where the journal ends: nothing is left out.
-  [[nodiscard]] std::span<const std::byte> write(std::uint32_t first, std::span<const token_id> text,
-                                                 std::span<const std::byte> snapshot, std::span<const std::byte> draft,
-                                                 bool replaces) noexcept {
+  //! A record of `text` from `first` on, or from where the journal ends: nothing is left out. Without a snapshot it is
+  //! one of an open draft. A journal that is too long gets a record of all that counts in its place: so it has no more
+  //! than the text with a snapshot, `compaction_slack` bytes, and once more as much as the text.
+  [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
+                                     std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
+    const bool replaces =
+        !snapshot.empty() && file_ > compaction_slack + 2 * journal_bytes(text.size(), snapshot.size());
+    if (!replaces && !snapshot.empty()) draft = {};  // the journal has it
     first = replaces ? 0 : std::min(first, length_);
     const std::span<std::byte> space = std::span<std::byte>(bytes_).subspan(used_);
     const auto written = write_journal_bytes({first, text.subspan(first), snapshot, draft}, space);
@@ -74,7 +73,7 @@ class journal_buffer {
     used_ += written->size();
     length_ = static_cast<std::uint32_t>(text.size());
     file_ = written->size() + (replaces ? 0 : file_);
-    return *written;
+    return {.action = session_action::journal, .replaces = replaces, .bytes = *written};
   }
 
  private:
@@ -87,26 +86,17 @@ class journal_buffer {
 
 //! Counts a message that is not used, by its errc.
 [[gnu::cold]] inline void count_fault(session_statistics& statistics, errc code) noexcept {
-  switch (code) {
-    case errc::duplicate:
-      statistics.duplicates += 1;
-      break;
-    case errc::truncated:
-      statistics.truncated += 1;
-      break;
-    case errc::stale_epoch:
-    case errc::stale_round:
-    case errc::base_length_mismatch:
-    case errc::prefix_mismatch:
-    case errc::unexpected_message:
-    case errc::unknown_session:
-    case errc::session_closed:
-    case errc::unverified_text:
-      statistics.stale += 1;
-      break;
-    default:
-      statistics.corrupt += 1;
-      break;
+  constexpr errc stale[] = {errc::stale_epoch,     errc::stale_round,        errc::base_length_mismatch,
+                            errc::prefix_mismatch, errc::unexpected_message, errc::unknown_session,
+                            errc::session_closed,  errc::unverified_text};
+  if (code == errc::duplicate) {
+    statistics.duplicates += 1;
+  } else if (code == errc::truncated) {
+    statistics.truncated += 1;
+  } else if (std::find(std::begin(stale), std::end(stale), code) != std::end(stale)) {
+    statistics.stale += 1;
+  } else {
+    statistics.corrupt += 1;
   }
 }
 
@@ -115,7 +105,6 @@ class journal_buffer {
   return code != errc::truncated && code != errc::checksum_mismatch && code != errc::unknown_session;
 }
 
-//! Sizes of an endpoint's buffers.
 struct endpoint_sizes {
   std::size_t text = 0;      //!< tokens
   std::size_t received = 0;  //!< tokens of one text message
@@ -172,9 +161,13 @@ class endpoint {
   }
   //! Hash of the first `length` tokens, which both sides have.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! The fields of this side's hello.
-  [[nodiscard]] std::span<const std::byte> hello_fields() const noexcept {
-    return stop_tokens_.empty() ? std::span<const std::byte>{} : stop_field_;
+  [[nodiscard]] hello_message hello_of(const session_terms& terms) const noexcept {
+    hello_message hello;
+    static_cast<session_terms&>(hello) = terms;
+    hello.context = context();
+    hello.prompt_length = place_.prompt_length;
+    if (!stop_tokens_.empty()) hello.fields = stop_field_;
+    return hello;
   }
   //! Two lists of stop tokens have to be the same; a side without any leaves the end to the other.
   [[nodiscard]] status check_stop_tokens(std::optional<std::uint64_t> theirs) const noexcept {
@@ -182,89 +175,60 @@ class endpoint {
     return {errc::stop_tokens_disagree, part::session, 0};
   }
   void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
-  //! A message that is not used.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
     count_fault(statistics_, code);
     return {code, part::session, 0};
   }
   //! A message of a context that is no longer in use.
-  [[nodiscard, gnu::cold]] status drop_late(const wire_context& then, const message_header& header) noexcept {
-    return drop(heard_.look(header.flags) == arrival::duplicate ? errc::duplicate : why_stale(context(), then));
+  [[nodiscard, gnu::cold]] status drop_late(const wire_context& then, const incoming& message) noexcept {
+    if (heard_.classify(message.flags) == errc::duplicate) return drop(errc::duplicate);
+    if (then.epoch != place_.epoch) return drop(errc::stale_epoch);
+    return drop(then.round != place_.round ? errc::stale_round : errc::base_length_mismatch);
   }
 
-  [[gnu::noinline]] void emit_action(session_action action, std::uint32_t position) noexcept {
-    session_output out;
-    out.action = action;
-    out.position = position;
-    outputs_.push(out);
+  //! Whether the first `end` tokens of the text end with one of this side's stop tokens.
+  [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
+    return end > place_.prompt_length && is_stop(stop_tokens_, text_[end - 1]);
   }
-  //! `tokens` of the text from `position` on, with an action of `committed` or `tentative`.
-  [[nodiscard]] session_output of_text(session_action action, std::uint32_t position,
-                                       std::uint32_t end) const noexcept {
-    session_output out;
+  //! Whether the text is complete, which has at most `limit` tokens.
+  void note_end(std::uint32_t limit) noexcept {
+    if (stops_at(place_.length)) {
+      place_.stop = stop_reason::stop_token;
+    } else if (place_.length >= limit) {
+      place_.stop = stop_reason::budget;
+    }
+  }
+
+  //! An output about the tokens from `position` to `end`, if there are any: `out`, and what these say.
+  void emit_text(session_action action, std::uint32_t position, std::uint32_t end, session_output out = {}) noexcept {
+    if (position == end) return;
     out.action = action;
     out.position = position;
     out.tokens = std::span<const token_id>(text_).subspan(position, end - position);
-    return out;
-  }
-  void emit_message(std::size_t written) noexcept {
-    session_output out;
-    out.action = session_action::send;
-    out.bytes = std::span<const std::byte>(message_).first(written);
     outputs_.push(out);
   }
   void emit_end() noexcept {
-    session_output out;
-    out.action = session_action::finished;
-    out.stop = place_.stop;
-    out.position = place_.length;
-    outputs_.push(out);
+    outputs_.push({.action = session_action::finished, .stop = place_.stop, .position = place_.length});
   }
-  [[gnu::cold]] void emit_failure(status why) noexcept {
-    session_output out;
-    out.action = session_action::failed;
-    out.reason = why;
-    outputs_.push(out);
-  }
-  //! The text from `first_position` on, and the snapshot, into the journal. `open_draft`: what a record that takes the
-  //! journal's place has to hold besides.
   void record(std::uint32_t first_position, std::span<const std::byte> snapshot,
               std::span<const std::byte> open_draft = {}) noexcept {
-    const bool replaces = journal_.is_long(place_.length, snapshot.size());
-    emit_record(journal_.write(first_position, text(), snapshot, replaces ? open_draft : std::span<const std::byte>{},
-                               replaces),
-                replaces);
-  }
-  //! A draft into the journal; the last snapshot counts on.
-  void record_draft(std::span<const std::byte> draft) noexcept {
-    emit_record(journal_.write(place_.length, text(), {}, draft, false), false);
-  }
-  void emit_record(std::span<const std::byte> bytes, bool replaces) noexcept {
-    session_output out;
-    out.action = session_action::journal;
-    out.bytes = bytes;
-    out.replaces = replaces;
+    const session_output out = journal_.write(first_position, text(), snapshot, open_draft);
     if (!out.bytes.empty()) outputs_.push(out);
   }
 
   //! Keeps the first `length` positions of the engine's cache.
   void roll_back(std::uint32_t length) noexcept {
-    if (cached_ > length) cut_back(length);
-  }
-  //! The same where there is something to cut.
-  [[gnu::noinline]] void cut_back(std::uint32_t length) noexcept {
+    if (cached_ <= length) return;
     cached_ = length;
     statistics_.rollbacks += 1;
-    emit_action(session_action::rollback, length);
+    outputs_.push({.action = session_action::rollback, .position = length});
   }
   //! Feeds what the engine has not seen of the first `end` tokens, from position `keep` on at the latest; wants the
   //! rows of the last `rows` of them.
   void feed(std::uint32_t keep, std::uint32_t end, std::uint32_t rows) noexcept {
     roll_back(keep);
-    session_output out = of_text(session_action::evaluate, cached_, end);
-    out.rows = rows;
-    statistics_.fed_tokens += out.tokens.size();
-    outputs_.push(out);
+    emit_text(session_action::evaluate, cached_, end, {.rows = rows});
+    statistics_.fed_tokens += end - cached_;
     cached_ = end;
   }
 

@@ -8,7 +8,6 @@
 
 #include <specverify/codec/detail/member_bytes.hpp>
 #include <specverify/codec/message_types.hpp>
-#include <specverify/row/transform.hpp>
 #include <specverify/session/output.hpp>
 
 #include <cstddef>
@@ -18,8 +17,6 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct edge_snapshot_head;  // session/snapshot.hpp
-template <class SparsifierState>
-struct edge_snapshot;
 struct cloud_snapshot;
 
 SPECVERIFY_TYPES_END
@@ -65,107 +62,55 @@ template <class Snapshot>
   }
 }
 
-//! `Self`: the structure, const or not.
-template <class Field, class Self>
-constexpr void observation_fields(Field& field, Self& seen) noexcept {
-  field(seen.round);
-  field(seen.position);
-  field(seen.last_drafted);
-  field(seen.last_accepted);
-  field(seen.drafted);
-  field(seen.accepted);
-  field(seen.draft_bytes);
-  field(seen.uplink_rate);
-  field(seen.downlink_rate);
-  field(seen.round_trip);
-  field(seen.draft_time);
-  field(seen.uplink_state);
-  field(seen.last_resolution);
-  field(seen.accepted_probability);
-  for (auto& known : seen.acceptance) {
-    field(known.resolution);
-    field(known.mean);
-  }
+template <class Field, class... Members>
+constexpr void each(Field& field, Members&... members) noexcept {
+  (field(members), ...);
 }
 
-template <class Field, class Self>
-constexpr void head_fields(Field& field, Self& head) noexcept {
-  field(head.session_id);
-  field(head.prefix_hash);
-  observation_fields(field, head.seen);
-  field(head.channel.uplink_rate);
-  field(head.channel.downlink_rate);
-  field(head.channel.uplink_loss);
-  field(head.channel.downlink_loss);
-  field(head.channel.round_trip);
-  for (auto& word : head.draft_key.word) field(word);
-  terms_fields(field, head.terms, head.prompt_length);
-  field(head.epoch);
-  field(head.round);
-  field(head.length);
-  field(head.carry_round);
-  field(head.carry_end);
-  field(head.base_length);
-  field(head.stop, stop_reason::cancelled);
-  auto marks = static_cast<std::uint8_t>((head.finished ? 1 : 0) + (head.needs_no_more ? 2 : 0));
+//! Two bools as one byte.
+template <class Field, class Flag>
+constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
+  auto marks = static_cast<std::uint8_t>((first ? 1 : 0) + (second ? 2 : 0));
   field(marks, std::uint8_t{3});
-  if constexpr (!std::is_const_v<Self>) {
-    head.finished = (marks & 1) != 0;
-    head.needs_no_more = (marks & 2) != 0;
+  if constexpr (!std::is_const_v<Flag>) {
+    first = (marks & 1) != 0;
+    second = (marks & 2) != 0;
   }
 }
-
-template <class Field, class Self>
-constexpr void cloud_fields(Field& field, Self& cloud) noexcept {
-  field(cloud.session_id);
-  field(cloud.prefix_hash);
-  field(cloud.target_hash);
-  field(cloud.nonce);
-  field(cloud.kept_hash);
-  field(cloud.salt);
-  terms_fields(field, cloud.terms, cloud.prompt_length);
-  field(cloud.kept.accepted);
-  field(cloud.kept.next_token);
-  field(cloud.kept.source);
-  field(cloud.kept.stop);
-  field(cloud.kept_round);
-  field(cloud.kept_base);
-  field(cloud.kept_drafted);
-  field(cloud.kept_skipped);
-  field(cloud.epoch);
-  field(cloud.round);
-  field(cloud.length);
-  field(cloud.target_length);
-  field(cloud.target_round);
-  field(cloud.stop, stop_reason::cancelled);
-  field(cloud.next_number);
-  field(cloud.heard_number);
-  auto marks = static_cast<std::uint8_t>((cloud.heard_any ? 1 : 0) + (cloud.handed_over ? 2 : 0));
-  field(marks, std::uint8_t{3});
-  if constexpr (!std::is_const_v<Self>) {
-    cloud.heard_any = (marks & 1) != 0;
-    cloud.handed_over = (marks & 2) != 0;
-  }
-}
-
-template <class T>
-inline constexpr bool is_edge_snapshot = false;
-template <class State>
-inline constexpr bool is_edge_snapshot<edge_snapshot<State>> = true;
 
 }  // namespace detail
 
-//! The members of a snapshot, one by one: `field(number)`, `field(enum, last)`, `field.state(value)`. `Snapshot`: one
-//! of the structures above, const or not.
-template <class Field, class Snapshot>
-constexpr void journal_fields(Field& field, Snapshot& snapshot) noexcept requires
-    std::is_base_of_v<edge_snapshot_head, Snapshot> || std::is_same_v<const Snapshot, const cloud_snapshot> {
-  if constexpr (std::is_base_of_v<edge_snapshot_head, Snapshot>) {
-    detail::head_fields(field, snapshot);
-    if constexpr (detail::is_edge_snapshot<std::remove_const_t<Snapshot>>) field.state(snapshot.sparsifier);
-  } else {
-    detail::cloud_fields(field, snapshot);
-  }
+//! The members of a snapshot, one by one: `field(number)`, `field(enum, last)`, `field.state(value)`. `Self`: the
+//! snapshot, const or not.
+template <class Field, class Self>
+constexpr void journal_fields(Field& field, Self& head) noexcept requires std::is_base_of_v<edge_snapshot_head, Self> {
+  detail::each(field, head.session_id, head.prefix_hash);
+  auto& seen = head.seen;
+  detail::each(field, seen.round, seen.position, seen.last_drafted, seen.last_accepted, seen.drafted, seen.accepted,
+               seen.draft_bytes, seen.uplink_rate, seen.downlink_rate, seen.round_trip, seen.draft_time,
+               seen.uplink_state, seen.last_resolution, seen.accepted_probability);
+  for (auto& known : seen.acceptance) detail::each(field, known.resolution, known.mean);
+  detail::each(field, head.channel.uplink_rate, head.channel.downlink_rate, head.channel.uplink_loss,
+               head.channel.downlink_loss, head.channel.round_trip);
+  for (auto& word : head.draft_key.word) field(word);
+  detail::terms_fields(field, head.terms, head.prompt_length);
+  detail::each(field, head.epoch, head.round, head.length, head.carry_round, head.carry_end, head.base_length);
+  field(head.stop, stop_reason::cancelled);
+  detail::both(field, head.finished, head.needs_no_more);
+  if constexpr (requires { head.sparsifier; }) field.state(head.sparsifier);
+}
+
+template <class Field, class Self>
+constexpr void journal_fields(Field& field,
+                              Self& cloud) noexcept requires std::is_same_v<const Self, const cloud_snapshot> {
+  detail::each(field, cloud.session_id, cloud.prefix_hash, cloud.target.hash, cloud.nonce, cloud.kept.hash, cloud.salt);
+  detail::terms_fields(field, cloud.terms, cloud.prompt_length);
+  detail::each(field, cloud.kept.verdict.accepted, cloud.kept.verdict.next_token, cloud.kept.verdict.source,
+               cloud.kept.verdict.stop, cloud.kept.round, cloud.kept.base, cloud.kept.drafted, cloud.kept.skipped,
+               cloud.epoch, cloud.round, cloud.length, cloud.target.length, cloud.target.round);
+  field(cloud.stop, stop_reason::cancelled);
+  detail::each(field, cloud.next_number, cloud.heard_number);
+  detail::both(field, cloud.heard_any, cloud.target.handed_over);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <specverify/session/prefix_hash.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 
 #include <array>
 #include <set>

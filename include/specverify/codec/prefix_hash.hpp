@@ -5,9 +5,9 @@
 //! Guarantees: O(1) a token, constexpr, no allocation; a bijection of h for every token, so two texts that differ in
 //!             one token keep differing while equal tokens follow. The same value on every machine.
 //! Deviates:   no cryptographic hash; it finds desynchronisation, not forgery.
-//! See:        docs/algorithms/prefix_hash.md, tests/unit/session/prefix_hash_test.cpp, examples/docs/prefix_hash.cpp
-#ifndef SPECVERIFY_SESSION_PREFIX_HASH_HPP
-#define SPECVERIFY_SESSION_PREFIX_HASH_HPP
+//! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp, examples/docs/prefix_hash.cpp
+#ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP
+#define SPECVERIFY_CODEC_PREFIX_HASH_HPP
 
 #include <specverify/core/views.hpp>
 #include <specverify/cpp20.hpp>
