@@ -97,8 +97,11 @@ template <class Sparsifier, class Skip, class Window>
 template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
                                                                      const Window& window) noexcept {
-  return {system.format, system.sparsifier, window,       system.skip,         system.attachments,
-          system.rule,   system.mode,       system.bonus, system.draw_from_row};
+  // named, since g++ 12 with -ftrivial-auto-var-init clears parts of the window in an unnamed one
+  const preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier,  window,
+                                              system.skip,   system.attachments, system.rule,
+                                              system.mode,   system.bonus,       system.draw_from_row};
+  return made;
 }
 
 namespace detail {

@@ -181,7 +181,8 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
                                                 const Skip& skip) {
   using parts = parts_of<Sparsifier, Window, Skip>;
   const Sparsifier kept = sparsifier ? *sparsifier : Sparsifier{};
-  const Window planned = counting(window, options.format, options.vocab_size, kept);
+  Window planned = window;
+  count_with_sizes(planned, options.format, options.vocab_size, kept);
   const wire_format format = format_with(options, options.vocab_size, sparsifier, window);
   if (const status why = edge_maker::check(options, format); !why.ok()) return why;
   if (parts::gates && options.attachments.max_skipped == 0)

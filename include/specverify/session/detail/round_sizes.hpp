@@ -52,12 +52,11 @@ template <class Sparsifier, class Window>
   return 0;
 }
 
-//! The window as it counts in this session.
+//! Tells a window that counts with them V and K of this session.
 template <class Sparsifier, class Window>
-[[nodiscard]] constexpr Window counting(Window window, law_format format, std::uint32_t vocab_size,
-                                        const Sparsifier& sparsifier) {
+constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t vocab_size,
+                                const Sparsifier& sparsifier) noexcept {
   if constexpr (counting_window<Window>) window.count_with(vocab_size, most_kept(sparsifier, format, vocab_size));
-  return window;
 }
 
 //! The format of the messages of an edge with these parts. `Chosen`: edge_options, or a preset: both choose the kind of
@@ -66,7 +65,8 @@ template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const std::optional<Sparsifier>& given, const Window& as_given) {
   const Sparsifier sparsifier = given ? *given : Sparsifier{};
-  const Window window = counting(as_given, chosen.format, vocab_size, sparsifier);
+  Window window = as_given;
+  count_with_sizes(window, chosen.format, vocab_size, sparsifier);
   plan_range plans;
   if constexpr (ranged_window<Window>) plans = window.range();
   wire_format made;
