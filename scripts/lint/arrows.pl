@@ -30,7 +30,7 @@ for my $file (@files) {
     complain("$file:$number", "$room may not include $target")
       unless (exists $rank{$other} && $rank{$other} < $limit) || "$room $other" eq 'cuda device';
     complain("$file:$number", 'of policy/, session includes what takes any policy only, presets and the list of systems all')
-      if $room eq 'session' && $other eq 'policy' && $path !~ m{^session/(presets|detail/system_list)\.hpp$} && $target !~ m{^policy/(concepts|observation|budgeted|observe_skip)\.hpp$};
+      if $room eq 'session' && $other eq 'policy' && $path !~ m{^session/(presets|detail/system_list)\.hpp$} && $target !~ m{^policy/(concepts|observation|budgeted|observe_skip|detail/part_kinds)\.hpp$};
   }
 }
 # Tarjan's algorithm: a set of headers that reach one another is a circle.

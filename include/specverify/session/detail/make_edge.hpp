@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From parts whose types are known to a session that has forgotten them; and what a part lacks, by name.
+//! From parts whose types are known to a session that has forgotten them. After `make_edge` only `parts_of` knows them.
 #ifndef SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 #define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 
-#include <specverify/session/detail/parts_of.hpp>
+#include <specverify/policy/budgeted.hpp>
+#include <specverify/policy/detail/part_kinds.hpp>
+#include <specverify/quantize/claim.hpp>
+#include <specverify/session/detail/parts.hpp>
+#include <specverify/session/detail/record_fields.hpp>
+#include <specverify/session/detail/round_sizes.hpp>
+#include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/edge_session.hpp>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,167 +21,125 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-enum class part_kind { sparsifier, window, gate };
+template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
+class parts_of final : public edge_parts {
+ public:
+  using state_type = typename Sparsifier::state_type;
+  using allocator = SPECVERIFY_ALLOCATOR<parts_of>;
+  //! always_send keeps nothing, and costs nothing.
+  static constexpr bool gates = Skip::strength != guarantee::unconditional;
 
-template <class Part>
-inline constexpr bool is_sparsifier = sparsifier<Part>;
-template <class Part>
-inline constexpr bool is_sparsifier<std::optional<Part>> = sparsifier<Part>;
-
-template <part_kind Kind, class Part>
-[[nodiscard]] constexpr bool is_part() noexcept {
-  if constexpr (Kind == part_kind::sparsifier) return is_sparsifier<Part>;
-  if constexpr (Kind == part_kind::window) return window_policy<Part>;
-  return Kind == part_kind::gate && skip_policy<Part>;
-}
-
-//! The part of this kind; `otherwise` if there is none.
-template <part_kind Kind, class Otherwise>
-[[nodiscard]] constexpr const Otherwise& pick_part(const Otherwise& otherwise) noexcept {
-  return otherwise;
-}
-template <part_kind Kind, class Otherwise, class First, class... Rest>
-[[nodiscard]] constexpr const auto& pick_part(const Otherwise& otherwise, const First& first,
-                                              const Rest&... rest) noexcept {
-  if constexpr (is_part<Kind, First>()) {
-    return first;
-  } else {
-    return pick_part<Kind>(otherwise, rest...);
+  parts_of(const allocator& memory, const wire_format& format, const Sparsifier& sparsifier, const Window& window,
+           const Skip& skip)
+      : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format) {
+    // The papers' code names exactly K ids.
+    if constexpr (requires { sparsifier_.exactly; })
+      sparsifier_.exactly = format_.format == law_format::sparse_paper && format_.support_size != 0;
+    most_kept_ =
+        may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_.format, format_.vocab_size);
   }
-}
 
-// A type that is no part: the first line of the compiler names the concept, and the member that it lacks.
-
-template <class Part>
-constexpr void explain_sparsifier() noexcept {
-  static_assert(std::copyable<Part>, "sparsifier: it cannot be copied");
-  if constexpr (!requires { typename Part::state_type; }) {
-    static_assert(sparsifier<Part>, "sparsifier: state_type is missing");
-  } else {
-    using state = typename Part::state_type;
-    static_assert(std::is_trivially_copyable_v<state>, "sparsifier: state_type is not trivially copyable");
-    static_assert(
-        requires(const Part& part) {
-          { part.initial_state() } noexcept -> std::same_as<state>;
-        },
-        "sparsifier: state_type initial_state() const noexcept");
-    static_assert(
-        requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.request(now, vocab_size) } noexcept -> std::same_as<read_request>;
-        },
-        "sparsifier: read_request request(const state_type&, std::uint32_t vocab_size) const noexcept");
-    static_assert(
-        requires(const Part& part, const state& now, std::uint32_t vocab_size) {
-          { part.workspace_size(now, vocab_size) } noexcept -> std::same_as<std::size_t>;
-        },
-        "sparsifier: std::size_t workspace_size(const state_type&, std::uint32_t vocab_size) const noexcept");
-    static_assert(
-        requires(const Part& part, const row_summary& row, const state& now, workspace& scratch) {
-          { part.select(row, now, scratch) } noexcept -> std::same_as<result<support>>;
-        },
-        "sparsifier: result<support> select(const row_summary&, const state_type&, workspace&) const noexcept");
-    static_assert(
-        requires(const Part& part, const state& now, const support& kept) {
-          { part.advance(now, kept) } noexcept -> std::same_as<state>;
-        },
-        "sparsifier: state_type advance(const state_type&, const support&) const noexcept");
+  //! One block, whose address stays: a session that moves takes the pointer along.
+  [[nodiscard]] static held_parts make(const wire_format& format, const Sparsifier& sparsifier, const Window& window,
+                                       const Skip& skip, parts_facts& facts) {
+    allocator memory;
+    const auto give_back = [&memory](parts_of* block) noexcept { memory.deallocate(block, 1); };
+    std::unique_ptr<parts_of, decltype(give_back)> block(memory.allocate(1), give_back);  // until every copy is made
+    held_parts made(std::construct_at(block.get(), memory, format, sparsifier, window, skip));
+    facts = block.release()->facts();
+    return made;
   }
-}
-
-template <class Part>
-constexpr void explain_window() noexcept {
-  static_assert(std::copyable<Part>, "window_policy: it cannot be copied");
-  static_assert(
-      requires(const Part& part, const observation& seen) {
-        { part.begin(seen) } noexcept -> std::same_as<draft_plan>;
-      },
-      "window_policy: draft_plan begin(const observation&) const noexcept");
-  static_assert(
-      requires(const Part& part, const law& next) {
-        { part.proceed(std::uint32_t{}, next, std::uint64_t{}) } noexcept -> std::same_as<bool>;
-      },
-      "window_policy: bool proceed(std::uint32_t position, const law&, std::uint64_t bits) const noexcept");
-}
-
-template <class Part>
-constexpr void explain_gate() noexcept {
-  static_assert(std::copyable<Part>, "skip_policy: it cannot be copied");
-  static_assert(
-      requires(const Part& part, const skip_observation& seen) {
-        { part.send(seen) } noexcept -> std::same_as<bool>;
-      },
-      "skip_policy: bool send(const skip_observation&) const noexcept");
-  static_assert(
-      requires {
-        { Part::needs_uncertainty } -> std::convertible_to<bool>;
-      },
-      "skip_policy: static constexpr bool needs_uncertainty");
-  static_assert(
-      requires {
-        { Part::needs_attention } -> std::convertible_to<bool>;
-      },
-      "skip_policy: static constexpr bool needs_attention");
-  static_assert(
-      requires {
-        { Part::needs_coin } -> std::convertible_to<bool>;
-      },
-      "skip_policy: static constexpr bool needs_coin");
-  static_assert(
-      requires {
-        { Part::strength } -> std::convertible_to<guarantee>;
-      },
-      "skip_policy: static constexpr guarantee strength");
-}
-
-//! What a gate has to have besides, because it asks for something.
-template <skip_policy Part>
-constexpr void explain_needs() noexcept {
-  static_assert(
-      !Part::needs_uncertainty || requires(const Part& part) { perturbation_options{part.perturbation}; },
-      "skip_policy: perturbation_options perturbation, because of needs_uncertainty");
-  static_assert(
-      !Part::needs_attention || requires(const Part& part) { part.importance.eligible({}); },
-      "skip_policy: importance, because of needs_attention");
-}
-
-//! Any member of a concept tells which one was meant.
-template <class Part>
-constexpr void explain_part() noexcept {
-  if constexpr (skip_policy<Part>) {
-    explain_needs<Part>();
-  } else if constexpr (is_sparsifier<Part> || window_policy<Part>) {
-  } else if constexpr (
-      requires { typename Part::state_type; } || requires { &Part::select; } || requires { &Part::advance; } ||
-      requires { &Part::request; }) {
-    explain_sparsifier<Part>();
-  } else if constexpr (
-      requires { &Part::begin; } || requires { &Part::proceed; }) {
-    explain_window<Part>();
-  } else if constexpr (
-      requires { &Part::send; } || requires { Part::strength; }) {
-    explain_gate<Part>();
-  } else {
-    static_assert(sparsifier<Part>, "make_edge takes a sparsifier, a window_policy or a skip_policy");
+  void destroy() noexcept override {
+    allocator memory = memory_;
+    std::destroy_at(this);
+    memory.deallocate(this, 1);
   }
-}
 
-template <class... Parts>
-constexpr void explain_parts() noexcept {
-  (explain_part<Parts>(), ...);
-  static_assert((0 + ... + (is_sparsifier<Parts> ? 1 : 0)) <= 1, "make_edge takes one sparsifier");
-  static_assert((0 + ... + (window_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one window");
-  static_assert((0 + ... + (skip_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one gate");
-}
+  void initial(std::byte* state) const noexcept override { store_state(sparsifier_.initial_state(), state); }
+  draft_plan plan(const observation& seen) noexcept override {
+    const draft_plan plan = cut_plan(window_.begin(seen), format_, most_kept_);
+    if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = plan.support_size;
+    return plan;
+  }
+  read_request request(const std::byte* state) const noexcept override {
+    return asked_for(sparsifier_, load_state<state_type>(state));
+  }
+  result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* bytes,
+                         workspace& scratch) const noexcept override {
+    const state_type state = load_state<state_type>(bytes);
+    const result<support> kept = choose(row, drawn, state, scratch);
+    if (kept) store_state(sparsifier_.advance(state, *kept), bytes);
+    return kept;
+  }
+  bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept override {
+    return takes_position(window_, so_far, position, next);
+  }
+  result<gate_answer> ask(const skip_observation& seen) const noexcept override {
+    gate_answer answer;
+    if constexpr (gates) {
+      if constexpr (Skip::needs_attention) {
+        if (const result<bool> usable = skip_.importance.eligible(seen.attention); !usable) return usable.error();
+      }
+      answer.keep = !skip_.send(seen);
+      if constexpr (requires { skip_.uncertain(seen); }) answer.uncertain = skip_.uncertain(seen);
+    }
+    return answer;
+  }
 
-//! The `check` of a part, if it has one.
-template <class Part>
-[[nodiscard]] constexpr status check_if_any(const Part& part) noexcept {
-  if constexpr (requires {
-                  { check(part) } -> std::same_as<status>;
-                })
-    return check(part);
-  return {};
-}
+ private:
+  //! A format whose laws list no support asks no sparsifier: there need be none.
+  [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
+    return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
+  }
+  //! Throws what a copy of the sparsifier throws.
+  [[nodiscard]] parts_facts facts() const {
+    parts_facts made;
+    made.format = format_;
+    made.strength = Skip::strength;
+    made.gates = gates;
+    made.needs_coin = Skip::needs_coin;
+    made.needs_attention = Skip::needs_attention;
+    made.needs_uncertainty = Skip::needs_uncertainty;
+    if constexpr (Skip::needs_uncertainty) made.perturbation = skip_.perturbation;
+    made.needs_probabilities = requires { requires Window::needs_probabilities; };
+    made.unconditional = requires { requires Window::unconditional; };
+    made.charges = charging_window<Window>;
+    if constexpr (requires { sparsifier_.update_on_bonus; }) made.counts_beyond = sparsifier_.update_on_bonus;
+    made.most_kept = most_kept_;
+    made.state_bytes = detail::state_bytes<state_type>;
+    // Arrays serve every round and every state.
+    Sparsifier widest = sparsifier_;
+    if constexpr (requires { widest.support_size; }) widest.support_size = std::min(most_kept_, format_.vocab_size);
+    const state_type state = widest_state(sparsifier_);
+    made.widest = asked_for(widest, state);
+    if (carries_claims(format_.format)) return made;
+    const draft_law_options law{format_.format, format_.resolution};
+    made.law_bytes =
+        (format_.attachments.drafted_probability ? claim_workspace_size(format_.vocab_size, widest, state)
+                                                 : draft_law_workspace_size(format_.vocab_size, widest, state, law)) +
+        workspace_alignment;
+    return made;
+  }
+
+  [[nodiscard]] result<support> choose(const row_summary& row, const drawn_token* drawn, const state_type& state,
+                                       workspace& scratch) const noexcept {
+    if constexpr (token_sparsifier<Sparsifier>) {
+      if (drawn != nullptr) return sparsifier_.select_with_token(row, *drawn, scratch);
+    }
+    if constexpr (budgeted_window<Window>) {
+      return select_within_budget(sparsifier_, window_, row, state, scratch);
+    } else {
+      return sparsifier_.select(row, state, scratch);
+    }
+  }
+
+  [[no_unique_address]] allocator memory_;
+  Sparsifier sparsifier_;
+  Window window_;
+  Skip skip_;
+  wire_format format_;
+  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given
+};
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
 [[nodiscard]] result<edge_session> make_edge_of(const edge_options& options,
