@@ -134,7 +134,7 @@ class edge_session : public detail::endpoint {
   using question = detail::question;
 
   //! Of the messages.
-  [[nodiscard]] const wire_format& format() const noexcept { return drafter_.facts().format; }
+  [[nodiscard]] const wire_format& format() const noexcept { return drafter_.facts.format; }
 
   // edge_start.hpp: start, restore, recover
   [[nodiscard]] status check_prompt(std::size_t length) const noexcept;

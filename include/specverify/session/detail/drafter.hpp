@@ -22,9 +22,12 @@ namespace detail {
 
 class drafter {
  public:
-  drafter(const edge_options& options, const parts_facts& facts, held_parts&& parts)
-      : parts_(std::move(parts)),
-        facts_(facts),
+  held_parts parts;
+  parts_facts facts;
+
+  drafter(const edge_options& options, const parts_facts& of_parts, held_parts&& held)
+      : parts(std::move(held)),
+        facts(of_parts),
         format_(facts.format),
         reading_space_(digest_workspace_size(format_.vocab_size, options.transform, wanted(facts.widest)) +
                        workspace_alignment),
@@ -32,9 +35,6 @@ class drafter {
                                         ? perturbation_workspace_size(format_.vocab_size) + workspace_alignment
                                         : 0)) {}
 
-  [[nodiscard]] const parts_facts& facts() const noexcept { return facts_; }
-  //! The sparsifier's state before the first token.
-  void initial(std::byte* state) const noexcept { parts_->initial(state); }
   //! Whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
   //! Tokens that the sparsifier kept for the last law; 0 where the format takes no support.
@@ -42,7 +42,7 @@ class drafter {
 
   //! Laws are made with the plan's K, and with its l unless `set_resolution` says another one.
   [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
-    const draft_plan made = parts_->plan(seen);
+    const draft_plan made = parts->plan(seen);
     format_.resolution = made.resolution;
     return made;
   }
@@ -52,7 +52,7 @@ class drafter {
   //! Reads the row for a law of this format; the reading holds until the next one.
   [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
-    const status why = row.read(wanted(parts_->request(state)), scratch);
+    const status why = row.read(wanted(parts->request(state)), scratch);
     return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
@@ -72,7 +72,7 @@ class drafter {
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
-    const result<support> kept = parts_->select(row, &drawn, state, scratch);
+    const result<support> kept = parts->select(row, &drawn, state, scratch);
     if (!kept) return kept.error();
     auto made = make_claim(row, *kept, drawn.token, law_options(), scratch);
     if (!made) return made;
@@ -88,9 +88,9 @@ class drafter {
   //! A token was drawn from the row, its law does not travel: a sparsifier that learns has seen the position all the
   //! same.
   [[nodiscard]] status pass(const row_summary& row, std::byte* state) noexcept {
-    if (facts_.state_bytes == 0) return {};
+    if (facts.state_bytes == 0) return {};
     workspace scratch = law_space();
-    const result<support> kept = parts_->select(row, nullptr, state, scratch);
+    const result<support> kept = parts->select(row, nullptr, state, scratch);
     return kept ? keep(*kept) : kept.error();
   }
 
@@ -105,45 +105,38 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
-  //! Whether the window takes the position, decided from its law alone.
-  [[nodiscard]] bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept {
-    return parts_->takes(so_far, position, next);
-  }
-
   //! What the gate wants to see of `token`, drawn from the row. Errors: those of the measurement.
   [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
                                                  const uniforms<>& random) noexcept {
-    workspace scratch{std::span<std::byte>(scratch_).subspan(facts_.law_bytes)};
-    return observation_of(facts_.needs_attention ? attention : std::span<const float>{}, facts_.needs_uncertainty,
-                          facts_.needs_coin, random,
-                          [&]() noexcept { return row.perturb(token, facts_.perturbation, random, scratch); });
+    workspace scratch{std::span<std::byte>(scratch_).subspan(facts.law_bytes)};
+    return observation_of(facts.needs_attention ? attention : std::span<const float>{}, facts.needs_uncertainty,
+                          facts.needs_coin, random,
+                          [&]() noexcept { return row.perturb(token, facts.perturbation, random, scratch); });
   }
-  //! The gate's word on it. Errors: attention_missing, invalid_attention.
-  [[nodiscard]] result<gate_answer> ask(const skip_observation& seen) const noexcept { return parts_->ask(seen); }
 
  private:
   [[nodiscard]] draft_law_options law_options() const noexcept { return {format_.format, format_.resolution}; }
   [[nodiscard]] workspace law_space() noexcept {
-    return workspace{std::span<std::byte>(scratch_).first(facts_.law_bytes)};
+    return workspace{std::span<std::byte>(scratch_).first(facts.law_bytes)};
   }
   //! Tokens that a law may list.
-  [[nodiscard]] std::uint32_t entries() const noexcept { return std::min(facts_.most_kept, format_.vocab_size); }
+  [[nodiscard]] std::uint32_t entries() const noexcept { return std::min(facts.most_kept, format_.vocab_size); }
 
   //! `support`: what the sparsifier asks for.
   [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
     read_request made = law_request(format_.vocab_size, support, law_options());
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
-    if (facts_.needs_probabilities && laws) [[unlikely]]
+    if (facts.needs_probabilities && laws) [[unlikely]]
       made.integer_total = true;
     if (format_.attachments.drafted_probability) [[unlikely]]
       made.survivors = format_.vocab_size;
-    made.sums |= format_.attachments.drafted_probability || facts_.needs_uncertainty;
+    made.sums |= format_.attachments.drafted_probability || facts.needs_uncertainty;
     return made;
   }
 
   [[nodiscard]] result<draft_law> make_law_of(any_row& row, std::byte* state, workspace& scratch) const noexcept {
     if (format_.format != law_format::fp16_row) [[likely]] {
-      const auto select = [&]() noexcept { return parts_->select(row.summary(), nullptr, state, scratch); };
+      const auto select = [&]() noexcept { return parts->select(row.summary(), nullptr, state, scratch); };
       return law_of_support(row.summary(), select, law_options(), scratch);
     }
     const result<law> made = row.in_fp16(scratch);
@@ -158,8 +151,6 @@ class drafter {
     return fits ? status{} : status{errc::support_too_large, part::session, kept.size()};
   }
 
-  held_parts parts_;
-  parts_facts facts_;
   wire_format format_;
   untouched_memory<std::byte> reading_space_;
   untouched_memory<std::byte> scratch_;  // of a law, then of the gate's measurement

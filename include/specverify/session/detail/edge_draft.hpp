@@ -25,11 +25,11 @@ SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) 
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
-  if (!drafter_.facts().gates || drafts_.size != 0) return drawn;
+  if (!drafter_.facts.gates || drafts_.size != 0) return drawn;
   const auto seen = drafter_.observe(row, token, attention, uniforms<>{source_, place_.length, place_.round});
   if (!seen) return seen.error();
   drawn.seen = *seen;
-  const auto answer = drafter_.ask(*seen);
+  const auto answer = drafter_.parts->ask(*seen);
   if (!answer) return answer.error();
   const bool full = place_.pending() >= format().attachments.max_skipped;  // the cloud must hear of them
   drawn.keep = !full && answer->keep;
@@ -39,13 +39,13 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
 
 //! Whether the window takes the position, decided from its law alone.
 SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
-  const detail::parts_facts& facts = drafter_.facts();
+  const detail::parts_facts& facts = drafter_.facts;
   if (facts.unconditional) return true;
   window_progress so_far{drafts_.size, drafts_.charged};
   if (!facts.charges && drafts_.size > 0) {
     if (const auto bytes = drafts_.bytes(format())) so_far.bits = 8 * std::uint64_t{*bytes};
   }
-  const bool taken = drafter_.takes(so_far, position, next);
+  const bool taken = drafter_.parts->takes(so_far, position, next);
   if (taken) drafts_.charged = so_far.bits;
   if (!taken) states_.beyond_known = facts.counts_beyond;
   return taken;
@@ -60,7 +60,7 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   if (detail::carries_claims(options_.format)) {
     const result<token_id> best = row.most_probable();
     if (!best) return best.error();
-    if (!drafter_.facts().gates) return detail::drawn_draft{*best};
+    if (!drafter_.facts.gates) return detail::drawn_draft{*best};
     if (const status why = drafter_.read(row, state); !why.ok()) return why;
     return ask_gate(row, *best, extras.attention);
   }
@@ -69,7 +69,7 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   if (!drawn || drawn->token == no_token || drawn->keep) return drawn;
   open_round_.clamped += drafter_.is_clamped() ? 1u : 0u;
   open_round_.support_sum += drafter_.support_size();
-  if (drafter_.facts().needs_probabilities) states_.set_probability(drafted, drafter_.probability(drawn->token));
+  if (drafter_.facts.needs_probabilities) states_.set_probability(drafted, drafter_.probability(drawn->token));
   return drawn;
 }
 

@@ -177,6 +177,14 @@ SPECVERIFY_BODY status edge_session::commit() noexcept {
   return place_.is_over() ? finish(true) : begin_round();
 }
 
+//! The terms of this edge's hello.
+SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
+  session_terms made = detail::terms_of(options_, format());
+  made.strength = std::min(drafter_.facts.strength, detail::strength_of(made.format, made.rule));
+  made.token_budget = text_limit(prompt_length) - prompt_length;
+  return made;
+}
+
 //! Not before the prompt is known: without a journal an edge recovers, with one of half a prompt it could not.
 SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) noexcept {
   if (!place_.has_prompt()) return;

@@ -71,7 +71,7 @@ SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const de
       drafts_(std::move(drafts)),
       hidden_(facts.format.attachments, facts.format.max_draft_length),
       kept_(options, facts.format, facts.state_bytes, facts.needs_probabilities, message_.size()) {
-  drafter_.initial(states_.committed());
+  drafter_.parts->initial(states_.committed());
   options_.stop_tokens = {};
   journal_ =
       detail::journal_buffer(detail::edge_records(options, facts.format, states_.snapshot_bytes(), kept_.room()));
@@ -231,14 +231,6 @@ SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, sessio
   statistics_.restarts += 1;
   state_.enter<edge_event::recover, edge_state::idle>();
   return ask(question::resume);
-}
-
-//! The terms of this edge's hello.
-SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
-  session_terms made = detail::terms_of(options_, format());
-  made.strength = std::min(drafter_.facts().strength, detail::strength_of(made.format, made.rule));
-  made.token_budget = text_limit(prompt_length) - prompt_length;
-  return made;
 }
 
 SPECVERIFY_NAMESPACE_END
