@@ -140,7 +140,6 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status on_resume(const detail::incoming& message) noexcept;
   [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
-  [[nodiscard]] status check_format(const wire_format& format) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   [[nodiscard]] status check_length(const wire_context& peer) noexcept;
   void begin_session(const hello_message& hello, const detail::incoming& message) noexcept;

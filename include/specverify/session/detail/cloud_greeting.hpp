@@ -12,15 +12,16 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Whether messages of this format stay within the limits, and so within the buffers.
-SPECVERIFY_BODY status cloud_session::check_format(const wire_format& format) const noexcept {
+//! Whether this cloud serves a session on these terms, which a hello or a journal gives: they stay within its limits,
+//! and so within its buffers.
+SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
+                                                  std::uint32_t prompt_length) const noexcept {
+  const wire_format& format = terms.format;
   const cloud_limits& limits = options_.limits;
   const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
-  if (format.vocab_size != options_.vocab_size)
-    return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
   if (const status why = check(format); !why.ok()) return why;
   if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, options_.at_format};
-  const std::uint32_t drafts = format.max_draft_length;
+  const std::uint32_t drafts = format.max_draft_length, most = options_.max_text_length;
   if (drafts > limits.max_draft_length) return beyond(options_.at_max_draft_length);
   if (max_draft_entries(format, drafts) > limits.max_law_entries) return beyond(options_.at_max_law_entries);
   if (format.attachments.max_skipped > limits.max_skipped) return beyond(options_.at_max_skipped);
@@ -28,22 +29,14 @@ SPECVERIFY_BODY status cloud_session::check_format(const wire_format& format) co
     return beyond(options_.at_max_hidden_bytes);
   if (longest_message(format, options_.text_chunk) > limits.max_message_bytes)
     return beyond(options_.at_max_message_bytes);
-  return {};
-}
-
-//! Whether this cloud serves a session on these terms, which a hello or a journal gives.
-SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
-                                                  std::uint32_t prompt_length) const noexcept {
-  if (const status why = check_format(terms.format); !why.ok()) return why;
-  if (terms.text_chunk > options_.text_chunk) return {errc::beyond_limit, part::session, options_.at_text_chunk};
+  if (terms.text_chunk > options_.text_chunk) return beyond(options_.at_text_chunk);
   const auto space = [&](const row_transform& transform) {
-    return verify_workspace_size(terms.format.vocab_size, transform, options_.limits.max_draft_length);
+    return verify_workspace_size(format.vocab_size, transform, limits.max_draft_length);
   };
   if (detail::reads_laws(terms) && space(detail::transform_of(terms)) > space(options_.transform))
-    return {errc::beyond_limit, part::session, options_.at_truncation};
-  return detail::fit(terms, prompt_length, options_.max_text_length)
-             ? status{}
-             : status{errc::beyond_limit, part::session, options_.at_max_text_length};
+    return beyond(options_.at_truncation);
+  if (prompt_length > most || terms.token_budget > most - prompt_length) return beyond(options_.at_max_text_length);
+  return {};
 }
 
 SPECVERIFY_BODY status cloud_session::check_hello(const hello_message& hello) const noexcept {

@@ -62,10 +62,6 @@ class claim {
 [[nodiscard]] constexpr bool laws_travel(const session_terms& terms) noexcept {
   return carries_laws(terms.format.format);
 }
-//! Whether prompt and budget stay within `most` tokens.
-[[nodiscard]] constexpr bool fit(const session_terms& terms, std::uint32_t prompt_length, std::uint32_t most) noexcept {
-  return prompt_length <= most && terms.token_budget <= most - prompt_length;
-}
 //! Tokens that the text may have.
 [[nodiscard]] constexpr std::uint32_t text_limit(const session_terms& terms, std::uint32_t prompt_length,
                                                  std::uint32_t most) noexcept {

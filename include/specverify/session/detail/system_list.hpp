@@ -21,16 +21,14 @@ inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_
 
 struct target_system {
   static constexpr std::string_view name = "target", sentence = "no drafts: the cloud writes alone";
-  template <class Visit>
-  constexpr void settings(const Visit&) noexcept {}
+  constexpr void settings(const auto&) noexcept {}
   [[nodiscard]] constexpr auto make() const noexcept { return target_alone(); }
 };
 
 struct qs_system {
   static constexpr std::string_view name = "qs", sentence = "a lattice point over the whole vocabulary";
   qs_settings set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
   }
@@ -40,8 +38,7 @@ struct qs_system {
 struct qs_adaptive_system {
   static constexpr std::string_view name = "qs-adaptive", sentence = "QS; a model of the link plans each round";
   model_window window{};
-  template <class Visit>
-  constexpr void settings(const Visit&) noexcept {}
+  constexpr void settings(const auto&) noexcept {}
   [[nodiscard]] constexpr auto make() const noexcept { return with_window(qs(), window); }
 };
 
@@ -49,8 +46,7 @@ struct qs_dqn_system {
   static constexpr std::string_view name = "qs-dqn", sentence = "QS; a trained network plans each round";
   static constexpr bool needs_network = true;
   const dqn_weights* network = nullptr;
-  template <class Visit>
-  constexpr void settings(const Visit&) noexcept {}
+  constexpr void settings(const auto&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
     return network == nullptr ? use(qs_adaptive_system{}.make())  // of the same shape
@@ -82,16 +78,14 @@ struct k_sqs_system {
   static constexpr std::string_view name = "k-sqs", sentence = "a lattice point on the most probable tokens";
   k_sqs_settings set{};
   std::uint64_t round_bits = 0;
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("support_size", set.support_size, 1, most_kept_tokens, "tokens of a law");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
     visit("paper_code", set.paper_code, 0, 1, "1: counts of zero travel too");
     visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
   }
-  template <class Use>
-  [[nodiscard]] constexpr auto make(const Use& use) const {
+  [[nodiscard]] constexpr auto make(const auto& use) const {
     const auto accounting = set.paper_code ? position_accounting::top_k : position_accounting::drop_zero;
     return within_bits(k_sqs(set), round_bits, accounting, use);
   }
@@ -102,8 +96,7 @@ struct c_sqs_system {
                                     sentence = "a lattice point on the tokens above a threshold that learns";
   c_sqs_settings set{};
   std::uint64_t round_bits = 0;
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("support_size", set.max_support_size, 1, most_kept_tokens, "most tokens of a law; V: no limit");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
@@ -112,8 +105,7 @@ struct c_sqs_system {
     visit("first_threshold", set.threshold.first_threshold, -1, 1, "threshold of the first law, beta");
     visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
   }
-  template <class Use>
-  [[nodiscard]] constexpr auto make(const Use& use) const {
+  [[nodiscard]] constexpr auto make(const auto& use) const {
     return within_bits(c_sqs(set), round_bits, position_accounting::drop_zero, use);
   }
 };
@@ -121,8 +113,7 @@ struct c_sqs_system {
 struct hlm_system {
   static constexpr std::string_view name = "hlm", sentence = "all V values of a row in half precision";
   hlm_settings set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
     visit("bonus", set.bonus, 0, 1, "0: the rounds of the paper, without a bonus token");
   }
@@ -132,8 +123,7 @@ struct hlm_system {
 struct sd_reject_system {
   static constexpr std::string_view name = "sd-reject", sentence = "HLM with several drafts per round: WISV's baseline";
   hlm_settings set{.max_draft_length = 8};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return hlm(set); }
@@ -142,15 +132,13 @@ struct sd_reject_system {
 struct rand_hlm_system {
   static constexpr std::string_view name = "rand-hlm", sentence = "HLM; a coin decides which tokens are sent";
   random_skip set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("send_probability", set.send_probability, 0, 1, "share of the tokens that are sent");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return rand_hlm(set); }
 };
 
-template <class Gate, class Visit>
-constexpr void visit_gate(Gate& set, const Visit& visit) noexcept {
+constexpr void visit_gate(auto& set, const auto& visit) noexcept {
   visit("threshold", set.threshold, 0, 1, "uncertainty above it is sent");
   visit("samples", set.perturbation.samples, 1, 65536, "draws of the uncertainty");
   visit("maximum_temperature", set.perturbation.maximum_temperature, 1e-3, 1e3, "highest of these draws");
@@ -159,18 +147,14 @@ constexpr void visit_gate(Gate& set, const Visit& visit) noexcept {
 struct u_hlm_system {
   static constexpr std::string_view name = "u-hlm", sentence = "HLM; uncertain tokens are sent";
   uncertainty_gate set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
-    visit_gate(set, visit);
-  }
+  constexpr void settings(const auto& visit) noexcept { visit_gate(set, visit); }
   [[nodiscard]] constexpr auto make() const noexcept { return u_hlm(set); }
 };
 
 struct ui_system {
   static constexpr std::string_view name = "ui", sentence = "HLM; uncertain and important tokens are sent";
   uncertainty_and_importance_gate set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit_gate(set, visit);
     visit("k", set.importance.k, 1, most_kept_tokens, "rank of the attention weight that importance is measured by");
     visit("gamma", set.importance.gamma, -1e3, 1e3, "factor of that weight");
@@ -179,8 +163,7 @@ struct ui_system {
   [[nodiscard]] constexpr auto make() const noexcept { return ui(set); }
 };
 
-template <class Visit>
-constexpr void visit_entries(cu_hlm_settings& set, const Visit& visit) noexcept {
+constexpr void visit_entries(cu_hlm_settings& set, const auto& visit) noexcept {
   visit("support_size", set.support_size, 1, most_kept_tokens, "most entries of a law");
   visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
   visit_gate(set.skip, visit);
@@ -189,10 +172,7 @@ constexpr void visit_entries(cu_hlm_settings& set, const Visit& visit) noexcept 
 struct cu_hlm_system {
   static constexpr std::string_view name = "cu-hlm", sentence = "U-HLM; the largest entries and a uniform tail travel";
   cu_hlm_settings set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
-    visit_entries(set, visit);
-  }
+  constexpr void settings(const auto& visit) noexcept { visit_entries(set, visit); }
   [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm(set); }
 };
 
@@ -201,8 +181,7 @@ struct cu_hlm_online_system {
                                     sentence = "CU-HLM; the likelier a rejection, the more entries travel";
   cu_hlm_settings set{};
   online_vocabulary_budget kept{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit_entries(set, visit);
     visit("distortion", kept.size.distortion, 1e-6, 2, "distance from the law that is allowed, theta");
   }
@@ -213,8 +192,7 @@ struct compressed_hlm_system {
   static constexpr std::string_view name = "compressed-hlm",
                                     sentence = "HLM; as many entries travel as a bound on the distance takes";
   compressed_hlm_settings set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("support_size", set.max_support_size, 1, most_kept_tokens, "most entries of a law");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("distortion", set.distortion, 0, 2, "distance from the law that is allowed, epsilon");
@@ -225,8 +203,7 @@ struct compressed_hlm_system {
 struct greedy_system {
   static constexpr std::string_view name = "greedy", sentence = "token ids alone";
   std::uint32_t max_draft_length = 8;
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("max_draft_length", max_draft_length, 1, most_drafts, "drafts per round");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return greedy(max_draft_length); }
@@ -235,8 +212,7 @@ struct greedy_system {
 struct wisv_system {
   static constexpr std::string_view name = "wisv", sentence = "greedy; a head scores mismatches by hidden states";
   wisv_settings set{};
-  template <class Visit>
-  constexpr void settings(const Visit& visit) noexcept {
+  constexpr void settings(const auto& visit) noexcept {
     visit("hidden_size", set.hidden_size, 1, max_wire_hidden_size, "numbers of the drafter's hidden state");
     visit("with_draft", set.with_draft, 0, 1, "1: states travel with every draft; 0: on request");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
