@@ -25,9 +25,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! says so in an output, and tells the edge.
 class cloud_session : public detail::endpoint {
  public:
-  //! The smallest limits that serve sessions in this format (`format_of` the edge), with text messages of the default
-  //! text_chunk.
-  [[nodiscard]] static cloud_limits limits_for(const wire_format& format) noexcept;
+  //! The smallest limits that serve sessions in this format (`format_of` the edge), with text messages of up to
+  //! `text_chunk` tokens.
+  [[nodiscard]] static cloud_limits limits_for(const wire_format& format,
+                                               std::uint32_t text_chunk = cloud_options{}.text_chunk) noexcept;
 
   // Inputs.
 

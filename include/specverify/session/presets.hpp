@@ -5,8 +5,8 @@
 //! By a name known at run time: session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
-//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make_edge` and `make_cloud`
-//!             refuse options that say what the preset says.
+//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make_edge` refuses
+//!             options that say what the preset says.
 //! Deviates:   defaults are the papers' operating points, which belong to their models: thresholds on u above all
 //!             should be chosen anew (docs/lab.md).
 //! See:        docs/algorithms/presets.md, tests/unit/session/presets_test.cpp, examples/docs/presets.cpp
@@ -51,7 +51,6 @@ inline constexpr std::uint32_t preset_at_format = 32;  //!< edge_options::format
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
 inline constexpr std::uint32_t preset_at_draw_from_row = 35;
-inline constexpr std::uint32_t preset_at_limits = 36;  //!< cloud_options::limits
 
 //! The options with what the preset says. Errors: invalid_argument (`where` = preset_at_*).
 template <class Sparsifier, class Skip, class Window>
@@ -82,21 +81,23 @@ template <class Sparsifier, class Skip, class Window>
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
-//! A cloud whose buffers have room for the system's messages; session/cloud.hpp brings its bodies. Errors:
-//! invalid_argument (preset_at_limits: the options set limits, too); those of `make_cloud`.
+//! A cloud whose buffers have room for the system's messages, and for what the options' limits ask for besides, such as
+//! padding; session/cloud.hpp brings its bodies. Errors: those of `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
-  if (!(options.limits == cloud_limits{})) return status{errc::invalid_argument, part::session, preset_at_limits};
+  const cloud_limits needed = cloud_session::limits_for(system.format_for(options.vocab_size), options.text_chunk);
   cloud_options made = options;
-  made.limits = cloud_session::limits_for(system.format_for(options.vocab_size));
+  for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
+                           &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
+    if (made.limits.*limit < needed.*limit) made.limits.*limit = needed.*limit;
   return make_cloud(made);
 }
 
 //! The system with a window of another kind.
 template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
-                                                                     const Window& window) noexcept {
+                                                                     const Window& window) {
   // named, since g++ 12 with -ftrivial-auto-var-init clears parts of the window in an unnamed one
   const preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier,  window,
                                               system.skip,   system.attachments, system.rule,
@@ -110,19 +111,19 @@ namespace detail {
 template <class Sparsifier, class Skip = always_send>
 [[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
                                                            std::uint32_t resolution, const Sparsifier& kept,
-                                                           const Skip& skip = {}) noexcept {
+                                                           const Skip& skip = {}) {
   return {format, kept, {max_draft_length, resolution}, skip};
 }
 //! Whole laws, or none: nothing to choose.
 template <class Skip = always_send>
 [[nodiscard]] constexpr preset<top_k, Skip> whole_rows(law_format format, std::uint32_t max_draft_length,
-                                                       const Skip& skip = {}) noexcept {
+                                                       const Skip& skip = {}) {
   return {format, std::nullopt, {max_draft_length}, skip};
 }
 
 //! The rounds of HLM's family with a gate: no bonus token, and room for what the edge commits alone.
 template <class Preset>
-[[nodiscard]] constexpr Preset gated(Preset made, std::uint32_t max_skipped) noexcept {
+[[nodiscard]] constexpr Preset gated(Preset made, std::uint32_t max_skipped) {
   made.bonus = false;
   made.attachments.max_skipped = max_skipped;
   return made;
@@ -206,7 +207,7 @@ struct cu_hlm_settings {
 };
 template <class Sparsifier>
 [[nodiscard]] constexpr preset<Sparsifier, uncertainty_gate> cu_hlm(const cu_hlm_settings& set,
-                                                                    const Sparsifier& kept) noexcept {
+                                                                    const Sparsifier& kept) {
   auto made =
       detail::gated(detail::preset_of(law_format::top_k_tail, 1, set.resolution, kept, set.skip), preset_max_skipped);
   made.draw_from_row = true;

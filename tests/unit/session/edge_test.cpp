@@ -243,6 +243,39 @@ TEST_CASE("edge: the K that a format carries") {
   CHECK(carried() == 0);
 }
 
+namespace {
+//! top_k by another name, which may keep fewer tokens than K.
+struct own_top_k {
+  using state_type = no_state;
+  std::uint32_t support_size = 16, max_support_size = 64;
+  [[nodiscard]] no_state initial_state() const noexcept { return {}; }
+  [[nodiscard]] no_state advance(no_state, const support&) const noexcept { return {}; }
+  [[nodiscard]] read_request request(no_state, std::uint32_t vocab_size) const noexcept {
+    return top_k{support_size}.request({}, vocab_size);
+  }
+  [[nodiscard]] std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {
+    return top_k{support_size}.workspace_size({}, vocab_size);
+  }
+  [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
+    return top_k{support_size}.select(row, {}, scratch);
+  }
+};
+//! Plans another K than the sparsifier's.
+struct narrow_window : fixed_window {
+  [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {4, 100, 8}; }
+};
+}  // namespace
+
+TEST_CASE("edge: sparse_paper names K where every law has exactly K ids, else each law says its own") {
+  edge_options o = host_options();
+  CHECK(format_of(o, own_top_k{}).support_size == 16);  // not its cap
+  o.format = law_format::sparse_paper;
+  CHECK(format_of(o, own_top_k{}).support_size == 0);
+  CHECK(format_of(o, top_k{16}, narrow_window{}).support_size == 0);
+  CHECK(first_round(make_edge(o, own_top_k{})).first == 4);
+  CHECK(first_round(make_edge(o, top_k{16}, narrow_window{})).first == 4);
+}
+
 TEST_CASE("edge: V and K of a window are the session's") {
   edge_options o = host_options();
   model_window modelled;
@@ -659,6 +692,7 @@ TEST_CASE(
       for (int restarts = 0; restarts < 2; ++restarts) {
         pair_options o;
         o.format = format;
+        o.limits.emplace();
         pair p(o);
         std::vector<observation> seen;
         hash_engine engine(pair::model(true));

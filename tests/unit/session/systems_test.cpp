@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <specverify/host/drive.hpp>
 #include <specverify/session/presets.hpp>
 #include <specverify/session/systems.hpp>
 
@@ -176,14 +177,37 @@ TEST_CASE("systems: a setting is checked before anything is made") {
   }
 }
 
+TEST_CASE("systems: a cloud serves edges that pad, and takes limits and a text_chunk beyond what the system needs") {
+  const auto greeted = [](std::uint32_t pad_to, const cloud_limits& limits) {
+    edge_options padded = device();
+    padded.pad_to = pad_to;
+    cloud_options roomy = server();
+    roomy.limits = limits;
+    auto edge = make_edge(padded, "k-sqs");
+    auto cloud = make_cloud(roomy, "k-sqs");
+    REQUIRE((edge.ok() && cloud.ok()));
+    REQUIRE(edge->start(std::vector<token_id>{1}, 1).ok());
+    std::vector<std::byte> hello;
+    (void)take_outputs(*edge, [&](const session_output& out) {
+      if (out.action == session_action::send) hello.assign(out.bytes.begin(), out.bytes.end());
+    });
+    return cloud->receive(hello, 1);
+  };
+  for (const std::uint32_t pad_to : {1u, 256u, 4096u, 16384u}) CHECK(greeted(pad_to, {}).ok());
+  CHECK(greeted(16385, {}) == status{errc::beyond_limit, part::session, cloud_options::at_max_message_bytes});
+  CHECK(greeted(16385, {.max_message_bytes = 32770}).ok());
+  CHECK(greeted(1, {.max_draft_length = 3, .max_law_entries = 1, .max_message_bytes = 1}).ok());
+  cloud_options chunky = server();
+  chunky.text_chunk = 30000;
+  CHECK(make_cloud(chunky, qs()).ok());
+  const wire_format format = qs().format_for(vocab_size);
+  CHECK(cloud_session::limits_for(format, 30000).max_message_bytes >= longest_message(format, 30000));
+}
+
 TEST_CASE("systems: options that say what the system says are refused") {
   edge_options twice = device();
   twice.format = law_format::fp16_row;
   CHECK(make_edge(twice, "qs").error().where == preset_at_format);
-  cloud_options limited = server();
-  limited.limits.max_draft_length = 3;
-  CHECK(make_cloud(limited, "qs").error() == status{errc::invalid_argument, part::session, preset_at_limits});
-  CHECK(make_cloud(limited, qs()).error().where == preset_at_limits);
   CHECK(make_cloud(server(), u_hlm()).ok());
   edge_options streamed = device();
   streamed.mode = session_mode::stream;  // a host's own wish stays

@@ -167,12 +167,12 @@ SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options) {
   });
 }
 
-SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format) noexcept {
+SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format, std::uint32_t text_chunk) noexcept {
   const auto narrow = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, 0xffffffffu));
   };
   cloud_limits made;
-  made.max_message_bytes = narrow(longest_message(format, cloud_options{}.text_chunk));
+  made.max_message_bytes = narrow(longest_message(format, text_chunk));
   made.max_draft_length = format.max_draft_length;
   made.max_law_entries = narrow(std::max<std::uint64_t>(1, max_draft_entries(format, format.max_draft_length)));
   made.max_skipped = format.attachments.max_skipped;

@@ -9,6 +9,7 @@
 #include <specverify/sparsify/concepts.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 
@@ -26,8 +27,11 @@ template <class Sparsifier>
                                                 std::uint32_t vocab_size) noexcept {
   std::uint32_t most = vocab_size;
   if (!has_support(format)) return most;
-  if constexpr (requires { sparsifier.support_size; }) most = sparsifier.support_size;
-  if constexpr (requires { sparsifier.max_support_size; }) most = sparsifier.max_support_size;
+  if constexpr (requires { sparsifier.support_size; }) {
+    most = sparsifier.support_size;
+  } else if constexpr (requires { sparsifier.max_support_size; }) {
+    most = sparsifier.max_support_size;
+  }
   return most == 0 || most > vocab_size ? vocab_size : most;
 }
 
@@ -38,16 +42,17 @@ template <class Window>
   return false;
 }
 
-//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code wants the exact one.
+//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code
+//! wants the exact one, of a sparsifier that can keep exactly K under a window that plans no other.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
                                                       std::uint32_t vocab_size) noexcept {
   if (!has_support(format) || may_send_all(window)) return 0;
   if (format != law_format::sparse_paper) return entries < vocab_size ? entries : 0;
-  if constexpr (requires { sparsifier.support_size; }) {
+  if constexpr (requires { sparsifier.exactly; }) {
     if constexpr (budgeted_window<Window>) return window.clamp().support_size;
-    if constexpr (ranged_window<Window>) return entries;
+    if constexpr (std::same_as<Window, fixed_window>) return entries;
   }
   return 0;
 }
