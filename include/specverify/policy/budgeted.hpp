@@ -27,11 +27,11 @@ template <sparsifier Sparsifier, budgeted_window Window>
   const std::size_t mark = scratch.mark();
   result<support> kept = sparsifier.select(row, state, scratch);
   if (!kept) return kept;
-  if constexpr (requires { sparsifier.support_size; }) {
+  if constexpr (sized_sparsifier<Sparsifier>) {
     const budget_clamp most = window.clamp();
     kept->cut = most.clamped && !most.dense && sparsifier.support_size == most.support_size &&
                 kept->size() >= most.support_size && (kept->total_weight == 0 || dropped_mass(*kept) > 0);
-  } else if constexpr (requires { sparsifier.max_support_size; }) {
+  } else if constexpr (capped_sparsifier<Sparsifier>) {
     const budget_clamp most = window.clamp(kept->size());
     if (!most.clamped) return kept;
     scratch.rewind(mark);

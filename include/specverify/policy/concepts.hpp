@@ -53,8 +53,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
 //! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
 //! `bits` is the sum of the charges of the laws before it. A session cuts what `begin` answers from above: L and l to
-//! the window's `range`, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by: `fixed_window`
-//! (the same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! the window's `range`, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by:
+//! `fixed_window` (the same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {

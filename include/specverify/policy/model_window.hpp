@@ -23,8 +23,8 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What a round costs. Where the observation knows a rate, a round trip or a draft time, it goes before the one here.
 struct throughput_model {
-  std::uint32_t vocab_size = 0;    //!< V >= 1; 0 in a session: its own
-  std::uint32_t support_size = 1;  //!< K, for accountings of a support
+  std::uint32_t vocab_size = 0;    //!< V >= 1; a session says it
+  std::uint32_t support_size = 1;  //!< K, for accountings of a support; a session says it
   position_accounting accounting = position_accounting::dense;
   round_times times{};   //!< t_d per draft, t_v per round, s
   channel_state link{};  //!< rates in bit/s, round trip in s

@@ -44,7 +44,9 @@ struct rows_of_size {
   //! Why a rule failed.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
-    if constexpr (requires { status{rows.failed()}; }) {
+    if constexpr (requires {
+                    { rows.failed() } -> std::same_as<status>;
+                  }) {
       if (!rows.failed().ok()) why = rows.failed();
     }
     return why;

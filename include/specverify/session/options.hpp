@@ -70,7 +70,7 @@ struct edge_options {
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_retry_limit = 2;
   static constexpr std::uint32_t at_max_skipped = 3;
-  static constexpr std::uint32_t at_support_size = 4;
+  static constexpr std::uint32_t at_support_size = 4;  //!< of `restore`, as at_max_draft_length and at_resolution
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
   static constexpr std::uint32_t at_format = 7;

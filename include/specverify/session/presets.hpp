@@ -81,6 +81,15 @@ template <class Sparsifier, class Skip, class Window>
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
+//! The format of the messages of that edge. Errors: those of `options_with`.
+template <class Sparsifier, class Skip, class Window>
+[[nodiscard]] result<wire_format> format_of(const edge_options& options,
+                                            const preset<Sparsifier, Skip, Window>& system) {
+  const auto made = options_with(options, system);
+  if (!made.ok()) return made.error();
+  return detail::format_with(*made, made->vocab_size, system.sparsifier, system.window);
+}
+
 //! A cloud whose buffers have room for the system's messages, and for what the options' limits ask for besides, such as
 //! padding; session/cloud.hpp brings its bodies. Errors: those of `make_cloud`.
 template <class Sparsifier, class Skip, class Window>

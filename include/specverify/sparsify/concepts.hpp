@@ -48,6 +48,19 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
+//! A sparsifier of K tokens. A session reads K from it, which then is what hello announces, and sets it to the K that a
+//! window plans. Satisfied by: `top_k`.
+template <class Sparsifier>
+concept sized_sparsifier = requires(Sparsifier& sparsifier) {
+  requires std::same_as<decltype((sparsifier.support_size)), std::uint32_t&>;
+};
+//! A sparsifier that chooses how many tokens it keeps, up to a cap. Satisfied by: `conformal`, `threshold`,
+//! `vocabulary_budget`, `online_vocabulary_budget`.
+template <class Sparsifier>
+concept capped_sparsifier = !sized_sparsifier<Sparsifier> && requires(Sparsifier & sparsifier) {
+  requires std::same_as<decltype((sparsifier.max_support_size)), std::uint32_t&>;
+};
+
 //! A sparsifier that may also look at the drawn token. What it keeps then only travels with a token drawn from
 //! the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
 template <class Sparsifier>

@@ -102,6 +102,18 @@ TEST_CASE("presets: C-SQS needs a cap, and a cap of V announces no limit") {
   CHECK(make_edge(host_options(), c_sqs({.max_support_size = 256})).ok());
 }
 
+TEST_CASE("presets: format_of says what hello of the edge announces, padding included") {
+  const auto made = format_of(host_options(), k_sqs());
+  REQUIRE(made.ok());
+  wire_format unpadded = *made;
+  CHECK(unpadded.pad_to == 64);
+  unpadded.pad_to = 1;
+  CHECK(unpadded == k_sqs().format_for(vocab_size));
+  edge_options twice = host_options();
+  twice.bonus = false;
+  CHECK(format_of(twice, k_sqs()).error().where == preset_at_bonus);
+}
+
 TEST_CASE("presets: gates come along") {
   CHECK(make_edge(host_options(), u_hlm()).ok());
   CHECK(make_edge(host_options(), u_hlm({.threshold = 0.5, .perturbation = {0, 2.0}})).error() ==

@@ -44,6 +44,20 @@ struct learning {
 
 }  // namespace
 
+namespace {
+struct fixed_size : specverify::top_k {
+  static constexpr std::uint32_t support_size = 16;
+};
+}  // namespace
+
+TEST_CASE("sized_sparsifier, capped_sparsifier: by the type of the member") {
+  CHECK(specverify::sized_sparsifier<specverify::top_k>);
+  CHECK_FALSE(specverify::capped_sparsifier<specverify::top_k>);
+  CHECK(specverify::capped_sparsifier<specverify::conformal>);
+  CHECK_FALSE(specverify::sized_sparsifier<specverify::conformal>);
+  CHECK_FALSE(specverify::sized_sparsifier<fixed_size>);  // a session cannot set it
+}
+
 TEST_CASE("sparsifiers are values with a small state") {
   static_assert(specverify::sparsifier<specverify::top_k>);
   static_assert(specverify::sparsifier<specverify::threshold>);

@@ -155,7 +155,8 @@ constexpr void explain_part() noexcept {
       requires { &Part::send; } || requires { Part::strength; }) {
     explain_gate<Part>();
   } else {
-    static_assert(sparsifier<Part>, "make_edge takes a sparsifier, a window_policy or a skip_policy");
+    static_assert(sparsifier<Part>,
+                  "make_edge takes a sparsifier, a window_policy and a skip_policy, or a preset alone");
   }
 }
 

@@ -58,7 +58,7 @@ class parts_of final : public edge_parts {
   void initial(std::byte* state) const noexcept override { store_state(sparsifier_.initial_state(), state); }
   draft_plan plan(const observation& seen) noexcept override {
     const draft_plan plan = cut_plan(window_.begin(seen), format_, most_kept_);
-    if constexpr (requires { sparsifier_.support_size; }) sparsifier_.support_size = plan.support_size;
+    if constexpr (sized_sparsifier<Sparsifier>) sparsifier_.support_size = plan.support_size;
     return plan;
   }
   read_request request(const std::byte* state) const noexcept override {
@@ -109,7 +109,7 @@ class parts_of final : public edge_parts {
     made.state_bytes = detail::state_bytes<state_type>;
     // Arrays serve every round and every state.
     Sparsifier widest = sparsifier_;
-    if constexpr (requires { widest.support_size; }) widest.support_size = std::min(most_kept_, format_.vocab_size);
+    if constexpr (sized_sparsifier<Sparsifier>) widest.support_size = std::min(most_kept_, format_.vocab_size);
     const state_type state = widest_state(sparsifier_);
     made.widest = asked_for(widest, state);
     if (carries_claims(format_.format)) return made;
@@ -138,7 +138,7 @@ class parts_of final : public edge_parts {
   Window window_;
   Skip skip_;
   wire_format format_;
-  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given
+  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given; V where the window may send all
 };
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>

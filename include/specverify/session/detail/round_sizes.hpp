@@ -27,9 +27,9 @@ template <class Sparsifier>
                                                 std::uint32_t vocab_size) noexcept {
   std::uint32_t most = vocab_size;
   if (!has_support(format)) return most;
-  if constexpr (requires { sparsifier.support_size; }) {
+  if constexpr (sized_sparsifier<Sparsifier>) {
     most = sparsifier.support_size;
-  } else if constexpr (requires { sparsifier.max_support_size; }) {
+  } else if constexpr (capped_sparsifier<Sparsifier>) {
     most = sparsifier.max_support_size;
   }
   return most == 0 || most > vocab_size ? vocab_size : most;

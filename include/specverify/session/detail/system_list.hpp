@@ -83,7 +83,7 @@ struct k_sqs_system {
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
     visit("paper_code", set.paper_code, 0, 1, "1: counts of zero travel too");
-    visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
+    visit("round_bits", round_bits, 0, 1e9, "bits per round, above 80; 0: no limit");
   }
   [[nodiscard]] constexpr auto make(const auto& use) const {
     const auto accounting = set.paper_code ? position_accounting::top_k : position_accounting::drop_zero;
@@ -103,7 +103,7 @@ struct c_sqs_system {
     visit("target", set.threshold.target, 0, 1, "dropped mass aimed at, alpha");
     visit("step", set.threshold.step, 0, 512, "step of the threshold, eta");
     visit("first_threshold", set.threshold.first_threshold, -1, 1, "threshold of the first law, beta");
-    visit("round_bits", round_bits, 0, 1e9, "bits per round; 0: no limit");
+    visit("round_bits", round_bits, 0, 1e9, "bits per round, above 80; 0: no limit");
   }
   [[nodiscard]] constexpr auto make(const auto& use) const {
     return within_bits(c_sqs(set), round_bits, position_accounting::drop_zero, use);
