@@ -31,8 +31,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! whose laws list no support (dense_lattice, fp16_row, token_only) takes no sparsifier.
 //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
 //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a gate without room for
-//! skipped tokens, attachments.max_skipped is 0); unsupported (at_format: token_and_count, whose residual would be drawn
-//! here; at_draw_from_row: not top_k_tail); those of `check` of the parts, if they have one; options_disagree
+//! skipped tokens, attachments.max_skipped is 0); unsupported (at_format: token_and_count, whose residual would be
+//! drawn here; at_draw_from_row: not top_k_tail); those of `check` of the parts, if they have one; options_disagree
 //! (at_sparsifier: no law lists a support); out_of_memory. Memory that an option sizes is address space until something
 //! is written to it. What a part throws as it is copied passes through, and leaves nothing.
 template <class... Parts>
