@@ -88,7 +88,7 @@ for my $of (['edge_options', 1], ['cloud_options', 2]) {
 my (%systems, @systems);
 my $text = slurp($presets);
 while ($text =~ /constexpr preset<[^\n]*>\s+(\w+)\(/g) { push @systems, $1 unless $systems{$1}++ }
-compare($page, 'session/presets.hpp', [grep { !/^(preset_of|whole_rows|gated|with_window)$/ } @systems],
+compare($page, 'session/presets.hpp', [grep { !/^(gated_hlm|with_window)$/ } @systems],
         [map { name_of($_) } table($page, '<!-- table: session/presets.hpp -->')], 1);
 
 # docs/algorithms/systems.md: each system of the list with its settings, in order. A setting may be shown by a function.

@@ -37,12 +37,8 @@ inline constexpr unsigned edge_lists_stops = 1, cloud_lists_stops = 2, drafts_fr
 inline constexpr unsigned host_stops = 0xD8;  //!< a step; one more: with the other cause
 
 //! The same plan every round, of which it says that l may change.
-struct planned_window {
-  std::uint32_t max_draft_length = 1, resolution = 0;
-  bool changes = false;
-  [[nodiscard]] draft_plan begin(const observation&) const noexcept { return {max_draft_length, resolution}; }
-  [[nodiscard]] plan_range range() const noexcept { return {max_draft_length, changes ? 1 : resolution, resolution}; }
-  [[nodiscard]] bool proceed(std::uint32_t, const law&, std::uint64_t) const noexcept { return true; }
+struct changing_window : fixed_window {
+  [[nodiscard]] plan_range range() const noexcept { return {max_draft_length, 1, resolution}; }
 };
 
 template <class Skip>
@@ -202,9 +198,10 @@ class session_script {
     o.bonus = !lazy_;
     if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
     const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
-    const planned_window window{format_.max_draft_length, format_.resolution,
-                                format_.attachments.resolution_with_draft};
-    edge_.emplace(std::move(make_edge(o, kept, window, Skip{})).value());
+    const fixed_window window{format_.max_draft_length, format_.resolution};
+    auto made = format_.attachments.resolution_with_draft ? make_edge(o, kept, changing_window{window}, Skip{})
+                                                          : make_edge(o, kept, window, Skip{});
+    edge_.emplace(std::move(made).value());
     edge_engine_.clear();
   }
   void new_cloud() {

@@ -16,6 +16,7 @@
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP
 #define SPECVERIFY_QUANTIZE_CLAIM_HPP
 
+#include <specverify/distribution/draft.hpp>
 #include <specverify/quantize/draft_law.hpp>
 
 #include <algorithm>
@@ -33,6 +34,24 @@ struct drafted_claim {
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
+
+namespace detail {
+
+//! A token with a law, as they travel. Only who drew the token knows whether it was from that law: never a `draft`.
+class claim {
+ public:
+  static constexpr guarantee strength = guarantee::lossy;
+  constexpr claim(token_id token, const law& claimed) noexcept : token_(token), law_(claimed) {}
+  [[nodiscard]] constexpr token_id token() const noexcept { return token_; }
+  [[nodiscard]] constexpr const law& source_law() const noexcept { return law_; }
+  [[nodiscard]] constexpr claim rebound(const law& copy) const noexcept { return {token_, copy}; }
+
+ private:
+  token_id token_;
+  law law_;
+};
+
+}  // namespace detail
 
 //! Bytes of workspace that `make_claim` takes of rows of `vocab_size` entries, the reading not counted.
 template <sparsifier Sparsifier>

@@ -114,39 +114,13 @@ template <class Sparsifier, class Skip, class Before, window_policy Window>
   return made;
 }
 
-namespace detail {
-
-//! Laws over a support, L drafts of a lattice of l.
-template <class Sparsifier, class Skip = always_send>
-[[nodiscard]] constexpr preset<Sparsifier, Skip> preset_of(law_format format, std::uint32_t max_draft_length,
-                                                           std::uint32_t resolution, const Sparsifier& kept,
-                                                           const Skip& skip = {}) {
-  return {format, kept, {max_draft_length, resolution}, skip};
-}
-//! Whole laws, or none: nothing to choose.
-template <class Skip = always_send>
-[[nodiscard]] constexpr preset<top_k, Skip> whole_rows(law_format format, std::uint32_t max_draft_length,
-                                                       const Skip& skip = {}) {
-  return {format, std::nullopt, {max_draft_length}, skip};
-}
-
-//! The rounds of HLM's family with a gate: no bonus token, and room for what the edge commits alone.
-template <class Preset>
-[[nodiscard]] constexpr Preset gated(Preset made, std::uint32_t max_skipped) {
-  made.bonus = false;
-  made.attachments.max_skipped = max_skipped;
-  return made;
-}
-
-}  // namespace detail
-
 //! QS: a lattice point over the vocabulary.
 struct qs_settings {
   std::uint32_t resolution = 240;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
 };
 [[nodiscard]] constexpr preset<> qs(const qs_settings& set = {}) noexcept {
-  return {law_format::dense_lattice, std::nullopt, {set.max_draft_length, set.resolution}};
+  return {.format = law_format::dense_lattice, .window = {set.max_draft_length, set.resolution}};
 }
 
 //! K-SQS: a lattice point on the K most probable tokens.
@@ -157,8 +131,9 @@ struct k_sqs_settings {
   bool paper_code = false;             //!< counts of zero travel too
 };
 [[nodiscard]] constexpr preset<> k_sqs(const k_sqs_settings& set = {}) noexcept {
-  return detail::preset_of(set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
-                           set.max_draft_length, set.resolution, top_k{set.support_size});
+  return {.format = set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
+          .sparsifier = top_k{set.support_size},
+          .window = {set.max_draft_length, set.resolution}};
 }
 
 //! C-SQS: a lattice point on the tokens above a threshold that follows the dropped mass.
@@ -171,14 +146,12 @@ struct c_sqs_settings {
 [[nodiscard]] constexpr preset<conformal> c_sqs(const c_sqs_settings& set) noexcept {
   conformal kept = set.threshold;
   kept.max_support_size = set.max_support_size;
-  return detail::preset_of(law_format::sparse_drop_zero, set.max_draft_length, set.resolution, kept);
+  return {.sparsifier = kept, .window = {set.max_draft_length, set.resolution}};
 }
 
 //! Target: no drafts, the cloud writes alone. The baseline of every paper.
 [[nodiscard]] constexpr preset<> target_alone() noexcept {
-  preset<> made = detail::whole_rows(law_format::token_only, 1);
-  made.mode = session_mode::stream;
-  return made;
+  return {.format = law_format::token_only, .window = {1}, .mode = session_mode::stream};
 }
 
 //! HLM: whole laws in half precision. The paper drafts one token a round and has no bonus token.
@@ -187,24 +160,36 @@ struct hlm_settings {
   bool bonus = true;                   //!< false: the paper's rounds
 };
 [[nodiscard]] constexpr preset<> hlm(const hlm_settings& set = {}) noexcept {
-  preset<> made = detail::whole_rows(law_format::fp16_row, set.max_draft_length);
-  made.bonus = set.bonus;
-  return made;
+  return {.format = law_format::fp16_row, .window = {set.max_draft_length}, .bonus = set.bonus};
 }
 
 //! Tokens that an edge may commit between two uploads; the next one is sent whatever the gate says.
 inline constexpr std::uint32_t preset_max_skipped = 63;
 
+namespace detail {
+
+//! The rounds of HLM with a gate: no bonus token, and room for what the edge commits alone.
+template <class Skip>
+[[nodiscard]] constexpr preset<top_k, Skip> gated_hlm(const Skip& skip) noexcept {
+  return {.format = law_format::fp16_row,
+          .window = {1},
+          .skip = skip,
+          .attachments = {.max_skipped = preset_max_skipped},
+          .bonus = false};
+}
+
+}  // namespace detail
+
 //! Rand-HLM: a coin decides what is sent. U-HLM: uncertain tokens are. UI: uncertain and important ones. All lossy.
 [[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
-  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
+  return detail::gated_hlm(skip);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_gate> u_hlm(const uncertainty_gate& skip = {}) noexcept {
-  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
+  return detail::gated_hlm(skip);
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_and_importance_gate> ui(
     const uncertainty_and_importance_gate& skip = {}) noexcept {
-  return detail::gated(detail::whole_rows(law_format::fp16_row, 1, skip), preset_max_skipped);
+  return detail::gated_hlm(skip);
 }
 
 //! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail. The token comes from the whole row, and is
@@ -217,10 +202,13 @@ struct cu_hlm_settings {
 template <class Sparsifier>
 [[nodiscard]] constexpr preset<Sparsifier, uncertainty_gate> cu_hlm(const cu_hlm_settings& set,
                                                                     const Sparsifier& kept) {
-  auto made =
-      detail::gated(detail::preset_of(law_format::top_k_tail, 1, set.resolution, kept, set.skip), preset_max_skipped);
-  made.draw_from_row = true;
-  return made;
+  return {.format = law_format::top_k_tail,
+          .sparsifier = kept,
+          .window = {1, set.resolution},
+          .skip = set.skip,
+          .attachments = {.max_skipped = preset_max_skipped},
+          .bonus = false,
+          .draw_from_row = true};
 }
 [[nodiscard]] constexpr preset<top_k, uncertainty_gate> cu_hlm(const cu_hlm_settings& set = {}) noexcept {
   return cu_hlm(set, top_k{set.support_size});
@@ -241,16 +229,12 @@ struct compressed_hlm_settings {
   vocabulary_budget kept;
   kept.distortion = set.distortion;
   kept.max_support_size = set.max_support_size;
-  auto made = detail::preset_of(law_format::top_k_tail, 1, set.resolution, kept);
-  made.bonus = false;
-  return made;
+  return {.format = law_format::top_k_tail, .sparsifier = kept, .window = {1, set.resolution}, .bonus = false};
 }
 
 //! Drafts the most probable tokens and sends ids: the target's greedy text.
 [[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
-  preset<> made = detail::whole_rows(law_format::token_only, max_draft_length);
-  made.rule = wire_rule::greedy;
-  return made;
+  return {.format = law_format::token_only, .window = {max_draft_length}, .rule = wire_rule::greedy};
 }
 
 //! WISV: greedy, and a head scores mismatches from hidden states and the channel. Lossy.

@@ -6,6 +6,8 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/distribution/draft_block.hpp>
+#include <specverify/policy/observation.hpp>
+#include <specverify/quantize/claim.hpp>
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/options.hpp>

@@ -5,8 +5,6 @@
 
 #include <specverify/codec/detail/terms_fields.hpp>
 #include <specverify/codec/message_types.hpp>
-#include <specverify/distribution/draft.hpp>
-#include <specverify/policy/observation.hpp>
 #include <specverify/row/transform.hpp>
 #include <specverify/session/options.hpp>
 
@@ -29,20 +27,6 @@ namespace detail {
 [[nodiscard]] constexpr status named_truncation(status why, std::uint32_t at_truncation) noexcept {
   return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
-
-//! A token with a law, as they travel. Only who drew the token knows whether it was from that law: never a `draft`.
-class claim {
- public:
-  static constexpr guarantee strength = guarantee::lossy;
-  constexpr claim(token_id token, const law& claimed) noexcept : token_(token), law_(claimed) {}
-  [[nodiscard]] constexpr token_id token() const noexcept { return token_; }
-  [[nodiscard]] constexpr const law& source_law() const noexcept { return law_; }
-  [[nodiscard]] constexpr claim rebound(const law& copy) const noexcept { return {token_, copy}; }
-
- private:
-  token_id token_;
-  law law_;
-};
 
 [[nodiscard]] constexpr bool streams(const session_terms& terms) noexcept { return terms.mode == session_mode::stream; }
 //! Whether drafts are compared and scored.
