@@ -21,6 +21,22 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+template <class Field, class... Members>
+constexpr void each(Field& field, Members&... members) noexcept {
+  (field(members), ...);
+}
+
+//! Two bools as one byte.
+template <class Field, class Flag>
+constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
+  auto marks = static_cast<std::uint8_t>((first ? 1 : 0) + (second ? 2 : 0));
+  field(marks, std::uint8_t{3});
+  if constexpr (!std::is_const_v<Flag>) {
+    first = (marks & 1) != 0;
+    second = (marks & 2) != 0;
+  }
+}
+
 //! Bytes of a value without members of its own to name: a sparsifier's state.
 template <class State>
 inline constexpr std::size_t state_bytes = std::is_empty_v<State> ? 0 : sizeof(State);

@@ -62,22 +62,6 @@ template <class Snapshot>
   }
 }
 
-template <class Field, class... Members>
-constexpr void each(Field& field, Members&... members) noexcept {
-  (field(members), ...);
-}
-
-//! Two bools as one byte.
-template <class Field, class Flag>
-constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
-  auto marks = static_cast<std::uint8_t>((first ? 1 : 0) + (second ? 2 : 0));
-  field(marks, std::uint8_t{3});
-  if constexpr (!std::is_const_v<Flag>) {
-    first = (marks & 1) != 0;
-    second = (marks & 2) != 0;
-  }
-}
-
 }  // namespace detail
 
 //! The members of a snapshot, one by one: `field(number)`, `field(enum, last)`, `field.state(value)`. `Self`: the

@@ -9,6 +9,7 @@
 #include <specverify/session/options.hpp>
 
 #include <cstdint>
+#include <utility>
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
@@ -71,29 +72,20 @@ namespace detail {
 //! The option that a term comes from, for `where`.
 [[nodiscard]] constexpr std::uint32_t where_of(term id) noexcept {
   using options = edge_options;
-  constexpr struct {
-    term id;
-    std::uint32_t where;
-  } known[] = {{term::fingerprint_low, options::at_fingerprint},
-               {term::fingerprint_high, options::at_fingerprint},
-               {term::rule, options::at_rule},
-               {term::mode, options::at_mode},
-               {term::vocab_size, options::at_vocab_size},
-               {term::resolution, options::at_resolution},
-               {term::support_size, options::at_support_size},
-               {term::max_draft_length, options::at_max_draft_length},
-               {term::token_budget, options::at_token_budget},
-               {term::temperature, options::at_transform},
-               {term::top_k, options::at_transform},
-               {term::top_p, options::at_transform},
-               {term::min_p, options::at_transform},
-               {term::order, options::at_transform},
-               {term::bonus, options::at_bonus},
-               {term::threshold, options::at_threshold},
-               {term::text_chunk, options::at_text_chunk}};
-  for (const auto& each : known) {
-    if (each.id == id) return each.where;
-  }
+  if (id <= term::fingerprint_high) return options::at_fingerprint;
+  if (id >= term::temperature && id <= term::order) return options::at_transform;
+  constexpr std::pair<term, std::uint32_t> known[] = {{term::rule, options::at_rule},
+                                                      {term::mode, options::at_mode},
+                                                      {term::vocab_size, options::at_vocab_size},
+                                                      {term::resolution, options::at_resolution},
+                                                      {term::support_size, options::at_support_size},
+                                                      {term::max_draft_length, options::at_max_draft_length},
+                                                      {term::token_budget, options::at_token_budget},
+                                                      {term::bonus, options::at_bonus},
+                                                      {term::threshold, options::at_threshold},
+                                                      {term::text_chunk, options::at_text_chunk}};
+  for (const auto& [of, where] : known)
+    if (of == id) return where;
   return options::at_format;
 }
 
