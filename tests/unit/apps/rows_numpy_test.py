@@ -33,7 +33,7 @@ def main():
             assert done.returncode == 0, done.stderr
             count, overlap = done.stdout.split()
             line = rows.run("row_report", file).splitlines()[2].split()
-            assert line[0] == "HLM" and count == options[1], (done.stdout, line)
+            assert line[0] == "hlm" and count == options[1], (done.stdout, line)
             assert abs(float(overlap) - float(line[2])) <= 6e-5, (done.stdout, line)
     print("the page's reader agrees with row_report")
 
