@@ -48,7 +48,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros bodies; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -64,6 +64,8 @@ header session/detail/b.hpp "struct b { $(members 9) };"
 session_of "$(members 24) b group_;"; green members
 header session/detail/b.hpp "struct b { $(members 10) };"
 session_of "$(members 24) b group_;"; red members 'a has 34 data members'
+header session/a.hpp 'class a : public detail::endpoint {' '  // b.hpp' '  void f();' '};'
+header session/detail/c.hpp 'void a::f() {}'; red bodies 'f is said to be in b.hpp, and is in c.hpp'
 rm -r include/specverify/session/detail
 header row/digest.hpp '#include "specverify/core/views.hpp"'; red arrows 'angle brackets'
 mkdir include/specverify/core/detail

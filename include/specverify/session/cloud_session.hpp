@@ -170,7 +170,7 @@ class cloud_session : public detail::endpoint {
   void stream_on() noexcept;
   [[nodiscard]] status on_draft(const detail::incoming& message) noexcept;
   [[nodiscard]] result<bool> repeats(const detail::incoming& message) noexcept;
-  void want_rows() noexcept;
+  void ask_for_rows() noexcept;
   [[nodiscard]] status drop_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
   [[nodiscard]] status commit(const result<verdict>& made) noexcept;

@@ -138,7 +138,6 @@ class edge_session : public detail::endpoint {
 
   // edge_start.hpp: start, restore, recover
   [[nodiscard]] status check_prompt(std::size_t length) const noexcept;
-  [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_terms(const edge_snapshot_head& last) const noexcept;
   [[nodiscard]] status check_snapshot(const edge_snapshot_head& last, std::span<const token_id> text) const noexcept;
   void restore_draft() noexcept;
@@ -162,6 +161,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] wire_context own_end() const noexcept;
   void tell_failure() noexcept;
   void send(std::size_t written) noexcept;
+  [[nodiscard]] status check_hello(const detail::incoming& message) const noexcept;
 
   // edge_answers.hpp: receive, answers
   [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
@@ -175,21 +175,20 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {
     return peer.epoch > place_.epoch && place_.epoch != 0;
   }
-  [[nodiscard]] status check_hello(const detail::incoming& message) const noexcept;
   [[nodiscard]] status follow_greeting(const wire_context& peer) noexcept;
   [[nodiscard]] status check_round(std::uint32_t round) const noexcept;
   [[nodiscard]] status follow_shorter(const wire_context& peer) noexcept;
-  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_other_drafts() noexcept;
-  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
-  [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
-  void tell_text() noexcept;
   [[nodiscard]] status in_step() noexcept;
   [[nodiscard]] status on_request(const detail::incoming& message) noexcept;
   [[nodiscard]] status on_feedback(const detail::incoming& message) noexcept;
   [[nodiscard]] status take_verdict(const detail::incoming& message) noexcept;
 
-  // edge_text.hpp
+  // edge_text.hpp: the cloud's text, and the end
+  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_other_drafts() noexcept;
+  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
+  [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
+  void tell_text() noexcept;
   [[nodiscard]] status finish(bool tell) noexcept;
   [[nodiscard]] status on_stop(const detail::incoming& message) noexcept;
   [[nodiscard]] status on_last(const detail::incoming& message) noexcept;
@@ -197,7 +196,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status on_unknown(status reason) noexcept;
   [[nodiscard]] status after_failure(const detail::incoming& message) noexcept;
 
-  // edge_draft.hpp
+  // edge_draft.hpp: rows and draws
   [[nodiscard]] uniform_stream<> draws_at(std::uint32_t position) const noexcept;
   [[nodiscard]] status take_row(detail::any_row& row, std::uint32_t size, const row_extras& extras,
                                 session_time now) noexcept;
@@ -212,7 +211,8 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status write_ahead(detail::any_row& row) noexcept;
   [[nodiscard]] result<token_id> draw_ahead(detail::any_row& row, std::uint32_t position) noexcept;
 
-  // edge_round.hpp
+  // edge_round.hpp: a round from its plan to its tokens, and the terms
+  [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status begin_round() noexcept;
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
   [[nodiscard]] status want_next_row() noexcept;

@@ -41,7 +41,7 @@ SPECVERIFY_BODY status cloud_session::on_draft(const detail::incoming& message) 
     text_[draft_position() + i] = drafts_.token(i, detail::laws_travel(terms_));
   scoring_.keep_hidden(attachments.hidden);
   channel_ = attachments.channel;
-  want_rows();
+  ask_for_rows();
   state_.enter<cloud_event::draft, cloud_state::ready>();
   return {};
 }
@@ -67,7 +67,7 @@ SPECVERIFY_BODY result<bool> cloud_session::repeats(const detail::incoming& mess
 //! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
 //! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
 //! An engine that is still at work on rows of no use comes first: rows have no number.
-SPECVERIFY_BODY void cloud_session::want_rows() noexcept {
+SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   if (rows_wanted_) return;
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
@@ -167,13 +167,13 @@ SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept
 SPECVERIFY_BODY void cloud_session::stream_on() noexcept {
   if (state_ != cloud_state::streaming || rows_wanted_) return;
   drafts_.open(0, 0);
-  want_rows();
+  ask_for_rows();
 }
 
 //! Rows of no use have come: the engine is free for what waited.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::drop_rows() noexcept {
   rows_stale_ = false;
-  if (state_ == cloud_state::evaluating) want_rows();
+  if (state_ == cloud_state::evaluating) ask_for_rows();
   stream_on();
   return {};
 }
