@@ -55,7 +55,7 @@ class rewinding {
     if (tokens.size() > ids_.size() - position)
       return {errc::invalid_argument, part::session, static_cast<std::uint32_t>(ids_.size())};
     truncate(position);
-    std::copy(tokens.begin(), tokens.end(), ids_.begin() + position);
+    std::copy(tokens.begin(), tokens.end(), ids_.begin() + static_cast<std::ptrdiff_t>(position));
     const auto end = position + static_cast<std::uint32_t>(tokens.size());
     const result<std::uint32_t> stands = go_back(position);
     if (!stands) return stands.error();
