@@ -23,11 +23,10 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   whole_row.max_draft_length = 1;
   dense.attachments.max_skipped = whole_row.attachments.max_skipped = specverify::preset_max_skipped;
   dense.vocab_size = whole_row.vocab_size = parts.model.vocab_size;
-  specverify::cloud_limits made = specverify::cloud_session::limits_for(dense);
-  const specverify::cloud_limits other = specverify::cloud_session::limits_for(whole_row);
-  made.max_law_entries = std::max(made.max_law_entries, other.max_law_entries);
+  using cloud = specverify::cloud_session;
+  specverify::cloud_limits made = specverify::larger(cloud::limits_for(dense), cloud::limits_for(whole_row));
   constexpr std::uint32_t with_padding = 1u << 14;  // a device may pad its messages
-  made.max_message_bytes = std::max({made.max_message_bytes, other.max_message_bytes, with_padding});
+  made.max_message_bytes = std::max(made.max_message_bytes, with_padding);
   return made;
 }
 

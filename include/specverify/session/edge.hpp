@@ -51,7 +51,8 @@ template <class... Parts>
   using detail::part_kind, detail::pick_part;
   detail::explain_parts<Parts...>();
   const std::optional kept = pick_part<part_kind::sparsifier>(std::optional<top_k>(), parts...);
-  return detail::format_with(options, options.vocab_size, kept, pick_part<part_kind::window>(fixed_window(), parts...));
+  return detail::format_of_parts(options, options.vocab_size, kept,
+                                 pick_part<part_kind::window>(fixed_window(), parts...));
 }
 
 SPECVERIFY_NAMESPACE_END

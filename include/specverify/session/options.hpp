@@ -13,6 +13,7 @@
 #include <specverify/vocabulary/fingerprint.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 SPECVERIFY_TYPES_BEGIN
@@ -101,6 +102,14 @@ struct cloud_limits {
   std::uint32_t max_message_bytes = 1u << 14;  //!< any message of either side, padding included
   friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
 };
+
+//! Of each limit the larger one: what serves both.
+[[nodiscard]] SPECVERIFY_INLINE constexpr cloud_limits larger(cloud_limits a, const cloud_limits& b) noexcept {
+  for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
+                           &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
+    if (a.*limit < b.*limit) a.*limit = b.*limit;
+  return a;
+}
 
 struct cloud_options {
   session_secret secret{};  //!< of this cloud; must be set; never travels (docs/decisions/0003)

@@ -38,11 +38,11 @@ struct preset {
   session_mode mode = session_mode::draft;
   bool bonus = true;
   bool draw_from_row = false;
-  static constexpr std::uint32_t pad_to = 1;
+  static constexpr std::uint32_t pad_to = 1;  // the host's options say it
 
   //! The format of its messages; `cloud_session::limits_for` takes it.
   [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const {
-    return detail::format_with(*this, vocab_size, sparsifier, window);
+    return detail::format_of_parts(*this, vocab_size, sparsifier, window);
   }
 };
 
@@ -87,7 +87,7 @@ template <class Sparsifier, class Skip, class Window>
                                             const preset<Sparsifier, Skip, Window>& system) {
   const auto made = options_with(options, system);
   if (!made.ok()) return made.error();
-  return detail::format_with(*made, made->vocab_size, system.sparsifier, system.window);
+  return format_of(made.value(), system.sparsifier, system.window);
 }
 
 //! A cloud whose buffers have room for the system's messages, and for what the options' limits ask for besides, such as
@@ -95,11 +95,9 @@ template <class Sparsifier, class Skip, class Window>
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
-  const cloud_limits needed = cloud_session::limits_for(system.format_for(options.vocab_size), options.text_chunk);
   cloud_options made = options;
-  for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
-                           &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
-    if (made.limits.*limit < needed.*limit) made.limits.*limit = needed.*limit;
+  const wire_format format = system.format_for(options.vocab_size);
+  made.limits = larger(options.limits, cloud_session::limits_for(format, options.text_chunk));
   return make_cloud(made);
 }
 

@@ -16,7 +16,6 @@
 #include <span>
 #include <utility>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -78,7 +77,7 @@ class drafter {
     if (!made) return made;
     if (const status why = keep(*kept); !why.ok()) return why;
     const law& from = made->claimed;
-    if (from.size > entries() + 1) return status{errc::support_too_large, part::session, from.size};
+    if (from.size > facts.most_kept + 1) return status{errc::support_too_large, part::session, from.size};
     const auto whole = make_law({from.ids, from.size}, {from.counts, from.size}, format_.vocab_size, from.tail_count);
     if (!whole) return whole.error();
     made->claimed = *whole;
@@ -119,8 +118,6 @@ class drafter {
   [[nodiscard]] workspace law_space() noexcept {
     return workspace{std::span<std::byte>(scratch_).first(facts.law_bytes)};
   }
-  //! Tokens that a law may list.
-  [[nodiscard]] std::uint32_t entries() const noexcept { return std::min(facts.most_kept, format_.vocab_size); }
 
   //! `support`: what the sparsifier asks for.
   [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
@@ -147,7 +144,7 @@ class drafter {
   //! The support of this position.
   [[nodiscard]] status keep(const support& kept) noexcept {
     kept_ = kept;
-    const bool fits = !has_support(format_.format) || kept.size() <= entries() + 1;
+    const bool fits = !has_support(format_.format) || kept.size() <= facts.most_kept + 1;
     return fits ? status{} : status{errc::support_too_large, part::session, kept.size()};
   }
 
@@ -160,6 +157,5 @@ class drafter {
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

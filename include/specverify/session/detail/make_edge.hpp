@@ -12,7 +12,6 @@
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/edge_session.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -109,7 +108,7 @@ class parts_of final : public edge_parts {
     made.state_bytes = detail::state_bytes<state_type>;
     // Arrays serve every round and every state.
     Sparsifier widest = sparsifier_;
-    if constexpr (sized_sparsifier<Sparsifier>) widest.support_size = std::min(most_kept_, format_.vocab_size);
+    if constexpr (sized_sparsifier<Sparsifier>) widest.support_size = most_kept_;
     const state_type state = widest_state(sparsifier_);
     made.widest = asked_for(widest, state);
     if (carries_claims(format_.format)) return made;
@@ -149,7 +148,7 @@ template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>
   const Sparsifier kept = sparsifier ? *sparsifier : Sparsifier{};
   Window planned = window;
   count_with_sizes(planned, options.format, options.vocab_size, kept);
-  const wire_format format = format_with(options, options.vocab_size, sparsifier, window);
+  const wire_format format = format_with(options, options.vocab_size, kept, planned);
   if (const status why = edge_maker::check(options, format); !why.ok()) return why;
   if (parts::gates && options.attachments.max_skipped == 0)
     return status{errc::invalid_argument, part::session, options.at_max_skipped};

@@ -42,8 +42,8 @@ template <class Window>
   return false;
 }
 
-//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code
-//! wants the exact one, of a sparsifier that can keep exactly K under a window that plans no other.
+//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code wants the exact one, which only a
+//! sparsifier with `exactly` keeps, under a window that plans no other.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
@@ -64,14 +64,11 @@ constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t
   if constexpr (counting_window<Window>) window.count_with(vocab_size, most_kept(sparsifier, format, vocab_size));
 }
 
-//! The format of the messages of an edge with these parts. `Chosen`: edge_options, or a preset: both choose the kind of
-//! law, what travels with it, and the padding.
+//! The format of the messages of an edge with these parts; the window counts with the session's sizes. `Chosen`:
+//! edge_options or a preset, which choose the kind of law, its attachments and the padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
-                                                const std::optional<Sparsifier>& given, const Window& as_given) {
-  const Sparsifier sparsifier = given ? *given : Sparsifier{};
-  Window window = as_given;
-  count_with_sizes(window, chosen.format, vocab_size, sparsifier);
+                                                const Sparsifier& sparsifier, const Window& window) noexcept {
   plan_range plans;
   if constexpr (ranged_window<Window>) plans = window.range();
   wire_format made;
@@ -90,7 +87,16 @@ template <class Chosen, class Sparsifier, class Window>
   return made;
 }
 
-//! What a window answers for a round, cut to what was agreed on; the only place where a plan is cut.
+//! The same of parts as a user gives them. Throws what a copy of them throws.
+template <class Chosen, class Sparsifier, class Window>
+[[nodiscard]] constexpr wire_format format_of_parts(const Chosen& chosen, std::uint32_t vocab_size,
+                                                    const std::optional<Sparsifier>& given, Window window) {
+  const Sparsifier sparsifier = given ? *given : Sparsifier{};
+  count_with_sizes(window, chosen.format, vocab_size, sparsifier);
+  return format_with(chosen, vocab_size, sparsifier, window);
+}
+
+//! A window's plan of a round, cut to the format and to K; the only place where a plan is cut.
 [[nodiscard]] constexpr draft_plan cut_plan(draft_plan plan, const wire_format& format,
                                             std::uint32_t most_kept) noexcept {
   plan.max_draft_length = std::min(plan.max_draft_length, format.max_draft_length);
