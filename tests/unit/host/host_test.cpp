@@ -273,28 +273,36 @@ TEST_CASE("host: a peer that never answers is a timeout, and so is a link that n
   CHECK(generate(*q.edge, prompt, drafts, gone).error().code == errc::peer_timeout);
 }
 
+namespace {
+//! What `serve` says once a device whose `observer` breaks off has closed its link.
+template <class Observer>
+status served_to(pair& p, Observer observer) {
+  message_pipe pipe;
+  status served{};
+  std::thread cloud([&] {
+    auto link = pipe.cloud();
+    engine_model large{p.cloud_engine};
+    served = serve(*p.cloud, large, link);
+  });
+  {
+    auto link = pipe.edge();
+    engine_model small{p.edge_engine};
+    CHECK(generate(*p.edge, prompt, small, link, observer).error() == broken);
+  }
+  cloud.join();
+  return served;
+}
+}  // namespace
+
 TEST_CASE("host: serve ends with its link: an error before the text is whole, none after") {
   for (const bool whole : {false, true}) {
     pair p;
-    message_pipe pipe;
-    status served{};
-    std::thread cloud([&] {
-      auto link = pipe.cloud();
-      engine_model large{p.cloud_engine};
-      served = serve(*p.cloud, large, link);
+    const status served = served_to(p, [&](const session_output& out) -> status {
+      if (out.action != session_action::send) return {};
+      // A device that dies: with the last tokens, before it says stop; or in the middle.
+      return whole ? (p.edge->state() == edge_state::stopping ? broken : status{})
+                   : (p.edge->length() > 3 ? broken : status{});
     });
-    {
-      auto link = pipe.edge();
-      engine_model small{p.edge_engine};
-      const auto ended = generate(*p.edge, prompt, small, link, [&](const session_output& out) -> status {
-        if (out.action != session_action::send) return {};
-        // A device that dies: with the last tokens, before it says stop; or in the middle.
-        return whole ? (p.edge->state() == edge_state::stopping ? broken : status{})
-                     : (p.edge->length() > 3 ? broken : status{});
-      });
-      CHECK(ended.error() == broken);
-    }
-    cloud.join();
     CHECK(served.code == (whole ? errc::ok : errc::link_lost));
   }
 }
@@ -304,26 +312,13 @@ TEST_CASE(
   for (const session_action refused : {session_action::committed, session_action::tentative, session_action::journal}) {
     const bool is_text = refused != session_action::journal;
     pair p;
-    message_pipe pipe;
-    status served{};
-    std::thread cloud([&] {
-      auto link = pipe.cloud();
-      engine_model large{p.cloud_engine};
-      served = serve(*p.cloud, large, link);
-    });
     std::size_t heard = 0;
-    {
-      auto link = pipe.edge();
-      engine_model small{p.edge_engine};
-      const auto ended = generate(*p.edge, prompt, small, link, [&](const session_output& out) -> status {
-        if (out.action == session_action::journal) return !is_text && p.edge->length() > 3 ? broken : status{};
-        if (out.action != refused || p.edge->length() == 3) return {};
-        heard += 1;
-        return broken;
-      });
-      CHECK(ended.error() == broken);
-    }
-    cloud.join();
+    const status served = served_to(p, [&](const session_output& out) -> status {
+      if (out.action == session_action::journal) return !is_text && p.edge->length() > 3 ? broken : status{};
+      if (out.action != refused || p.edge->length() == 3) return {};
+      heard += 1;
+      return broken;
+    });
     CHECK(heard == (is_text ? 1u : 0u));
     CHECK(served.code == (is_text ? errc::ok : errc::link_lost));
     CHECK(p.edge->state() == (is_text ? edge_state::finished : edge_state::drafting));
