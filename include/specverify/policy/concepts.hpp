@@ -62,8 +62,8 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
 
-//! A window that says which L and l it may plan: they size a session's messages. Where l changes from round to round,
-//! each draft says its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every window of
+//! A window that says which L and l it may plan: they size a session's messages. If l changes from round to round,
+//! each draft states its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every window of
 //! the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {

@@ -27,14 +27,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! An edge of parts: a sparsifier (or an optional one), a window and a gate (a skip policy), each at most once, in any
 //! order. Without a sparsifier it is `top_k`, without a window the same plan every round, without a gate every token is
 //! sent.
-//! The sparsifier says K, the window L and l, the options the kind of law: what travels follows (`format_of`). A kind
+//! The sparsifier says K, the window L and l, the options the kind of law: the format follows (`format_of`). A kind
 //! whose laws list no support (dense_lattice, fp16_row, token_only) takes no sparsifier.
 //! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
 //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a gate without room for
 //! skipped tokens, attachments.max_skipped is 0); unsupported (at_format: token_and_count, whose residual would be
 //! drawn here; at_draw_from_row: not top_k_tail); those of `check` of the parts, if they have one; options_disagree
 //! (at_sparsifier: no law lists a support); out_of_memory. Memory that an option sizes is address space until something
-//! is written to it. What a part throws as it is copied passes through, and leaves nothing.
+//! is written to it. An exception from the copy of a part passes through, and leaves nothing.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {

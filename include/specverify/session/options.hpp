@@ -42,7 +42,7 @@ struct edge_options {
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: until max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
   law_format format = law_format::sparse_drop_zero;  //!< of the laws; their K is the sparsifier's, L and l the window's
-  //! what travels with the drafts; a session sets resolution_with_draft and drafted_probability itself
+  //! of the drafts; a session sets resolution_with_draft and drafted_probability itself
   attachment_format attachments{};
   std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
@@ -103,7 +103,7 @@ struct cloud_limits {
   friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
 };
 
-//! Of each limit the larger one: what serves both.
+//! The larger of each limit, which serves both.
 [[nodiscard]] SPECVERIFY_INLINE constexpr cloud_limits larger(cloud_limits a, const cloud_limits& b) noexcept {
   for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
                            &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})

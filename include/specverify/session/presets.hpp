@@ -90,8 +90,8 @@ template <class Sparsifier, class Skip, class Window>
   return format_of(made.value(), system.sparsifier, system.window);
 }
 
-//! A cloud whose buffers have room for the system's messages, and for what the options' limits ask for besides, such as
-//! padding; session/cloud.hpp brings its bodies. Errors: those of `make_cloud`.
+//! A cloud whose buffers have room for the system's messages, and for the limits of the options if these are larger, as
+//! for padding; session/cloud.hpp brings its bodies. Errors: those of `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {

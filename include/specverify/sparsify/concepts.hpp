@@ -48,8 +48,8 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier of K tokens. A session reads K from it, which then is what hello announces, and sets it to the K that a
-//! window plans. Satisfied by: `top_k`.
+//! A sparsifier of K tokens. A session reads K from it, announces it in hello, and sets it to the K of a window's
+//! plan. Satisfied by: `top_k`.
 template <class Sparsifier>
 concept sized_sparsifier = requires(Sparsifier& sparsifier) {
   requires std::same_as<decltype((sparsifier.support_size)), std::uint32_t&>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts of an edge by their concepts: which one a type is, and what a type lacks that is none, by name.
+//! Parts of an edge by their concepts: the kind of a type, and the member that a type lacks to be a part.
 #ifndef SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 #define SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 
@@ -127,7 +127,7 @@ constexpr void explain_gate() noexcept {
       "skip_policy: static constexpr guarantee strength");
 }
 
-//! What a gate has to have besides, because it asks for something.
+//! The further members of a gate that has needs.
 template <skip_policy Part>
 constexpr void explain_needs() noexcept {
   static_assert(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What travels follows from the parts: K of the sparsifier, L and l of the window, V and the kind of the options.
+//! The format of the messages follows from the parts: K of the sparsifier, L and l of the window, V and the kind of law
+//! of the options.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 
@@ -21,7 +22,7 @@ namespace detail {
   return has_support(format) || format == law_format::dense_lattice;
 }
 
-//! K: tokens that a sparsifier keeps at most, where laws list a support; else V.
+//! K: tokens that a sparsifier keeps at most, if laws list a support; else V.
 template <class Sparsifier>
 [[nodiscard]] constexpr std::uint32_t most_kept(const Sparsifier& sparsifier, law_format format,
                                                 std::uint32_t vocab_size) noexcept {
@@ -87,7 +88,7 @@ template <class Chosen, class Sparsifier, class Window>
   return made;
 }
 
-//! The same of parts as a user gives them. Throws what a copy of them throws.
+//! The same of parts as a user gives them. A copy of one may throw.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_of_parts(const Chosen& chosen, std::uint32_t vocab_size,
                                                     const std::optional<Sparsifier>& given, Window window) {
