@@ -36,7 +36,7 @@ void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
   std::uint32_t length = 0;
   std::vector<token_id> text;
   constexpr std::size_t snapshot_size = detail::snapshot_bytes<Snapshot>();
-  while (journal.size() >= journal_record_bytes<Snapshot>(0)) {
+  while (journal.size() >= detail::journal_bytes(0, snapshot_size)) {
     const auto number = [&](std::size_t at) {
       return static_cast<std::uint32_t>(specverify::numeric::load_le(journal.data() + at, 4));
     };

@@ -89,7 +89,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   void settle() noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept {
-    return detail::text_limit(terms_, place_.prompt_length, options_.max_text_length);
+    return detail::text_limit(terms_.token_budget, place_.prompt_length, options_.max_text_length);
   }
   //! Tokens that may still be generated.
   [[nodiscard]] std::uint32_t remaining() const noexcept {

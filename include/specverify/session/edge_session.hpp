@@ -226,7 +226,9 @@ class edge_session : public detail::endpoint {
   void count_round(std::uint32_t emitted) noexcept;
   void discard_draft() noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept { return text_limit(place_.prompt_length); }
-  [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] std::uint32_t text_limit(std::uint32_t prompt_length) const noexcept {
+    return detail::text_limit(options_.token_budget, prompt_length, options_.max_text_length);
+  }
   [[nodiscard]] draft_attachments attachments() const noexcept;
 
   // edge_draft.hpp: tokens written while the link is lost

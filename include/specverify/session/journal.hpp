@@ -22,7 +22,6 @@
 #include <specverify/session/detail/record_fields.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -162,25 +161,9 @@ struct journal_record {
 
 }  // namespace detail
 
-//! Bytes of a record with `tokens` ids.
-template <class Snapshot>
-[[nodiscard]] constexpr std::size_t journal_record_bytes(std::size_t tokens) noexcept {
-  return detail::journal_bytes(tokens, detail::snapshot_bytes<Snapshot>());
-}
-
-//! Writes one record to the front of `out`, which it returns. Errors: output_too_small (`where` = bytes needed).
-template <class Snapshot>
-[[nodiscard]] result<std::span<std::byte>> write_journal_record(std::uint32_t first_position,
-                                                                std::span<const token_id> ids, const Snapshot& snapshot,
-                                                                std::span<std::byte> out) noexcept {
-  std::array<std::byte, detail::snapshot_bytes<Snapshot>()> bytes;
-  detail::store_snapshot(snapshot, bytes.data());
-  return detail::write_journal_bytes({first_position, ids, bytes, {}}, out);
-}
-
 //! Reads a whole journal, its ids to the front of `text`.
 //! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of
-//!         another type). output_too_small (the text does not fit; `where` = ids of the record).
+//!         another type); output_too_small (the text does not fit; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
                                                              std::span<token_id> text) noexcept {

@@ -120,8 +120,8 @@ TEST_CASE("sizes of workspaces saturate") {
 }
 
 TEST_CASE("sizes of journals and files saturate") {
-  CHECK(never_falls([](std::uint64_t tokens) { return journal_record_bytes<cloud_snapshot>(tokens); }));
-  CHECK(journal_record_bytes<cloud_snapshot>(most) == most);
+  CHECK(never_falls([](std::uint64_t tokens) { return detail::journal_bytes(tokens, 199); }));
+  CHECK(detail::journal_bytes(most, 199) == most);
   CHECK(never_falls([](std::uint64_t steps) { return max_channel_trace_bytes(steps); }));
   CHECK(max_channel_trace_bytes(most) == most);
   CHECK(never_falls32([](std::uint32_t width) {

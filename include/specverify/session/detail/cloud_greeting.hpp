@@ -52,7 +52,7 @@ SPECVERIFY_BODY status cloud_session::check_hello(const hello_message& hello) co
   if (const status why = check_terms(hello, hello.prompt_length); !why.ok()) return why;
   if (hello.context.base_length < hello.prompt_length)
     return {errc::base_length_mismatch, part::session, hello.context.base_length};
-  if (hello.context.base_length > detail::text_limit(hello, hello.prompt_length, options_.max_text_length))
+  if (hello.context.base_length > detail::text_limit(hello.token_budget, hello.prompt_length, options_.max_text_length))
     return {errc::beyond_limit, part::session, options_.at_max_text_length};
   if (hello.context.epoch == 0) return {errc::field_out_of_range, part::session, 0};
   if (!detail::is_round(hello.context.round)) return {errc::field_out_of_range, part::session, hello.context.round};

@@ -47,8 +47,8 @@ namespace detail {
   sizes.text = options.max_text_length + round;
   sizes.received = options.text_chunk;
   sizes.message = options.limits.max_message_bytes;
-  sizes.records = journal_record_bytes<cloud_snapshot>(options.max_text_length + round) +
-                  2 * journal_record_bytes<cloud_snapshot>(options.text_chunk + round);
+  sizes.records = journal_bytes(options.max_text_length + round, snapshot_bytes<cloud_snapshot>()) +
+                  2 * journal_bytes(options.text_chunk + round, snapshot_bytes<cloud_snapshot>());
   return sizes;
 }
 
@@ -79,8 +79,8 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
   hello.context.base_length = std::max(last.length, last.target.length);
   const std::uint64_t budget = last.terms.token_budget;
   if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return detail::corrupt_snapshot();
-  if (!detail::is_round(last.round)) return detail::corrupt_snapshot();
-  if (last.target.length > last.length && !detail::is_round(last.target.round)) return detail::corrupt_snapshot();
+  if (!detail::is_round(last.round) || (last.target.length > last.length && !detail::is_round(last.target.round)))
+    return detail::corrupt_snapshot();
   if (const status why = check_hello(hello); !why.ok()) {
     const bool is_of_options = why.code == errc::beyond_limit || why.code == errc::guarantee_too_weak ||
                                why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
@@ -95,7 +95,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
 SPECVERIFY_BODY bool cloud_session::check_kept(const cloud_snapshot& last,
                                                std::span<const token_id> text) const noexcept {
   const wire_format& format = last.terms.format;
-  if (last.next_number > 15 || last.heard_number > 15 || last.round == 0) return false;
+  if (last.next_number > 15 || last.heard_number > 15) return false;
   const kept_verdict& kept = last.kept;
   if (kept.round == 0) return true;
   const feedback_message& verdict = kept.verdict;

@@ -64,23 +64,20 @@ SPECVERIFY_BODY result<std::span<std::byte>> edge_session::encode() noexcept {
   return status{errc::unexpected_message, part::session, 0};
 }
 
-namespace detail {
-
-SPECVERIFY_BODY result<std::span<std::byte>> edge_drafts::encode(const wire_context& context, const wire_format& format,
-                                                                 const draft_attachments& attachments,
-                                                                 std::span<std::byte> out) const noexcept {
+SPECVERIFY_BODY result<std::span<std::byte>> detail::edge_drafts::encode(const wire_context& context,
+                                                                         const wire_format& format,
+                                                                         const draft_attachments& attachments,
+                                                                         std::span<std::byte> out) const noexcept {
   if (carries_claims(format.format))
     return encode_claims(context, format, std::span<const claimed_draft>(tokens_).first(size), attachments, out);
   return encode_draft(context, format, with_laws_.drafts(), attachments, out);
 }
 
-SPECVERIFY_BODY result<std::size_t> edge_drafts::bytes(const wire_format& format) const noexcept {
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::bytes(const wire_format& format) const noexcept {
   draft_attachments plain;
   plain.resolution = resolution;
   return draft_bytes(format, with_laws_.drafts(), plain);
 }
-
-}  // namespace detail
 
 SPECVERIFY_BODY status edge_session::transmit() noexcept {
   const result<std::span<std::byte>> bytes = encode();

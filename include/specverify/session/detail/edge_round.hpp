@@ -3,20 +3,13 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 
+#include <specverify/session/detail/round_sizes.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-
-//! Tokens that the text may have, prompt included.
-SPECVERIFY_BODY std::uint32_t edge_session::text_limit(std::uint32_t prompt) const noexcept {
-  const std::uint32_t budget = options_.token_budget;
-  if (budget == 0 || budget > options_.max_text_length - std::min(prompt, options_.max_text_length))
-    return options_.max_text_length;
-  return prompt + budget;
-}
 
 SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   draft_plan plan = drafter_.plan(link_.seen);

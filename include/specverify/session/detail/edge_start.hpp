@@ -79,16 +79,12 @@ SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const de
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
 
-namespace detail {
-
-SPECVERIFY_BODY result<edge_session> edge_maker::make(const edge_options& options, const parts_facts& facts,
-                                                      held_parts&& parts) {
+SPECVERIFY_BODY result<edge_session> detail::edge_maker::make(const edge_options& options, const parts_facts& facts,
+                                                              held_parts&& parts) {
   auto drafts = edge_drafts::make(facts.format);
   if (!drafts) return drafts.error();
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
-
-}  // namespace detail
 
 //! A text needs a prompt of one token or more, and room for one more token.
 SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noexcept {

@@ -47,10 +47,10 @@ namespace detail {
 [[nodiscard]] constexpr bool laws_travel(const session_terms& terms) noexcept {
   return carries_laws(terms.format.format);
 }
-//! Tokens that the text may have.
-[[nodiscard]] constexpr std::uint32_t text_limit(const session_terms& terms, std::uint32_t prompt_length,
+//! Tokens that the text may have, prompt included; budget 0: as many as there is room for.
+[[nodiscard]] constexpr std::uint32_t text_limit(std::uint32_t budget, std::uint32_t prompt_length,
                                                  std::uint32_t most) noexcept {
-  return terms.token_budget == 0 ? most : prompt_length + terms.token_budget;
+  return budget == 0 || std::uint64_t{prompt_length} + budget > most ? most : prompt_length + budget;
 }
 
 //! The terms that the options ask for. The rest of them depends on the parts and on the prompt.
