@@ -29,7 +29,7 @@ class c_model {
     return said(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
   }
   any_row row(std::uint32_t index) {
-    any_row made{{}, &failed_};
+    any_row made{};
     if (!note(from_.row(from_.self, index, &made.row))) made.row = {};
     return made;
   }
@@ -42,9 +42,8 @@ class c_model {
     specverify_transform changed = to_c(base);
     const bool is_set = note(from_.transform(from_.self, index, &changed));
     const sv::result<sv::row_transform> made = is_set ? from_c(&changed) : failed_;
-    sv::row_transform wrong;
-    wrong.temperature = -1;  // no row is read under it
-    return made ? *made : wrong;
+    if (failed_.ok()) failed_ = made.error();
+    return made ? *made : base;
   }
   std::span<const float> hidden(std::uint32_t index) {
     ask_for_extras(index);
@@ -148,8 +147,7 @@ template <class Work>
   if (!its_model) return to_c(its_model.error());
   const auto its_observer = observer_of(observer);
   if (!its_observer) return to_c(its_observer.error());
-  const sv::status why = work(*its_model, *its_observer);
-  return to_c(its_model->failed().ok() ? why : its_model->failed());
+  return to_c(work(*its_model, *its_observer));
 }
 // Calls work(model, link, observer).
 template <class Work>

@@ -18,11 +18,6 @@ namespace specverify_c {
 struct any_row {
   using scalar_type = float;  // what the concept asks for
   specverify_row row;
-  const sv::status* failed = nullptr;  // of the callbacks for the row, once they were all called
-
-  [[nodiscard]] sv::status wrong() const noexcept {
-    return failed == nullptr || failed->ok() ? check_row(row) : *failed;
-  }
 };
 
 template <class Scalar>

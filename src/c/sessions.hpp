@@ -11,6 +11,13 @@
 
 namespace specverify_c {
 
+// What a callback said.
+template <class Rows>
+[[nodiscard]] sv::status why_failed(const Rows& rows) noexcept {
+  if constexpr (requires { rows.failed(); }) return rows.failed();
+  return {};
+}
+
 // Rows of one kind of scalar. One that is of another, or none, is empty: the session refuses it by its size.
 template <class Scalar, class Rows>
 struct typed_rows {
@@ -19,11 +26,11 @@ struct typed_rows {
 
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
     const any_row its = index == 0 ? first : rows(index);
-    return its.wrong().ok() && its.row.scalar == first.row.scalar ? view_of<Scalar>(its.row) : sv::row_view<Scalar>{};
+    return check_row(its.row).ok() && its.row.scalar == first.row.scalar ? view_of<Scalar>(its.row)
+                                                                         : sv::row_view<Scalar>{};
   }
   [[nodiscard]] sv::row_transform transform(std::uint32_t index) const noexcept { return rows.transform(index); }
-  // What a callback said.
-  [[nodiscard]] sv::status failed() const noexcept { return first.failed == nullptr ? sv::status{} : *first.failed; }
+  [[nodiscard]] sv::status failed() const noexcept { return why_failed(rows); }
 };
 
 // Ends a session that wants rows, as any other row that is none.
@@ -41,7 +48,7 @@ struct specverify_edge : specverify::edge_session {
                                               const specverify::row_transform& transform,
                                               const specverify::row_extras& extras,
                                               specverify::session_time now) noexcept {
-    specverify::status wrong = given.wrong();
+    specverify::status wrong = specverify_c::check_row(given.row);
     if (wrong.ok()) wrong = specverify_c::check_aligned(extras.hidden.data());
     if (wrong.ok()) wrong = specverify_c::check_aligned(extras.attention.data());
     if (!wrong.ok()) return specverify_c::refuse_row(*this, wrong);
@@ -56,7 +63,9 @@ struct specverify_cloud : specverify::cloud_session {
   [[nodiscard]] specverify::status supply_rows(Policy policy, const Rows& rows, specverify::session_time now) noexcept {
     if (!wants_rows()) return {specverify::errc::unexpected_message, specverify::part::session, 0};
     const specverify_c::any_row first = rows(0);
-    if (const auto wrong = first.wrong(); !wrong.ok()) return specverify_c::refuse_row(*this, wrong);
+    specverify::status wrong = specverify_c::why_failed(rows);
+    if (wrong.ok()) wrong = specverify_c::check_row(first.row);
+    if (!wrong.ok()) return specverify_c::refuse_row(*this, wrong);
     return specverify_c::with_scalar(first.row, [&]<class Scalar>(specverify::row_view<Scalar>) {
       return cloud_session::supply_rows(policy, specverify_c::typed_rows<Scalar, Rows>{rows, first}, now);
     });

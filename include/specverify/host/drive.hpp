@@ -115,6 +115,10 @@ struct model_rows {
       return base;
     }
   }
+  [[nodiscard]] status failed() const requires requires(Model& its) {
+    { its.failed() } -> std::same_as<status>;
+  }
+  { return model.failed(); }
 };
 
 template <class Session, class Policy, class Model>
@@ -126,7 +130,8 @@ concept takes_one_row = requires(Session& session, Policy policy, Model& model, 
 }  // namespace detail
 
 //! Level 1. Hands the rows over for which the model was fed, with hidden states, attention and transforms where it has
-//! them. Errors: those of the session's `supply_row` or `supply_rows`.
+//! them. Errors: what `failed` of the model says (the session has failed); those of the session's `supply_row` or
+//! `supply_rows`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
   const row_transform base = session.transform();
@@ -135,7 +140,12 @@ template <execution_policy Policy, host_session Session, language_model Model>
     std::span<const float> hidden{}, attention{};
     if constexpr (requires { model.hidden(0); }) hidden = model.hidden(0);
     if constexpr (requires { model.attention(0); }) attention = model.attention(0);
-    return session.supply_row(policy, rows(0), rows.transform(0), {hidden, attention}, now);
+    const auto row = rows(0);
+    const row_transform transform = rows.transform(0);
+    if constexpr (requires { rows.failed(); }) {
+      if (const status why = rows.failed(); !why.ok()) return session.engine_failed(why);
+    }
+    return session.supply_row(policy, row, transform, {hidden, attention}, now);
   } else {
     return session.supply_rows(policy, rows, now);
   }

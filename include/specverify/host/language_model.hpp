@@ -11,6 +11,7 @@
 //!   hidden(i), attention(i) -> span          drafter: the hidden state behind row i, the attention of its query
 //!   scores(asked, out) -> status             target, semantic rule: out[j] in [0, 1] for the j-th draft that `asked`
 //!                                            names, j < asked.rows
+//!   failed() -> status                       why a row, or what belongs to it, could not be had; asked after them
 //!   save() -> state, load(state)             a copy of all that it knows, and back to one; see `rewinding`
 //! Guarantees: concepts alone. `truncate`, `keep_from` and `load` return nothing or a status.
 //! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp, examples/docs/host.cpp

@@ -91,6 +91,8 @@ class rewinding {
     m.transform(i, base);
   }
   { return model_->transform(i, base); }
+  [[nodiscard]] status failed() const requires requires(Model& m) { m.failed(); }
+  { return model_->failed(); }
   [[nodiscard]] status scores(const session_output& asked, std::span<double> out) requires requires(Model& m) {
     m.scores(asked, out);
   }

@@ -41,7 +41,7 @@ struct rows_of_size {
   }
   [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
-  //! Why a rule failed.
+  //! Why a rule failed, or a row that it read. Rows say it also where the rule could do without.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
     if constexpr (requires {
@@ -82,12 +82,13 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!detail::compares(terms_)) {
     const result<verdict> made = decide(policy, rows);
-    return made ? commit(made) : fail(detail::named_truncation(rows.named(made.error()), options_.at_truncation));
+    const status why = rows.named(made.error());
+    return why.ok() ? commit(made) : fail(detail::named_truncation(why, options_.at_truncation));
   }
   const verify_request request = round_request();
-  const status why =
-      with_drafts([&](const auto drafts) noexcept { return scoring_.compare(policy, drafts, rows, request); });
-  if (!why.ok()) return fail(rows.named(why));
+  const status why = rows.named(
+      with_drafts([&](const auto drafts) noexcept { return scoring_.compare(policy, drafts, rows, request); }));
+  if (!why.ok()) return fail(why);
   return decide_or_ask();
 }
 

@@ -43,7 +43,7 @@ class cloud_session : public detail::endpoint {
   //! A message arrived. ok, or why it was not used.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
-  //! what makes it final. A row that cannot be had is empty, and rows.failed(), which may be missing, returns why. If a
+  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If a
   //! message has made the rows useless meanwhile, they are dropped (ok), and what waited for the engine is asked for.
   //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
   //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than

@@ -29,6 +29,20 @@ struct failing_model : engine_model {
   status truncate(std::uint32_t position) { return cuts_left-- > 0 ? engine_model::truncate(position) : broken; }
 };
 
+//! A model with a row, or what belongs to one, that cannot be had: it gives another one, and says so.
+struct rowless_model : engine_model {
+  int rows_left = 1000, transforms_left = 1000;
+  [[nodiscard]] status failed() const { return rows_left < 0 || transforms_left < 0 ? broken : status{}; }
+  row_view<float> row(std::uint32_t i) {
+    --rows_left;
+    return engine_model::row(i);
+  }
+  row_transform transform(std::uint32_t, const row_transform& base) {
+    --transforms_left;
+    return base;
+  }
+};
+
 //! A drafter with hidden states, a target that scores: as pair does both.
 struct semantic_model : engine_model {
   std::uint32_t hidden_size = 0;
@@ -160,6 +174,22 @@ TEST_CASE("host: take_outputs says what the session waits for") {
   CHECK(work.wait == session_wait::over);
   CHECK(work.reason == broken);
   CHECK(story == "send failed ");
+}
+
+TEST_CASE("host: a row that a model cannot give ends both sides, whatever was given in its place") {
+  for (int which = 0; which < 4; ++which) {
+    CAPTURE(which);
+    pair p;
+    rowless_model small{{p.edge_engine}}, large{{p.cloud_engine}};
+    rowless_model& fails = which < 2 ? small : large;
+    (which % 2 == 0 ? fails.rows_left : fails.transforms_left) = 6;
+    const auto [edge, cloud] = drive_to_the_end(p, small, large);
+    const bool of_edge = which < 2;
+    CHECK((of_edge ? edge : cloud) == broken);
+    CHECK((of_edge ? cloud : edge).code == errc::refused_by_peer);
+    CHECK(p.edge->state() == edge_state::failed);
+    CHECK(p.cloud->state() == cloud_state::failed);
+  }
 }
 
 TEST_CASE("host: a model that fails ends both sides, and the peer hears why") {

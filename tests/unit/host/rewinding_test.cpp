@@ -155,6 +155,7 @@ TEST_CASE("rewinding: hidden states, attention, transforms and scores pass throu
       return made;
     }
     status scores(const session_output&, std::span<double> out) { return out[0] = 0.5, status{}; }
+    status failed() const { return {errc::engine_failed, part::host, 5}; }
     void keep_from(std::uint32_t position) { kept = position; }
     std::uint32_t kept = 0;
   };
@@ -164,6 +165,7 @@ TEST_CASE("rewinding: hidden states, attention, transforms and scores pass throu
   CHECK(model->hidden(1).size() == 1);
   CHECK(model->attention(0)[1] == 2);
   CHECK(model->transform(0, row_transform{}).temperature == 2);
+  CHECK(model->failed().where == 5);
   std::array<double, 1> out{};
   CHECK(model->scores({}, out).ok());
   CHECK(out[0] == 0.5);
