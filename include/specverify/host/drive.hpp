@@ -67,7 +67,8 @@ template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);
   if (why.code != errc::busy) return {};
-  SPECVERIFY_ASSERT(!session.has_outputs(), "a message while outputs wait: on_output must not call a session");
+  SPECVERIFY_ASSERT(!session.has_outputs(),
+                    "a message while outputs wait: take them first, and call no session from on_output");
   return why;
 }
 

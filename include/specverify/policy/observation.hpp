@@ -53,8 +53,7 @@ struct observation {
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
-//! What a window policy asks of one round. A 0 in a window that keeps its plan (`planned_window`) is what the session
-//! says elsewhere.
+//! What a window policy asks of one round.
 struct draft_plan {
   std::uint32_t max_draft_length = 0;  //!< L; 0 drafts nothing
   std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the largest
