@@ -13,7 +13,7 @@ if(SPECVERIFY_DEV_FLAGS MATCHES "-O")
 endif()
 # Which sets of tests to configure; `default` is what a machine without cross compilers runs.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
-  "default, or a list of: unit law backend wire session adapters fuzz cost device twins compile_fail examples newcomer apps scripts lint headers consumer odr outputs one_hash first rows nvcc")
+  "default, or a list of: unit law backend wire session adapters fuzz cost device twins compile_fail examples newcomer apps scripts lint tools headers consumer odr outputs one_hash first rows nvcc")
 if(SPECVERIFY_TEST_SETS STREQUAL "default")
   set(specverify_test_sets all)
 else()
