@@ -63,6 +63,7 @@
 #include <specverify/session/systems.hpp>
 
 // the loop of a host, around either
+#include <specverify/delivery/delivered.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/host/rewinding.hpp>
 #include <specverify/host/stop_strings.hpp>

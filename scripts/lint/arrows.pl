@@ -2,7 +2,7 @@
 # Rooms stand in a line and include only rooms to their left; umbrellas stand outside. No header includes itself by way
 # of others, within a room either.
 use strict; use warnings; use lib 'scripts/lint'; use House;
-my @line = qw(core kernel row distribution sparsify quantize uncertainty codec link verify decision_head policy vocabulary session host);
+my @line = qw(core kernel row distribution sparsify quantize uncertainty codec link verify decision_head policy vocabulary session host delivery);
 my %rank; @rank{@line} = 0 .. $#line;
 my %umbrella = map { $_ => 1 } qw(specverify.hpp all.hpp fwd.hpp);
 my %outside = map { $_ => 1 } qw(version.hpp config.hpp cpp20.hpp);    # every room may include these

@@ -6,75 +6,15 @@
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
 
+#include <specverify/core/detail/memory.hpp>
 #include <specverify/distribution/draft.hpp>
 
 #include <cstddef>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 SPECVERIFY_NAMESPACE_BEGIN
-
-//! Memory that a block or a session owns; it is taken when they are made and never later.
-template <class Element>
-using owned_memory = std::vector<Element, SPECVERIFY_ALLOCATOR<Element>>;
-
-//! The same for buffers whose size an option chooses. Elements are unspecified until they are written: memory that
-//! nothing writes to stays address space, without a page behind it.
-template <class Element>
-class untouched_memory {
- public:
-  static_assert(std::is_trivially_copyable_v<Element> && std::is_trivially_destructible_v<Element>);
-  untouched_memory() noexcept = default;
-  explicit untouched_memory(std::size_t size) : data_(size == 0 ? nullptr : allocator_.allocate(size)), size_(size) {}
-  untouched_memory(untouched_memory&& from) noexcept
-      : allocator_(from.allocator_), data_(std::exchange(from.data_, nullptr)), size_(std::exchange(from.size_, 0)) {}
-  untouched_memory& operator=(untouched_memory&& from) noexcept {
-    std::swap(allocator_, from.allocator_);
-    std::swap(data_, from.data_);
-    std::swap(size_, from.size_);
-    return *this;
-  }
-  ~untouched_memory() {
-    if (data_ != nullptr) allocator_.deallocate(data_, size_);
-  }
-
-  [[nodiscard]] Element* data() noexcept { return data_; }
-  [[nodiscard]] const Element* data() const noexcept { return data_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] Element* begin() noexcept { return data_; }
-  [[nodiscard]] Element* end() noexcept { return data_ + size_; }
-  [[nodiscard]] const Element* begin() const noexcept { return data_; }
-  [[nodiscard]] const Element* end() const noexcept { return data_ + size_; }
-  [[nodiscard]] Element& operator[](std::size_t index) noexcept { return data_[index]; }
-  [[nodiscard]] const Element& operator[](std::size_t index) const noexcept { return data_[index]; }
-
- private:
-  [[no_unique_address]] SPECVERIFY_ALLOCATOR<Element> allocator_{};
-  Element* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-namespace detail {
-
-//! What `make` returns, or out_of_memory if its memory cannot be had. A program without exceptions ends then.
-template <class Make>
-[[nodiscard]] auto within_memory(const Make& make) -> decltype(make()) {
-#if defined(__cpp_exceptions)
-  try {
-    return make();
-  } catch (const std::bad_alloc&) {
-    return status{errc::out_of_memory, part::session, 0};
-  }
-#else
-  return make();
-#endif
-}
-
-}  // namespace detail
 
 struct draft_block_options {
   std::uint32_t max_draft_length = 8;  //!< drafts in a block, >= 1

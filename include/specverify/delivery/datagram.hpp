@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The datagrams of delivery: data with its number and a check, and three that begin and end an incarnation.
+//!
+//! Layout:     docs/algorithms/delivery.md.
+//! Guarantees: the check covers both nonces, the direction and whole numbers, so that a datagram of another incarnation
+//!             or of any other time fails it; O(bytes), no allocation.
+//! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
+#ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
+#define SPECVERIFY_DELIVERY_DATAGRAM_HPP
+
+#include <specverify/codec/detail/crc32c.hpp>
+#include <specverify/core/numeric.hpp>
+#include <specverify/core/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_TYPES_BEGIN
+
+enum class datagram_kind : std::uint8_t { data, connect, accept, reset };
+
+//! One life of a connection: what both sides have agreed on.
+struct incarnation {
+  std::uint32_t client_nonce = 0;
+  std::uint32_t server_nonce = 0;
+  std::uint8_t check_bytes = 4;  //!< 0, 2 or 4
+  bool without_timers = false;   //!< nothing is lost, and nobody asks again
+};
+
+//! Connect, accept or reset.
+struct control_datagram {
+  datagram_kind kind = datagram_kind::connect;
+  incarnation what{};       //!< connect has no server's nonce, and the fewest bytes of a check that the client takes
+  std::uint32_t named = 0;  //!< reset: CRC-32C of the datagram
+};
+
+//! A data datagram with whole numbers.
+struct data_datagram {
+  std::uint32_t number = 0;        //!< of the message; without one, that of the next one
+  std::uint32_t acknowledged = 0;  //!< numbers below it have arrived
+  bool ask = false;                //!< whoever reads this repeats what is not acknowledged
+  std::span<const std::byte> message{};
+};
+
+inline constexpr std::uint32_t delivery_window = 4;      //!< messages that are not acknowledged, at most
+inline constexpr std::size_t max_datagram_overhead = 5;  //!< bytes beyond those of a message, at most
+inline constexpr std::size_t control_datagram_bytes = 13;
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
+[[nodiscard]] inline std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept {
+  return ~detail::crc_update(~std::uint32_t{0}, bytes);
+}
+
+//! Writes a control datagram to the front of `out`, and returns it.
+[[nodiscard]] inline std::span<const std::byte> write_control(
+    const control_datagram& given, std::span<std::byte, control_datagram_bytes> out) noexcept {
+  const bool accepts = given.kind == datagram_kind::accept, resets = given.kind == datagram_kind::reset;
+  const std::size_t size = accepts ? 9 : 5;
+  out[0] = static_cast<std::byte>(0x80u | (given.what.without_timers ? 0x10u : 0u) |
+                                  (given.what.check_bytes / 2u) << 2 | static_cast<unsigned>(given.kind));
+  numeric::store_le(out.data() + 1, resets ? given.named : given.what.client_nonce, 4);
+  if (accepts) numeric::store_le(out.data() + 5, given.what.server_nonce, 4);
+  numeric::store_le(out.data() + size, crc32c(out.first(size)), 4);
+  return out.first(size + 4);
+}
+
+//! Errors: truncated, checksum_mismatch; not_canonical (what nobody writes).
+[[nodiscard]] inline result<control_datagram> read_control(std::span<const std::byte> datagram) noexcept {
+  const auto wrong = [](errc code) { return status{code, part::host, 0}; };
+  if (datagram.size() < 9) return wrong(errc::truncated);
+  const std::size_t size = datagram.size() - 4;
+  if (numeric::load_le(datagram.data() + size, 4) != crc32c(datagram.first(size)))
+    return wrong(errc::checksum_mismatch);
+  const auto first = std::to_integer<unsigned>(datagram[0]);
+  control_datagram made;
+  made.kind = static_cast<datagram_kind>(first & 3u);
+  made.what.check_bytes = static_cast<std::uint8_t>(2u * ((first >> 2) & 3u));
+  made.what.without_timers = (first & 0x10u) != 0;
+  const bool accepts = made.kind == datagram_kind::accept, resets = made.kind == datagram_kind::reset;
+  if ((first & 0x60u) != 0 || made.kind == datagram_kind::data || made.what.check_bytes > 4 ||
+      size != (accepts ? 9u : 5u))
+    return wrong(errc::not_canonical);
+  const auto word = static_cast<std::uint32_t>(numeric::load_le(datagram.data() + 1, 4));
+  (resets ? made.named : made.what.client_nonce) = word;
+  if (accepts) made.what.server_nonce = static_cast<std::uint32_t>(numeric::load_le(datagram.data() + 5, 4));
+  return made;
+}
+
+//! Check of a data datagram, of which the incarnation's first bytes travel.
+[[nodiscard]] inline std::uint32_t data_check(const incarnation& of, bool from_client,
+                                              const data_datagram& given) noexcept {
+  std::byte unsent[18];
+  numeric::store_le(unsent, of.client_nonce, 4);
+  numeric::store_le(unsent + 4, of.server_nonce, 4);
+  numeric::store_le(unsent + 8, given.number, 4);
+  numeric::store_le(unsent + 12, given.acknowledged, 4);
+  unsent[16] = static_cast<std::byte>(from_client ? 1 : 0);
+  unsent[17] = static_cast<std::byte>(given.ask ? 1 : 0);
+  return ~detail::crc_update(detail::crc_update(~std::uint32_t{0}, unsent), given.message);
+}
+
+//! Writes what stands before the message to `out`, which has 1 + check_bytes bytes.
+inline void write_data_head(const incarnation& of, bool from_client, const data_datagram& given,
+                            std::span<std::byte> out) noexcept {
+  out[0] = static_cast<std::byte>((given.ask ? 0x40u : 0u) | (given.acknowledged & 7u) << 3 | (given.number & 7u));
+  numeric::store_le(out.data() + 1, data_check(of, from_client, given), of.check_bytes);
+}
+
+//! A data datagram of this incarnation, with the numbers nearest to `expected` (from 4 below it to 3 above) and to
+//! `acknowledged` (from 3 below it to 4 above). Errors: truncated; checksum_mismatch: of another incarnation, of
+//! another time, or damaged.
+[[nodiscard]] inline result<data_datagram> read_data(const incarnation& of, bool from_client, std::uint32_t expected,
+                                                     std::uint32_t acknowledged,
+                                                     std::span<const std::byte> datagram) noexcept {
+  const std::size_t head = std::size_t{1} + of.check_bytes;
+  if (datagram.size() < head) return status{errc::truncated, part::host, 0};
+  const auto nearest = [](std::uint32_t low, std::uint32_t from) { return from + ((low - from) & 7u); };
+  const auto first = std::to_integer<std::uint32_t>(datagram[0]);
+  data_datagram made;
+  made.number = nearest(first & 7u, expected > 4 ? expected - 4 : 0);
+  made.acknowledged = nearest((first >> 3) & 7u, acknowledged > 3 ? acknowledged - 3 : 0);
+  made.ask = (first & 0x40u) != 0;
+  made.message = datagram.subspan(head);
+  const std::uint64_t all = (std::uint64_t{1} << 8 * of.check_bytes) - 1;
+  if ((data_check(of, from_client, made) & all) != numeric::load_le(datagram.data() + 1, of.check_bytes))
+    return status{errc::checksum_mismatch, part::host, 0};
+  return made;
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A transport of datagrams as one that `generate`, `serve` and `drive` take: whole messages in order, each once.
+//!
+//! Use it where one thread may wait for the link; an event loop takes `delivery` itself.
+//! Guarantees: as of `delivery`. The device's side is the client. A client's first message opens an incarnation; after
+//!             an error `reconnect` opens another one. No allocation after `make`.
+//! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp, examples/docs/delivery.cpp
+#ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP
+#define SPECVERIFY_DELIVERY_DELIVERED_HPP
+
+#include <specverify/delivery/delivery.hpp>
+#include <specverify/host/language_model.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+template <transport Link>
+class delivered {
+ public:
+  //! `link` outlives it. Errors: those of `delivery::make`.
+  [[nodiscard]] static result<delivered> make(Link& link, const delivery_options& options) {
+    auto made = delivery::make(options);
+    if (!made) return made.error();
+    return delivered(link, *std::move(made), options.side == delivery_side::client);
+  }
+
+  [[nodiscard]] session_time now() { return link_->now(); }
+  [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
+
+  //! Waits while `delivery_window` messages are not acknowledged. Errors: those of the link, of `delivery::send`,
+  //! `tick` and `receive`.
+  [[nodiscard]] status send(std::span<const std::byte> message) {
+    if (is_client_ && statistics().sent == 0) delivery_.open(now());
+    status why = delivery_.send(message, now());
+    while (why.code == errc::busy) {
+      const auto heard = work(std::nullopt, false);
+      why = heard ? delivery_.send(message, now()) : heard.error();
+    }
+    return why.ok() ? flush() : why;
+  }
+  //! The next message, which lives until the next call; empty when `until` has passed. Errors: as of `send`.
+  [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<session_time> until) {
+    delivery_.want_missing();
+    for (;;) {
+      const auto heard = work(until, true);
+      if (!heard || !heard->empty() || has_passed(until)) return heard;
+    }
+  }
+  //! Before the link is given up: answers until the other side has all that was sent. Errors: peer_timeout; of `send`.
+  [[nodiscard]] status settle(session_time until) {
+    while (!delivery_.settle()) {
+      if (has_passed(until)) return {errc::peer_timeout, part::host, 0};
+      if (const auto heard = work(until, false); !heard) return heard.error();
+    }
+    (void)flush();  // the other side may be gone
+    return {};
+  }
+  //! Sets the link up again, and a client's incarnation. Errors: peer_timeout (`until` has passed); those of the link.
+  [[nodiscard]] status reconnect(std::optional<session_time> until) {
+    status why = link_is_lost_ ? status{errc::link_lost, part::host, 0} : status{};
+    if constexpr (reconnecting_transport<Link>) why = link_is_lost_ ? link_->reconnect(until) : why;
+    if (!why.ok()) return why;
+    if (is_client_ && (link_is_lost_ || delivery_.is_closed())) delivery_.open(now());
+    link_is_lost_ = false;
+    while (is_client_ && !delivery_.is_open()) {
+      if (const auto heard = work(until, false); !heard) return heard.error();
+      if (!delivery_.is_open() && has_passed(until)) return {errc::peer_timeout, part::host, 0};
+    }
+    return {};
+  }
+
+ private:
+  delivered(Link& link, delivery&& made, bool is_client)
+      : link_(&link), delivery_(std::move(made)), is_client_(is_client) {}
+
+  [[nodiscard]] bool has_passed(std::optional<session_time> until) { return until && now() >= *until; }
+  [[nodiscard]] status lost(status why) noexcept {
+    link_is_lost_ = true;
+    return why;
+  }
+  [[nodiscard]] status flush() {
+    for (auto next = delivery_.next_datagram(); !next.empty(); next = delivery_.next_datagram()) {
+      if (const status why = link_->send(next); !why.ok()) return lost(why);
+    }
+    return {};
+  }
+  //! Sends what is due, and waits for one datagram. What it cannot use is counted.
+  [[nodiscard]] result<std::span<const std::byte>> work(std::optional<session_time> until, bool room) {
+    if (const status why = flush(); !why.ok()) return why;
+    std::optional<session_time> end = delivery_.deadline();
+    if (!end || (until && *until < *end)) end = until;
+    const auto datagram = link_->receive(end);
+    if (!datagram) return lost(datagram.error());
+    if (datagram->empty()) {
+      if (const status why = delivery_.tick(now()); !why.ok()) return why;
+      return *datagram;
+    }
+    const auto heard = delivery_.receive(*datagram, now(), room);
+    return heard || heard.error().code == errc::link_lost ? heard : std::span<const std::byte>{};
+  }
+
+  Link* link_;
+  delivery delivery_;
+  bool is_client_;
+  bool link_is_lost_ = false;
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whole messages in order, each once, over datagrams that are lost, copied, late or damaged, or over messages that
+//! come at least once. A pure state machine: no I/O, no clock, no thread.
+//!
+//! Use it where a transport does not give order and wholeness by itself; `delivered` makes such a transport one that
+//! does. A host with an event loop takes this class: after each call it sends what `next_datagram`
+//! returns, until that is empty.
+//! Guarantees: messages arrive in order and once, or `lost` ends the incarnation, whatever the transport does; except
+//!             with the chance that a check of `check_bytes` fits by accident. No allocation after `make`: it holds
+//!             `delivery_window` messages of the largest size. O(bytes) a datagram, three checks of one at most.
+//! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivery_test.cpp, examples/docs/delivery.cpp,
+//!             tests/unit/delivery/schedule_test.cpp
+#ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
+#define SPECVERIFY_DELIVERY_DELIVERY_HPP
+
+#include <specverify/core/siphash.hpp>
+#include <specverify/delivery/detail/window.hpp>
+#include <specverify/delivery/options.hpp>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+class delivery {
+ public:
+  //! Errors: salt_missing (at_salt), invalid_argument (at_*), out_of_memory.
+  [[nodiscard]] static result<delivery> make(const delivery_options& options) {
+    const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::host, where}; };
+    if (options.salt == 0) return status{errc::salt_missing, part::host, options.at_salt};
+    if (options.max_message_bytes == 0) return wrong(options.at_max_message_bytes);
+    if (options.check_bytes > 4 || options.check_bytes % 2 != 0) return wrong(options.at_check_bytes);
+    if (options.retry_limit == 0) return wrong(options.at_retry_limit);
+    return detail::within_memory([&]() -> result<delivery> { return delivery(options); });
+  }
+
+  // Inputs. After each, `next_datagram` may have something.
+
+  //! Client: begins a new incarnation; what was under way in another one is forgotten. Messages may be sent at once.
+  void open(std::uint64_t now) noexcept {
+    forget();
+    live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};
+    state_ = state::opening;
+    control_ = datagram_kind::connect;
+    wait(now);
+  }
+  //! Takes a message of 1 to max_message_bytes bytes. Errors: link_lost (no incarnation is open, or being opened), busy
+  //! (delivery_window messages are not acknowledged: send it again after a datagram has come), size_mismatch.
+  [[nodiscard]] status send(std::span<const std::byte> message, std::uint64_t now) noexcept {
+    if (state_ == state::closed) return said(errc::link_lost);
+    if (message.empty() || message.size() > options_.max_message_bytes) return said(errc::size_mismatch);
+    if (window_.is_full()) return said(errc::busy);
+    window_.push(message);
+    statistics_.messages_sent += 1;
+    wait(now);
+    return {};
+  }
+  //! A datagram arrived. Gives the message that it brings, a part of `datagram`, or nothing. With `room` false no
+  //! message is taken; `want_missing` asks for it. Errors: truncated, checksum_mismatch, not_canonical (it fits
+  //! nothing, and is dropped); duplicate; stale_epoch (late); link_lost (a reset: the incarnation is lost).
+  [[nodiscard]] result<std::span<const std::byte>> receive(std::span<const std::byte> datagram, std::uint64_t now,
+                                                           bool room = true) noexcept {
+    statistics_.received += 1;
+    if (!datagram.empty() && (datagram[0] & std::byte{0x80}) != std::byte{0}) {
+      const result<control_datagram> read = read_control(datagram);
+      if (!read) return count(statistics_.damaged, read.error());
+      if (const status why = take_control(*read, now); !why.ok()) return why;
+      return std::span<const std::byte>{};
+    }
+    result<data_datagram> found = said(errc::checksum_mismatch);
+    if (state_ == state::open) found = read_data(live_, !is_client(), expected_, window_.acknowledged(), datagram);
+    if (!found && candidate_) {
+      found = read_data(*candidate_, !is_client(), 0, 0, datagram);
+      if (found) begin(*std::exchange(candidate_, std::nullopt));  // the client has this side's nonce
+    }
+    return found ? take(*found, now, room) : refuse(datagram, found.error());
+  }
+  //! Asks for messages that came out of turn, or while there was no room.
+  void want_missing() noexcept { asks_ = asks_ || expected_ < seen_end_; }
+  //! Client: time passed. Does nothing before `deadline()`. Errors: peer_timeout (the incarnation is lost).
+  [[nodiscard]] status tick(std::uint64_t now) noexcept {
+    if (!deadline_ || now < *deadline_) return {};
+    statistics_.timeouts += 1;
+    if (++attempts_ > options_.retry_limit) return lose(errc::peer_timeout);
+    if (state_ == state::opening) control_ = datagram_kind::connect;
+    asks_ = state_ == state::open;
+    window_.repeat();
+    wait(now);
+    return {};
+  }
+
+  // Outputs.
+
+  //! The next datagram to send; empty where there is none. It lives until the next call.
+  [[nodiscard]] std::span<const std::byte> next_datagram() noexcept {
+    if (control_ != datagram_kind::data) return next_control();
+    if (state_ != state::open) return {};
+    if (window_.is_due()) return next_data(window_.take());
+    if (!acknowledges_ && !asks_) return {};
+    return next_data({window_.end(), std::span<std::byte>(bare_).subspan(max_datagram_overhead, 0)});
+  }
+  //! Client: when `tick` has something to do. It asks again, for as long as the incarnation is open: a host that waits
+  //! for nothing need not call it.
+  [[nodiscard]] std::optional<std::uint64_t> deadline() const noexcept { return deadline_; }
+  //! All that was sent has arrived. Of what arrived the other side hears now, and not with the next message.
+  [[nodiscard]] bool settle() noexcept {
+    acknowledges_ = acknowledges_ || unsaid_ > 0;
+    return window_.acknowledged() == window_.end();
+  }
+  //! An incarnation is open. A server's is from the client's first datagram on.
+  [[nodiscard]] bool is_open() const noexcept { return state_ == state::open; }
+  //! No incarnation is open or being opened.
+  [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }
+  [[nodiscard]] const delivery_statistics& statistics() const noexcept { return statistics_; }
+
+ private:
+  enum class state : std::uint8_t { closed, opening, open };
+
+  explicit delivery(const delivery_options& options) : options_(options), window_(options.max_message_bytes) {}
+
+  [[nodiscard]] static status said(errc code) noexcept { return {code, part::host, 0}; }
+  [[nodiscard]] bool is_client() const noexcept { return options_.side == delivery_side::client; }
+  [[nodiscard]] std::uint32_t next_nonce() noexcept {
+    std::byte counted[4];
+    numeric::store_le(counted, nonces_++, 4);
+    return static_cast<std::uint32_t>(siphash({{options_.salt, 0}}, counted, sizeof counted).word[0]);
+  }
+  void wait(std::uint64_t now) noexcept {
+    if (is_client() && options_.retry_timeout != 0) deadline_ = (saturating(now) + options_.retry_timeout).value;
+  }
+
+  void forget() noexcept {
+    window_.clear();
+    expected_ = seen_end_ = attempts_ = unsaid_ = names_count_ = 0;
+    asked_for_.reset();
+    deadline_.reset();
+    acknowledges_ = asks_ = false;
+    control_ = datagram_kind::data;
+  }
+  void begin(const incarnation& next) noexcept {
+    forget();
+    live_ = next;
+    state_ = state::open;
+    statistics_.incarnations += 1;
+  }
+  [[nodiscard]] status lose(errc why) noexcept {
+    forget();
+    state_ = state::closed;
+    statistics_.lost += 1;
+    return said(why);
+  }
+
+  [[nodiscard]] static status count(std::uint64_t& counter, status why) noexcept {
+    counter += 1;
+    return why;
+  }
+  //! Data that fit nothing. A server without an incarnation says so. Where no timer does, a server always does, and a
+  //! client asks: they may be ours, and too late to be read.
+  [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
+    const bool tells = state_ != state::open || live_.without_timers;
+    if (tells && is_client()) asks_ = state_ == state::open;
+    if (tells && !is_client()) control_ = datagram_kind::reset;
+    named_ = crc32c(datagram);
+    return count(statistics_.damaged, why);
+  }
+
+  [[nodiscard]] status take_control(const control_datagram& given, std::uint64_t now) noexcept {
+    const bool answers = state_ == state::opening && given.what.client_nonce == live_.client_nonce;
+    const auto names = std::span(names_).first(std::min<std::size_t>(names_count_, names_.size()));
+    const bool names_ours = std::find(names.begin(), names.end(), given.named) != names.end();
+    if (given.kind == datagram_kind::connect && !is_client()) {
+      accept(given.what);
+    } else if (given.kind == datagram_kind::accept && answers && given.what.check_bytes >= options_.check_bytes) {
+      live_.server_nonce = given.what.server_nonce;
+      live_.check_bytes = given.what.check_bytes;
+      state_ = state::open;
+      statistics_.incarnations += 1;
+      attempts_ = 0;
+      control_ = datagram_kind::data;
+      acknowledges_ = true;  // the server waits for data
+      wait(now);
+    } else if (given.kind == datagram_kind::reset && is_client() && names_ours) {
+      return count(statistics_.control, lose(errc::link_lost));
+    } else {
+      return count(statistics_.late, said(errc::stale_epoch));
+    }
+    return count(statistics_.control, {});
+  }
+  //! A client connects. The answer is the incarnation that it has, or may have: the live one stays until data fit the
+  //! other. Without a check none would fit better, and nothing is late.
+  void accept(incarnation asked) noexcept {
+    const bool is_live = state_ == state::open && live_.client_nonce == asked.client_nonce;
+    if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {
+      asked.server_nonce = next_nonce();
+      if (asked.check_bytes < options_.check_bytes) asked.check_bytes = options_.check_bytes;
+      candidate_ = asked;
+      if (asked.check_bytes == 0) begin(*std::exchange(candidate_, std::nullopt));
+    }
+    control_ = datagram_kind::accept;
+    named_ = asked.client_nonce;
+  }
+
+  [[nodiscard]] result<std::span<const std::byte>> take(const data_datagram& given, std::uint64_t now,
+                                                        bool room) noexcept {
+    attempts_ = 0;
+    wait(now);
+    window_.acknowledge(given.acknowledged);
+    if (given.ask) {
+      acknowledges_ = true;
+      window_.repeat();
+    }
+    const bool is_message = !given.message.empty(), in_turn = is_message && room && given.number == expected_;
+    if (is_message && given.number < expected_) return count(statistics_.copies, said(errc::duplicate));
+    if (in_turn) {
+      expected_ += 1;
+      acknowledges_ = ++unsaid_ >= 2 || acknowledges_;  // of a stream, now and then
+    }
+    ++(in_turn ? statistics_.messages_received : is_message ? statistics_.early : statistics_.acknowledgements);
+    // What is missing is asked for once in front of each gap, and whenever the other side has nothing new.
+    if (const std::uint32_t end = given.number + (is_message ? 1u : 0u); seen_end_ < end) seen_end_ = end;
+    if (room && expected_ < seen_end_ && (asked_for_ != expected_ || !is_message)) {
+      asked_for_ = expected_;
+      asks_ = true;
+    }
+    return in_turn ? given.message : std::span<const std::byte>{};
+  }
+
+  [[nodiscard]] std::span<const std::byte> next_data(const detail::send_window::entry& its) noexcept {
+    const std::size_t head = std::size_t{1} + live_.check_bytes;
+    std::byte* const at = its.message.data() - head;
+    write_data_head(live_, is_client(), {its.number, expected_, asks_, its.message}, {at, head});
+    const std::span<const std::byte> made{at, head + its.message.size()};
+    acknowledges_ = asks_ = false;
+    unsaid_ = 0;
+    names_[names_count_++ % names_.size()] = crc32c(made);
+    statistics_.repeated += its.again ? 1u : 0u;
+    statistics_.sent += 1;
+    return made;
+  }
+  [[nodiscard]] std::span<const std::byte> next_control() noexcept {
+    control_datagram made;
+    made.kind = std::exchange(control_, datagram_kind::data);
+    const bool is_candidate = made.kind == datagram_kind::accept && candidate_ && candidate_->client_nonce == named_;
+    made.what = is_candidate ? *candidate_ : live_;
+    made.named = named_;
+    statistics_.sent += 1;
+    return write_control(made, bare_);
+  }
+
+  delivery_options options_;
+  state state_ = state::closed;
+  incarnation live_{};                      // client, while it opens: without the server's nonce
+  std::optional<incarnation> candidate_{};  // server: accepted, but without data yet
+  detail::send_window window_;
+  std::uint32_t nonces_ = 0;    // that were drawn
+  std::uint32_t expected_ = 0;  // messages below this number have arrived
+  std::uint32_t seen_end_ = 0;  // behind all that came and were not taken
+  std::uint32_t attempts_ = 0;
+  std::uint32_t unsaid_ = 0;  // messages taken since the last datagram
+  std::optional<std::uint32_t> asked_for_{};
+  std::optional<std::uint64_t> deadline_{};
+  datagram_kind control_ = datagram_kind::data;  // to be sent; data: none
+  bool acknowledges_ = false;                    // a datagram is due, with a message or without
+  bool asks_ = false;
+  std::uint32_t named_ = 0;                // in a reset; of an accept: the client's nonce
+  std::array<std::uint32_t, 16> names_{};  // CRC-32C of the datagrams with data that were sent last
+  std::uint32_t names_count_ = 0;
+  std::array<std::byte, control_datagram_bytes> bare_{};
+  delivery_statistics statistics_{};
+};
+
+SPECVERIFY_NAMESPACE_END
+
+#endif

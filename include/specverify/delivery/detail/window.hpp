@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages that were sent and are not acknowledged yet.
+#ifndef SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
+#define SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
+
+#include <specverify/core/detail/memory.hpp>
+#include <specverify/delivery/datagram.hpp>
+
+#include <algorithm>
+#include <array>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Numbers count from 0. Of those below `end()` the first `acknowledged()` have arrived.
+class send_window {
+ public:
+  //! A message, in memory with room for a head in front of it.
+  struct entry {
+    std::uint32_t number = 0;
+    std::span<std::byte> message{};
+    bool again = false;  //!< it was sent before
+  };
+
+  explicit send_window(std::uint32_t max_message_bytes)
+      : each_(std::size_t{max_message_bytes} + max_datagram_overhead), space_(each_ * delivery_window) {}
+
+  [[nodiscard]] std::uint32_t end() const noexcept { return end_; }
+  [[nodiscard]] std::uint32_t acknowledged() const noexcept { return acknowledged_; }
+  [[nodiscard]] bool is_full() const noexcept { return end_ - acknowledged_ == delivery_window; }
+  //! Something is to be sent.
+  [[nodiscard]] bool is_due() const noexcept { return next_ != end_; }
+
+  void clear() noexcept { end_ = acknowledged_ = next_ = fresh_ = 0; }
+  void push(std::span<const std::byte> message) noexcept {
+    const entry made = at(end_++, message.size());
+    std::copy(message.begin(), message.end(), made.message.begin());
+  }
+  //! What the other side has. A number that it cannot have changes nothing.
+  void acknowledge(std::uint32_t numbers) noexcept {
+    if (numbers - acknowledged_ <= end_ - acknowledged_) acknowledged_ = numbers;
+    if (next_ < acknowledged_) next_ = acknowledged_;
+  }
+  //! All that is not acknowledged is sent again.
+  void repeat() noexcept { next_ = acknowledged_; }
+  //! The next message that is to be sent.
+  [[nodiscard]] entry take() noexcept {
+    const entry next = at(next_, sizes_[next_ % delivery_window]);
+    if (fresh_ < ++next_) fresh_ = next_;
+    return next;
+  }
+
+ private:
+  [[nodiscard]] entry at(std::uint32_t number, std::size_t size) noexcept {
+    const std::uint32_t place = number % delivery_window;
+    sizes_[place] = size;
+    return {number, {space_.data() + each_ * place + max_datagram_overhead, size}, number < fresh_};
+  }
+
+  std::size_t each_;
+  untouched_memory<std::byte> space_;
+  std::array<std::size_t, delivery_window> sizes_{};
+  std::uint32_t end_ = 0;
+  std::uint32_t acknowledged_ = 0;
+  std::uint32_t next_ = 0;   // to be sent
+  std::uint32_t fresh_ = 0;  // numbers below it were sent
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
