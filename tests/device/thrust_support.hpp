@@ -52,14 +52,14 @@ void for_each_batch(const Check& check) {
   }
 }
 
-//! 1 000 rows of 4 096 ids, ten thousand in the long run.
+//! Five hundred rows of 4 096 ids, ten thousand in the long run.
 template <class Check>
 void for_many_rows(const Check& check) {
-  for (std::uint64_t seed = 0; seed < (is_long() ? 625u : 63u); ++seed) {
+  for (std::uint64_t seed = 0; seed < (is_long() ? 625u : 32u); ++seed) {
     batch<float> rows(hard_rows::kinds + 1, 4096);
     rows.fill(0, 1000 + seed);
     for (std::uint32_t r = 0; r < rows.count(); ++r)
-      rows.temperature(r) = 0.05 + 0.01 * static_cast<double>(seed % 150 + r);
+      rows.temperature(r) = 0.05 + 0.01 * static_cast<double>(seed * 7 % 150 + r);
     check(rows, seed);
   }
 }
