@@ -22,8 +22,8 @@ class send_window {
     bool again = false;  //!< it was sent before
   };
 
-  explicit send_window(std::uint32_t max_message_bytes)
-      : each_(std::size_t{max_message_bytes} + max_datagram_overhead), space_(each_ * delivery_window) {}
+  explicit send_window(std::uint32_t largest)
+      : each_(std::size_t{largest} + max_datagram_overhead), space_(each_ * delivery_window) {}
 
   [[nodiscard]] std::uint32_t end() const noexcept { return end_; }
   [[nodiscard]] std::uint32_t acknowledged() const noexcept { return acknowledged_; }
