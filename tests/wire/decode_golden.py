@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads tests/wire/golden.txt by docs/wire-format.md alone: standard library, whole numbers, nothing shared with the C++ code."""
+"""Reads tests/wire/golden.txt by docs/wire-format.md and docs/algorithms/delivery.md alone: standard library, whole numbers, nothing shared with the C++ code."""
 import itertools
 import struct
 import sys
@@ -296,11 +296,47 @@ def drawn(law, share):
         target -= law[token]
 
 
+# --- datagrams (delivery.md, "Datagrams") ---
+NONCES = (0x01020304, 0x0A0B0C0D)
+
+
+def control_of(data):
+    """Kind, bytes of the check, whether there are no timers, and the numbers."""
+    first = data[0]
+    assert first >> 7 == 1 and first & 0x60 == 0 and crc32c(data[:-4]) == int.from_bytes(data[-4:], "little")
+    return ["", "connect", "accept", "reset"][first & 3], 2 * (first >> 2 & 3), bool(first & 16), struct.unpack(f"<{len(data) // 4 - 1}I", data[1:-4])
+
+
+def data_of(data, check_bytes, from_client, expected, acknowledged):
+    """Number, acknowledged, ask and the message, of one that expects these numbers."""
+    first, check, message = data[0], data[1:1 + check_bytes], data[1 + check_bytes:]
+    assert first >> 7 == 0
+    number = next(n for n in range(max(expected - 4, 0), 1 << 32) if n % 8 == first & 7)
+    arrived = next(n for n in range(max(acknowledged - 3, 0), 1 << 32) if n % 8 == first >> 3 & 7)
+    ask = first >> 6 & 1
+    whole = crc32c(struct.pack("<IIIIBB", *NONCES, number, arrived, from_client, ask) + message)
+    assert whole.to_bytes(4, "little").startswith(check), "check"
+    return number, arrived, ask, message
+
+
+def read_datagrams(seen):
+    assert control_of(seen.pop("datagram_connect")) == ("connect", 2, True, NONCES[:1])
+    assert control_of(seen.pop("datagram_accept")) == ("accept", 4, False, NONCES)
+    up, down = seen.pop("datagram_up"), seen.pop("datagram_down")
+    assert all(data_of(up, 4, True, e, a) == (9, 6, 1, b"abc") for e in range(6, 14) for a in range(2, 10))
+    assert data_of(down, 2, False, 70001, 65540) == (70000, 65541, 0, b"abc")
+    assert data_of(seen.pop("datagram_bare"), 0, False, 3, 0) == (3, 1, 0, b"")
+    assert control_of(seen.pop("datagram_reset")) == ("reset", 4, False, (crc32c(up),))
+    assert not seen, "a datagram that nobody read"
+
+
 def main(path):
-    golden = dict(line.split() for line in open(path))
+    golden = {name: bytes.fromhex(text) for name, text in (line.split() for line in open(path))}
+    read_datagrams({name: data for name, data in golden.items() if name.startswith("datagram")})
     seen = {}
-    for name, text in golden.items():
-        data = bytes.fromhex(text)
+    for name, data in golden.items():
+        if name.startswith("datagram"):
+            continue
         zero = dict.fromkeys(CONTEXT, 0)
         kind, transmission, context, body = open_message(data, zero if name == "refuse" else CONTEXT)
         assert transmission == (0 if name == "refuse" else 1)
@@ -404,7 +440,7 @@ def main(path):
     body = seen["supply_hidden"][1]
     assert body[:6] == bytes([1, 0x42]) + struct.pack("<I", 12)
     assert [vector(body[6 + 6 * i:12 + 6 * i], 1, 3) for i in range(2)] == states
-    print(f"{len(golden)} golden messages read")
+    print(f"{len(golden)} golden messages and datagrams read")
 
 
 if __name__ == "__main__":

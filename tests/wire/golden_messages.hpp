@@ -5,7 +5,9 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
+#include <specverify/delivery/datagram.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -209,6 +211,25 @@ inline std::vector<golden> golden_messages() {
     return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
                          out);
   });
+  // Datagrams of delivery.
+  const auto control = [&](const char* name, const control_datagram& given) {
+    add(name, [&](std::span<std::byte> out) { return out.first(write_control(given, out.first<13>()).size()); });
+  };
+  const auto data = [&](const char* name, const incarnation& of, bool from_client, data_datagram given) {
+    add(name, [&](std::span<std::byte> out) {
+      const std::size_t head = std::size_t{1} + of.check_bytes;
+      std::copy(given.message.begin(), given.message.end(), out.begin() + static_cast<std::ptrdiff_t>(head));
+      write_data_head(of, from_client, given, out.first(head));
+      return out.first(head + given.message.size());
+    });
+  };
+  const std::byte abc[] = {std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
+  control("datagram_connect", {datagram_kind::connect, {0x01020304, 0, 2, true}});
+  control("datagram_accept", {datagram_kind::accept, {0x01020304, 0x0a0b0c0d, 4, false}});
+  data("datagram_up", {0x01020304, 0x0a0b0c0d, 4}, true, {9, 6, true, abc});
+  data("datagram_down", {0x01020304, 0x0a0b0c0d, 2}, false, {70000, 65541, false, abc});
+  data("datagram_bare", {0x01020304, 0x0a0b0c0d, 0}, false, {3, 1, false, {}});
+  control("datagram_reset", {datagram_kind::reset, {0, 0, 4, false}, crc32c(all[all.size() - 3].bytes)});
   return all;
 }
 
