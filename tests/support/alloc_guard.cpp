@@ -12,10 +12,11 @@
 #endif
 namespace specverify_test {
 
-thread_local std::uint64_t counted_allocations = 0;
+thread_local std::uint64_t counted_allocations = 0, counted_bytes = 0;
 
 [[nodiscard]] static void* counted(std::size_t size, std::size_t alignment) noexcept {
   ++counted_allocations;
+  counted_bytes += size;
   if (size == 0) size = 1;
   return alignment <= alignof(std::max_align_t)
              ? std::malloc(size)

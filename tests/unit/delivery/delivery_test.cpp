@@ -93,7 +93,17 @@ TEST_CASE("delivery: messages in order, each once, and no memory after make") {
     (void)both.server.receive(both.client.next_datagram(), 0);
     (void)both.client.tick(1000);
     (void)both.server.receive(both.client.next_datagram(), 0);
+    CHECK(none.count() == 0);
   }
+}
+
+TEST_CASE("delivery: it holds four of the largest messages") {
+  const specverify_test::alloc_guard heap;
+  const delivery made = make(delivery_side::client, 1);  // messages of 100 bytes
+  const std::uint64_t allocations = heap.count(), on_heap = heap.bytes();
+  CHECK(allocations == 1);
+  CHECK(on_heap == 4 * (100 + max_datagram_overhead));
+  MESSAGE("delivery: ", sizeof made, " bytes, and on the heap ", on_heap, " for messages of 100");
 }
 
 TEST_CASE("delivery: at most four messages are under way") {
