@@ -4,6 +4,7 @@
 #define SPECVERIFY_CODEC_DETAIL_CRC32C_HPP
 
 #include <specverify/core/numeric.hpp>
+#include <specverify/cpp20.hpp>
 
 #include <cstddef>
 #include <cstdint>
