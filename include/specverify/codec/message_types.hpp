@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The types of all messages: the context of a round, the format of draft messages, and a struct for each message.
+//! The types of all messages: the place that a check is taken over, the format of draft messages, and a struct for each
+//! message.
 //!
 //! Use it where a message or a format is named and nothing is encoded; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
@@ -15,7 +16,6 @@
 #include <specverify/quantize/concepts.hpp>
 #include <specverify/row/transform.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,16 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-inline constexpr std::uint16_t wire_version = 2;
-//! Largest epoch that hello and resume carry.
-inline constexpr std::uint32_t max_wire_epoch = (std::uint32_t{1} << 24) - 1;
+inline constexpr std::uint16_t wire_version = 3;
 //! Types of hello's fields from here on must be known to whoever reads them; others are skipped.
 inline constexpr std::uint8_t first_required_field = 128;
 //! Types of fields that this version knows.
 enum class hello_field : std::uint8_t {
-  stop_tokens = 2  //!< u64: prefix hash of the sender's stop tokens, ascending, each once; absent if there are none
+  last_verdict = 1,  //!< 12 bytes: the cloud's last verdict, as in `verdict_notice`; absent if there is none
+  stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, each once; absent if there are none
+  check = 3          //!< u8: check_bits that the sender asks for; the larger one of both sides counts; absent: 8
 };
-inline constexpr std::size_t stop_tokens_field_bytes = 11;
+//! Of hello and refuse. The other messages begin with their kind in 4 bits.
 inline constexpr std::size_t message_header_bytes = 8;
 inline constexpr std::uint32_t max_wire_draft_length = 4096;
 inline constexpr std::uint32_t max_pad_to = std::uint32_t{1} << 16;
@@ -49,29 +49,23 @@ enum class message_kind : std::uint8_t {
   request = 3,
   supply = 4,
   feedback = 5,
-  resume = 6,
-  text = 7,
+  text = 7,  // 6 was resume, up to version 2
   refuse = 8,
   stop = 9
 };
 
-//! What both sides know of the round and do not send in steady messages; it enters every checksum.
-struct wire_context {
-  std::uint64_t session_id = 0;
-  std::uint32_t epoch = 0;  //!< 0..max_wire_epoch
+//! What both sides know and do not send: the check of a steady message is taken over it.
+struct wire_place {
+  std::uint64_t prefix_hash = 0;  //!< of the text that both sides have; of a text message: of the text before its ids
   std::uint32_t round = 0;
-  std::uint32_t base_length = 0;  //!< committed tokens before the round
-  std::uint64_t prefix_hash = 0;  //!< of these tokens
-  //! 0..15, the high half of byte 0: tells a retry from a duplicate. Sent, and not part of the context
-  std::uint8_t transmission = 0;
-  friend SPECVERIFY_INLINE constexpr bool operator==(const wire_context&, const wire_context&) noexcept = default;
+  friend SPECVERIFY_INLINE constexpr bool operator==(const wire_place&, const wire_place&) noexcept = default;
 };
 
 //! What hello agrees on for every message: how drafts and their laws travel, and V, which gives a token id its width.
 struct wire_format {
   // `where` of a failing check; fields of `attachments` from at_attachments on
   static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
-                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6;
+                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6, at_check_bits = 13;
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;  //!< V, 1..2^24
   //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
@@ -82,16 +76,9 @@ struct wire_format {
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< what travels with the drafts; none by default
+  //! of the check of each steady message: 0, 8 or 16. No term of hello: a field of it, for each connection
+  std::uint8_t check_bits = 8;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
-};
-
-//! The first 8 bytes, as they stand. Nothing in it is trustworthy before the checksum was compared.
-struct message_header {
-  message_kind kind = message_kind::stop;
-  std::uint8_t flags = 0;             //!< wire_context::transmission of who sent it
-  std::uint8_t round_low = 0;         //!< round mod 256
-  std::uint16_t base_length_low = 0;  //!< base length mod 2^16
-  std::uint32_t checksum = 0;
 };
 
 enum class wire_rule : std::uint8_t { greedy = 0, token = 1, semantic = 2 };
@@ -122,14 +109,32 @@ struct session_terms {
 struct hello_message : session_terms {
   //! decoding another one gives unknown_version: `where` is that version times 2^16 plus wire_version
   std::uint16_t version = wire_version;
-  wire_context context{};           //!< sent in full
+  std::uint64_t session_id = 0;
+  std::uint32_t nonce = 0;  //!< of the edge, another one for each hello; the answer repeats it
+  std::uint32_t round = 0;
+  std::uint32_t length = 0;         //!< tokens of the text that the sender has, prompt included
+  std::uint64_t prefix_hash = 0;    //!< of this text
   std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
-  //! Fields behind the others: {type u8, length u16, value} each, types ascending. Decoding points into the message.
+  //! Fields behind the others: {type u8, length u16, value} each, types ascending, as `hello_fields` makes them.
+  //! Decoding points into the message.
   std::span<const std::byte> fields{};
 };
 
-struct resume_message {
-  wire_context context{};  //!< sent in full; base_length 0 asks the peer for its text
+//! Which hello a refusal answers, or the last one of who refuses. Zeros: none.
+struct hello_name {
+  std::uint64_t session_id = 0;
+  std::uint32_t nonce = 0;
+  friend SPECVERIFY_INLINE constexpr bool operator==(const hello_name&, const hello_name&) noexcept = default;
+};
+
+//! The cloud's last verdict, as its hello names it.
+struct verdict_notice {
+  std::uint32_t round = 0;  //!< 0: none
+  std::uint16_t accepted = 0;
+  std::uint8_t source = 0;   //!< token_source as a number
+  std::uint8_t stop = 0;     //!< stop_reason as a number
+  std::uint32_t digest = 0;  //!< `draft_digest` of the round's drafts
+  friend SPECVERIFY_INLINE constexpr bool operator==(const verdict_notice&, const verdict_notice&) noexcept = default;
 };
 
 struct feedback_message {
@@ -147,11 +152,6 @@ struct feedback_message {
 struct claims_message {
   std::span<const claimed_draft> claims{};
   draft_attachments attachments{};
-};
-
-struct text_message {
-  std::uint32_t position = 0;  //!< position of the first id
-  std::span<const token_id> tokens{};
 };
 
 //! Asks for more about some drafted positions of the round (a second upload, a lazy law).
@@ -194,13 +194,6 @@ struct codec_access {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The field `stop_tokens`, for hello_message::fields.
-[[nodiscard]] constexpr std::array<std::byte, stop_tokens_field_bytes> stop_tokens_field(std::uint64_t hash) noexcept {
-  std::array<std::byte, stop_tokens_field_bytes> made{static_cast<std::byte>(hello_field::stop_tokens), std::byte{8}};
-  for (std::size_t i = 3; i < made.size(); ++i, hash >>= 8) made[i] = static_cast<std::byte>(hash & 255u);
-  return made;
-}
-
 //! Anything that binds a token to a law: draft, received_draft.
 template <class Draft>
 concept lawful_draft = requires(const Draft& drafted) {
@@ -231,6 +224,8 @@ concept lawful_draft = requires(const Draft& drafted) {
     return detail::codec_error(errc::invalid_argument, format.at_max_draft_length);
   if (format.pad_to == 0 || format.pad_to > max_pad_to)
     return detail::codec_error(errc::invalid_argument, format.at_pad_to);
+  if (format.check_bits != 0 && format.check_bits != 8 && format.check_bits != 16)
+    return detail::codec_error(errc::invalid_argument, format.at_check_bits);
   if (const status why = check(format.attachments); !why.ok())
     return detail::codec_error(why.code, std::uint64_t{format.at_attachments} + why.where);
   if (format.attachments.resolution_with_draft && !lattice)

@@ -31,16 +31,23 @@ namespace detail {
   if (format.attachments.resolution_with_draft && resolution != 0) made.resolution = resolution;
   return made;
 }
-//! Bytes of the counts and the ids.
-[[nodiscard]] constexpr std::uint64_t skipped_bytes(const wire_format& format, std::uint64_t skipped) noexcept {
-  return bits_to_bytes(skipped_width(format) + parts_width(format) + resolution_width(format) +
-                       skipped * token_bits(format.vocab_size));
+//! Bits of the kind, the counts and the ids.
+[[nodiscard]] constexpr std::uint64_t skipped_bits(const wire_format& format, std::uint64_t skipped) noexcept {
+  return kind_bits + skipped_width(format) + parts_width(format) + resolution_width(format) +
+         skipped * token_bits(format.vocab_size);
 }
-[[nodiscard]] constexpr std::uint64_t attachment_bytes(const wire_format& format, std::uint64_t skipped,
-                                                       std::uint64_t drafts) noexcept {
-  return skipped_bytes(format, skipped) + (format.attachments.channel_report ? channel_report_bytes : 0) +
-         (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0) +
-         (format.attachments.drafted_probability ? drafts * drafted_probability_bytes : 0);
+//! Whether attachments of whole bytes follow these.
+[[nodiscard]] constexpr bool has_byte_attachments(const attachment_format& format) noexcept {
+  return format.channel_report || has_parts(format);
+}
+//! Bits before the drafts. Claims begin there; laws begin at the next whole byte.
+[[nodiscard]] constexpr std::uint64_t attachment_bits(const wire_format& format, std::uint64_t skipped,
+                                                      std::uint64_t drafts) noexcept {
+  const std::uint64_t bits = skipped_bits(format, skipped);
+  if (!has_byte_attachments(format.attachments)) return bits;
+  return 8 * (bits_to_bytes(bits) + (format.attachments.channel_report ? channel_report_bytes : 0) +
+              (format.attachments.hidden_with_draft ? drafts * hidden_bytes(format.attachments) : 0) +
+              (format.attachments.drafted_probability ? drafts * drafted_probability_bytes : 0));
 }
 
 //! Vectors side by side, each one checked; `where` = which.
@@ -85,18 +92,19 @@ namespace detail {
   return check_probabilities(format.attachments.drafted_probability ? drafts : 0, attachments.probabilities);
 }
 
-//! Writes what check_attachments has seen to byte 8 and on.
-inline void store_attachments(const wire_format& format, const draft_attachments& attachments, std::uint64_t drafts,
-                              std::span<std::byte> out) noexcept {
-  bit_writer bits(out.data() + message_header_bytes);
+//! Writes what check_attachments has seen, from the kind on. The drafts' bits may go on in what it gives back.
+[[nodiscard]] inline bit_writer store_attachments(const wire_format& format, const draft_attachments& attachments,
+                                                  std::uint64_t drafts, std::span<std::byte> out) noexcept {
+  bit_writer bits(message_kind::draft, out);
   bits.put(attachments.skipped.size(), skipped_width(format));
   if (has_parts(format.attachments)) bits.put(drafts, parts_width(format));
   if (format.attachments.resolution_with_draft)
     bits.put(law_format_of(format, attachments.resolution).resolution - 1, resolution_width(format));
   for (const token_id token : attachments.skipped)
     bits.put(static_cast<std::uint32_t>(token), token_bits(format.vocab_size));
+  if (!has_byte_attachments(format.attachments)) return bits;
   bits.finish();
-  std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format, attachments.skipped.size()));
+  auto at = static_cast<std::size_t>(bits_to_bytes(skipped_bits(format, attachments.skipped.size())));
   if (format.attachments.channel_report) {
     (void)encode_channel_report(attachments.channel, out.subspan(at, channel_report_bytes));
     at += channel_report_bytes;
@@ -104,36 +112,36 @@ inline void store_attachments(const wire_format& format, const draft_attachments
   for (const std::span<const std::byte> parts : {attachments.hidden, attachments.probabilities}) {
     for (const std::byte part : parts) out[at++] = part;
   }
+  return bit_writer(out.data() + at);
 }
 
-//! Reads and checks the attachments of a message; `end` is the byte behind them. Nothing outside this object is written
-//! before `deliver`.
+//! Reads and checks the attachments of a message. Nothing outside this object is written before `deliver`.
 class attachment_reader {
  public:
   attachment_reader(const wire_format& format, std::span<const std::byte> message) noexcept
       : format_(format), message_(message) {}
 
   [[nodiscard]] status read(std::size_t room) noexcept {
-    const std::uint64_t counts = message_header_bytes + skipped_bytes(format_, 0);
-    if (message_.size() < counts) return codec_error(errc::truncated, message_.size());
-    bit_reader bits(message_.data() + message_header_bytes);
+    if (!has_bytes(bits_to_bytes(skipped_bits(format_, 0)), format_, message_))
+      return codec_error(errc::truncated, message_.size());
+    bit_reader bits(message_);
     skipped_ = bits.take(skipped_width(format_));
     parts_ = bits.take(parts_width(format_));
     if (format_.attachments.resolution_with_draft) resolution_ = bits.take(resolution_width(format_)) + 1;
     if (skipped_ > format_.attachments.max_skipped) return codec_error(errc::message_too_large, skipped_);
     if (parts_ > format_.max_draft_length) return codec_error(errc::draft_too_long, parts_);
     if (resolution_ > format_.resolution) return codec_error(errc::invalid_resolution, resolution_);
-    const std::uint64_t end = message_header_bytes + attachment_bytes(format_, skipped_, parts_);
-    if (message_.size() < end) return codec_error(errc::truncated, message_.size());
+    end_bits_ = attachment_bits(format_, skipped_, parts_);
+    if (!has_bytes(bits_to_bytes(end_bits_), format_, message_)) return codec_error(errc::truncated, message_.size());
     if (room < skipped_) return codec_error(errc::output_too_small, skipped_);
     for (std::uint32_t i = 0; i < skipped_; ++i) {
       if (bits.take(token_bits(format_.vocab_size)) >= format_.vocab_size)
         return codec_error(errc::token_out_of_range, i);
     }
-    if (!bits.rest_is_zero())
-      return codec_error(errc::padding_not_zero, message_header_bytes + skipped_bytes(format_, skipped_) - 1);
-    end_ = static_cast<std::size_t>(end);
-    std::size_t at = message_header_bytes + static_cast<std::size_t>(skipped_bytes(format_, skipped_));
+    auto at = static_cast<std::size_t>(bits_to_bytes(skipped_bits(format_, skipped_)));
+    const bool ends_here = carries_laws(format_.format) || has_byte_attachments(format_.attachments);
+    if (ends_here && !bits.rest_is_zero()) return codec_error(errc::padding_not_zero, at - 1);
+    if (!has_byte_attachments(format_.attachments)) return {};
     if (format_.attachments.channel_report) {
       const result<channel_report> report = decode_channel_report(message_.subspan(at, channel_report_bytes));
       if (!report) return report.error();
@@ -142,12 +150,14 @@ class attachment_reader {
     }
     const std::uint32_t vectors = format_.attachments.hidden_with_draft ? parts_ : 0;
     hidden_ = message_.subspan(at, vectors * hidden_bytes(format_.attachments));
-    probabilities_ = message_.subspan(at + hidden_.size(), end_ - at - hidden_.size());
+    probabilities_ = message_.subspan(at + hidden_.size(), end() - at - hidden_.size());
     if (const status why = check_vectors(format_.attachments, vectors, hidden_); !why.ok()) return why;
     return check_probabilities(format_.attachments.drafted_probability ? parts_ : 0, probabilities_);
   }
 
-  [[nodiscard]] std::size_t end() const noexcept { return end_; }
+  //! Where the drafts begin: bits of claims, bytes of laws.
+  [[nodiscard]] std::uint64_t end_bits() const noexcept { return end_bits_; }
+  [[nodiscard]] std::size_t end() const noexcept { return static_cast<std::size_t>(bits_to_bytes(end_bits_)); }
   [[nodiscard]] wire_format laws() const noexcept { return law_format_of(format_, resolution_); }
   //! The message has that many drafts; each needs its part.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
@@ -155,7 +165,7 @@ class attachment_reader {
   }
   //! What was read; the skipped ids go to the front of `skipped`.
   [[nodiscard]] draft_attachments deliver(std::span<token_id> skipped) const noexcept {
-    bit_reader bits(message_.data() + message_header_bytes);
+    bit_reader bits(message_);
     (void)bits.take(skipped_width(format_));
     (void)bits.take(parts_width(format_));
     (void)bits.take(resolution_width(format_));
@@ -170,7 +180,7 @@ class attachment_reader {
   std::uint32_t skipped_ = 0;
   std::uint32_t parts_ = 0;       // drafts with a vector or a probability
   std::uint32_t resolution_ = 0;  // 0: not announced
-  std::size_t end_ = 0;
+  std::uint64_t end_bits_ = 0;
   channel_report channel_{};
   std::span<const std::byte> hidden_{};
   std::span<const std::byte> probabilities_{};

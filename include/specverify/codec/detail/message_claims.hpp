@@ -74,24 +74,26 @@ namespace detail {
 
 inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept {
   if (!check(format).ok()) return 0;
-  std::uint64_t bytes =
-      message_header_bytes + detail::attachment_bytes(format, format.attachments.max_skipped, draft_length);
+  const std::uint64_t bits = detail::attachment_bits(format, format.attachments.max_skipped, draft_length);
+  std::uint64_t bytes = detail::bits_to_bytes(bits);
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, draft_length);
   } else if (!carries_laws(format.format)) {
-    bytes += detail::claims_body_bytes(format, draft_length);
+    bytes = detail::bits_to_bytes(bits + detail::claims_bits(format, draft_length));
   } else {
     bytes += static_cast<std::uint64_t>(
                  (std::log2(format.max_draft_length + 1.0) + draft_length * detail::max_law_bits(format)) / 8) +
              2;
   }
-  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
+  return static_cast<std::size_t>(detail::steady_bytes(bytes, format));
 }
 
 inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept {
   const std::uint32_t drafts = format.max_draft_length;
-  const std::size_t either[] = {max_draft_bytes(format, drafts), max_supply_bytes(format, drafts),
-                                max_control_bytes(format), text_bytes(format, text_chunk)};
+  wire_format checked = format;
+  checked.check_bits = 16;
+  const std::size_t either[] = {max_draft_bytes(checked, drafts), max_supply_bytes(checked, drafts),
+                                max_control_bytes(checked), text_bytes(checked, text_chunk, text_chunk)};
   std::size_t most = 0;
   for (const std::size_t bytes : either) most = bytes > most ? bytes : most;
   return most;
@@ -101,12 +103,11 @@ inline std::size_t claims_bytes(const wire_format& format, std::size_t claims, s
   if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length ||
       skipped > format.attachments.max_skipped)
     return 0;
-  const std::uint64_t bytes = message_header_bytes + detail::attachment_bytes(format, skipped, claims) +
-                              detail::claims_body_bytes(format, claims);
-  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
+  const std::uint64_t bits = detail::attachment_bits(format, skipped, claims) + detail::claims_bits(format, claims);
+  return static_cast<std::size_t>(detail::steady_bytes(detail::bits_to_bytes(bits), format));
 }
 
-inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
+inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
                                                   const draft_attachments& attachments,
                                                   std::span<std::byte> out) noexcept {
@@ -117,44 +118,45 @@ inline result<std::span<std::byte>> encode_claims(const wire_context& context, c
     if (const status why = detail::check_claim(format, claims[i], i); !why.ok()) return why;
   }
   if (const status why = detail::check_attachments(format, attachments, claims.size()); !why.ok()) return why;
-  const std::uint64_t at =
-      message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), claims.size());
-  const std::uint64_t bytes = at + detail::claims_body_bytes(format, claims.size());
-  if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
-  detail::store_attachments(format, attachments, claims.size(), out);
-  detail::bit_writer bits(out.data() + static_cast<std::size_t>(at));
+  const std::uint64_t bytes = detail::bits_to_bytes(
+      detail::attachment_bits(format, attachments.skipped.size(), claims.size()) +
+      detail::claims_bits(format, claims.size()));
+  if (const status why = detail::has_room(detail::steady_bytes(bytes, format), out); !why.ok()) return why;
+  detail::bit_writer bits = detail::store_attachments(format, attachments, claims.size(), out);
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
   for (const claimed_draft& claim : claims) {
     bits.put(static_cast<std::uint32_t>(claim.token), token_bits(format.vocab_size));
     if (format.format == law_format::token_and_count) bits.put(claim.count - 1, ceil_log2(format.resolution));
   }
   bits.finish();
-  return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
+  return detail::seal(message_kind::draft, place, format, bytes, out);
 }
-inline result<std::span<std::byte>> encode_claims(const wire_context& context, const wire_format& format,
+inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
                                                   std::span<std::byte> out) noexcept {
-  return encode_claims(context, format, claims, draft_attachments{}, out);
+  return encode_claims(place, format, claims, draft_attachments{}, out);
 }
 
-inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
+inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
                                             std::span<const std::byte> message, std::span<claimed_draft> claims,
                                             std::span<token_id> skipped) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
-  if (const status why = detail::open_message(message_kind::draft, context, message); !why.ok()) return why;
+  if (const status why = detail::open_steady(message_kind::draft, place, format, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
-  if (message.size() < attached.end() + detail::claims_body_bytes(format, 0))
+  const std::uint64_t begin = attached.end_bits();
+  if (!detail::has_bytes(detail::bits_to_bytes(begin + detail::claims_bits(format, 0)), format, message))
     return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
   // Twice: nothing is written before every claim is known to be good.
   for (const bool write : {false, true}) {
-    detail::bit_reader bits(message.data() + attached.end());
+    detail::bit_reader bits(message.data() + static_cast<std::size_t>(begin / 8));
+    static_cast<void>(bits.take(begin % 8));
     length = bits.take(ceil_log2(std::uint64_t{format.max_draft_length} + 1));
     if (length > format.max_draft_length) return detail::codec_error(errc::draft_too_long, length);
-    const std::uint64_t bytes = attached.end() + detail::claims_body_bytes(format, length);
-    if (const status why = detail::close_message(bytes, format.pad_to, message); !why.ok()) return why;
+    const std::uint64_t bytes = detail::bits_to_bytes(begin + detail::claims_bits(format, length));
+    if (const status why = detail::close_steady(bytes, format, message); !why.ok()) return why;
     if (const status why = attached.fits(length); !why.ok()) return why;
     if (length > claims.size()) return detail::codec_error(errc::output_too_small, length);
     for (std::uint32_t i = 0; i < length; ++i) {
@@ -167,10 +169,10 @@ inline result<claims_message> decode_claims(const wire_context& context, const w
   }
   return claims_message{claims.first(length), attached.deliver(skipped)};
 }
-inline result<claims_message> decode_claims(const wire_context& context, const wire_format& format,
+inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
                                             std::span<const std::byte> message,
                                             std::span<claimed_draft> claims) noexcept {
-  return decode_claims(context, format, message, claims, {});
+  return decode_claims(place, format, message, claims, {});
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -51,11 +51,11 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
 [[nodiscard]] inline status decode_fp16_rows(const wire_format& format, std::span<const std::byte> message,
                                              std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
-  if (message.size() < begin + 2) return codec_error(errc::truncated, message.size());
+  if (!has_bytes(begin + 2, format, message)) return codec_error(errc::truncated, message.size());
   const auto length = static_cast<std::uint32_t>(numeric::load_le(message.data() + begin, 2));
   if (length > format.max_draft_length || length > block.capacity()) return codec_error(errc::draft_too_long, length);
   const std::uint64_t bytes = begin + fp16_row_bytes(format, length);
-  if (const status why = close_message(bytes, format.pad_to, message); !why.ok()) return why;
+  if (const status why = close_steady(bytes, format, message); !why.ok()) return why;
   const std::byte* at = message.data() + begin + 2;
   bit_reader tokens(at + static_cast<std::size_t>(length) * 2 * format.vocab_size);
   for (std::uint32_t i = 0; i < length; ++i) {
@@ -86,7 +86,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
 [[nodiscard]] inline status decode_lattices(const wire_format& format, std::span<const std::byte> message,
                                             std::size_t begin, std::span<token_id> ids, std::span<std::uint32_t> counts,
                                             received_draft_block& block) noexcept {
-  range_decoder coder(message.subspan(begin));
+  range_decoder coder(message.subspan(begin, message.size() - check_bytes(format) - begin));
   const auto length = static_cast<std::uint32_t>(coder.uniform(std::uint64_t{format.max_draft_length} + 1));
   if (length > block.capacity()) return codec_error(errc::draft_too_long, length);
   for (std::uint32_t i = 0; i < length; ++i) {
@@ -96,7 +96,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
     if (const status why = block.push(*drafted); !why.ok()) return why;
   }
   const result<std::size_t> used = coder.finish();
-  return used ? close_message(begin + *used, format.pad_to, message) : used.error();
+  return used ? close_steady(begin + *used, format, message) : used.error();
 }
 
 //! Workspace that decodes laws of this many listed ids.
@@ -126,35 +126,33 @@ inline std::size_t decode_draft_workspace_size(const wire_format& format) noexce
 }
 
 template <lawful_draft Draft>
-result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
+result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                           std::span<const Draft> drafts, const draft_attachments& attachments,
                                           std::span<std::byte> out) noexcept {
   const wire_format laws = detail::law_format_of(format, attachments.resolution);
   if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
   if (const status why = detail::check_attachments(format, attachments, drafts.size()); !why.ok()) return why;
   const std::uint64_t begin =
-      message_header_bytes + detail::attachment_bytes(format, attachments.skipped.size(), drafts.size());
+      detail::bits_to_bytes(detail::attachment_bits(format, attachments.skipped.size(), drafts.size()));
   std::uint64_t bytes = begin;
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, drafts.size());
-    if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
+    if (const status why = detail::has_room(detail::steady_bytes(bytes, format), out); !why.ok()) return why;
     detail::encode_fp16_rows(format, drafts, out.data() + static_cast<std::size_t>(begin));
   } else {
-    // before anything is written
-    if (const status why = detail::begin_message(context, 0, 1, out); !why.ok()) return why;
     const result<std::size_t> body = detail::encode_lattices(
         laws, drafts, out.size() > begin ? out.subspan(static_cast<std::size_t>(begin)) : std::span<std::byte>{});
     if (!body) return body.error();
     bytes += *body;
-    if (const status why = detail::begin_message(context, bytes, format.pad_to, out); !why.ok()) return why;
+    if (const status why = detail::has_room(detail::steady_bytes(bytes, format), out); !why.ok()) return why;
   }
-  detail::store_attachments(format, attachments, drafts.size(), out);
-  return detail::end_message(message_kind::draft, context, bytes, format.pad_to, out);
+  detail::store_attachments(format, attachments, drafts.size(), out).finish();
+  return detail::seal(message_kind::draft, place, format, bytes, out);
 }
 template <lawful_draft Draft>
-result<std::span<std::byte>> encode_draft(const wire_context& context, const wire_format& format,
+result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                           std::span<const Draft> drafts, std::span<std::byte> out) noexcept {
-  return encode_draft(context, format, drafts, draft_attachments{}, out);
+  return encode_draft(place, format, drafts, draft_attachments{}, out);
 }
 
 template <lawful_draft Draft>
@@ -164,7 +162,7 @@ result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft
   if (const status why = detail::check_drafts(laws, drafts); !why.ok()) return why;
   const std::size_t skipped = attachments.skipped.size();
   if (skipped > format.attachments.max_skipped) return detail::codec_error(errc::message_too_large, skipped);
-  std::uint64_t bytes = message_header_bytes + detail::attachment_bytes(format, skipped, drafts.size());
+  std::uint64_t bytes = detail::bits_to_bytes(detail::attachment_bits(format, skipped, drafts.size()));
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, drafts.size());
   } else {
@@ -172,16 +170,16 @@ result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft
     if (!body) return body.error();
     bytes += *body;
   }
-  return static_cast<std::size_t>(detail::padded(bytes, format.pad_to));
+  return static_cast<std::size_t>(detail::steady_bytes(bytes, format));
 }
 
-inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
+inline result<draft_attachments> decode_draft(const wire_place& place, const wire_format& format,
                                               std::span<const std::byte> message, received_draft_block& block,
                                               std::span<token_id> skipped, workspace& scratch) noexcept {
   block.clear();
   if (const status why = check(format); !why.ok()) return why;
   if (!carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
-  if (const status why = detail::open_message(message_kind::draft, context, message); !why.ok()) return why;
+  if (const status why = detail::open_steady(message_kind::draft, place, format, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
   const workspace_scope scope(scratch);
@@ -196,10 +194,10 @@ inline result<draft_attachments> decode_draft(const wire_context& context, const
   block.clear();
   return why;
 }
-inline result<draft_attachments> decode_draft(const wire_context& context, const wire_format& format,
+inline result<draft_attachments> decode_draft(const wire_place& place, const wire_format& format,
                                               std::span<const std::byte> message, received_draft_block& block,
                                               workspace& scratch) noexcept {
-  return decode_draft(context, format, message, block, {}, scratch);
+  return decode_draft(place, format, message, block, {}, scratch);
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every message is made of: little-endian fields, packed bits, the CRC-32C and the header. Used by
-//! codec/message.hpp.
+//! What every message is made of: little-endian fields, packed bits, the header of hello and refuse, the check of the
+//! others. Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 
 #include <specverify/codec/detail/bytes.hpp>
 #include <specverify/codec/detail/crc32c.hpp>
 #include <specverify/codec/message_types.hpp>
+#include <specverify/codec/prefix_hash.hpp>
 #include <specverify/core/numeric.hpp>
 
 #include <cstddef>
@@ -45,10 +46,16 @@ class field_writer {
   std::byte* at_;
 };
 
+inline constexpr unsigned kind_bits = 4;
+
 //! Numbers of up to 32 bits side by side, the low bit first; the last byte is filled with zeros.
 class bit_writer {
  public:
   explicit bit_writer(std::byte* at) noexcept : at_(at) {}
+  //! Of a steady message: its kind comes first.
+  bit_writer(message_kind kind, std::span<std::byte> message) noexcept : at_(message.data()) {
+    put(static_cast<std::uint64_t>(kind), kind_bits);
+  }
   void put(std::uint64_t value, unsigned bits) noexcept {
     held_ |= value << count_;
     count_ += bits;
@@ -66,6 +73,10 @@ class bit_writer {
 class bit_reader {
  public:
   explicit bit_reader(const std::byte* at) noexcept : at_(at) {}
+  //! Of a steady message, behind its kind.
+  explicit bit_reader(std::span<const std::byte> message) noexcept : at_(message.data()) {
+    static_cast<void>(take(kind_bits));
+  }
   [[nodiscard]] std::uint32_t take(unsigned bits) noexcept {
     for (; count_ < bits; count_ += 8) held_ |= std::to_integer<std::uint64_t>(*at_++) << count_;
     const auto value = static_cast<std::uint32_t>(held_ & ((std::uint64_t{1} << bits) - 1));
@@ -86,116 +97,136 @@ class bit_reader {
   return saturating(bytes).rounded_up(pad_to).value;
 }
 
-inline constexpr std::size_t context_bytes = 28;
-[[gnu::noinline]] inline void store_context(std::span<std::byte> bytes, std::size_t at,
-                                            const wire_context& context) noexcept {
+//! What only hello says in full, and what a refusal names; the checksums of both are taken over it.
+struct hello_head {
+  hello_name name{};
+  std::uint32_t round = 0;
+  std::uint32_t length = 0;
+  std::uint64_t prefix_hash = 0;
+};
+inline constexpr std::size_t hello_head_bytes = 28;
+[[gnu::noinline]] inline void store_head(std::span<std::byte> bytes, std::size_t at, const hello_head& head) noexcept {
   field_writer fields(bytes, at);
-  fields.put(context.session_id, 8);
-  fields.put(context.epoch, 4);
-  fields.put(context.round, 4);
-  fields.put(context.base_length, 4);
-  fields.put(context.prefix_hash, 8);
+  fields.put(head.name.session_id, 8);
+  fields.put(head.name.nonce, 4);
+  fields.put(head.round, 4);
+  fields.put(head.length, 4);
+  fields.put(head.prefix_hash, 8);
 }
-[[nodiscard]] inline wire_context load_context(std::span<const std::byte> bytes, std::size_t at) noexcept {
+[[nodiscard]] inline hello_head load_head(std::span<const std::byte> bytes, std::size_t at) noexcept {
   field_reader fields(bytes, at);
-  wire_context context;
-  context.session_id = fields.u64();
-  context.epoch = fields.u32();
-  context.round = fields.u32();
-  context.base_length = fields.u32();
-  context.prefix_hash = fields.u64();
-  return context;
+  hello_head head;
+  head.name.session_id = fields.u64();
+  head.name.nonce = fields.u32();
+  head.round = fields.u32();
+  head.length = fields.u32();
+  head.prefix_hash = fields.u64();
+  return head;
 }
 
-[[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const wire_context& context,
+//! CRC-32C of the head, the length, bytes 0..3 and the bytes from 8 on.
+[[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const hello_head& head,
                                                               std::span<const std::byte> message) noexcept {
-  std::byte unsent[context_bytes + 4];
-  store_context(unsent, 0, context);
-  numeric::store_le(unsent + context_bytes, message.size(), 4);
+  std::byte unsent[hello_head_bytes + 4];
+  store_head(unsent, 0, head);
+  numeric::store_le(unsent + hello_head_bytes, message.size(), 4);
   std::uint32_t state = crc_update(~std::uint32_t{0}, unsent);
   state = crc_update(state, message.first(4));
   return ~crc_update(state, message.subspan(message_header_bytes));
 }
 
+//! The low `bits` of this are the check of a steady message.
+[[nodiscard]] constexpr std::uint64_t check_of(const wire_place& place, message_kind kind) noexcept {
+  const std::uint64_t of_round = extend_prefix_hash(place.prefix_hash, static_cast<token_id>(place.round));
+  return extend_prefix_hash(of_round, static_cast<token_id>(kind));
+}
+[[nodiscard]] constexpr std::size_t check_bytes(const wire_format& format) noexcept { return format.check_bits / 8u; }
+//! Bytes of a steady message whose own bytes are known: a padding of zeros and the check follow them.
+[[nodiscard]] constexpr std::uint64_t steady_bytes(std::uint64_t bytes, const wire_format& format) noexcept {
+  return padded(bytes + check_bytes(format), format.pad_to);
+}
+
 }  // namespace detail
 
-inline result<message_header> peek_header(std::span<const std::byte> message) noexcept {
-  if (message.size() < message_header_bytes) return detail::codec_error(errc::truncated, message.size());
-  detail::field_reader fields(message, 0);
-  const std::uint8_t first = fields.u8();
-  const unsigned kind = first & 15u;
-  if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop))
+inline result<message_kind> kind_of(std::span<const std::byte> message) noexcept {
+  if (message.empty()) return detail::codec_error(errc::truncated, 0);
+  const unsigned kind = std::to_integer<unsigned>(message[0]) & 15u;
+  if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop) || kind == 6)
     return detail::codec_error(errc::unknown_message, 0);
-  message_header header;
-  header.kind = static_cast<message_kind>(kind);
-  header.flags = static_cast<std::uint8_t>(first >> 4);
-  header.round_low = fields.u8();
-  header.base_length_low = fields.u16();
-  header.checksum = fields.u32();
-  return header;
-}
-
-inline std::uint32_t message_checksum(const wire_context& context, std::span<const std::byte> message) noexcept {
-  return detail::checksum_of(context, message);
-}
-
-inline status check_message(const wire_context& context, std::span<const std::byte> message) noexcept {
-  const result<message_header> header = peek_header(message);
-  if (!header) return header.error();
-  wire_context agreed = context;
-  if (header->kind == message_kind::hello || header->kind == message_kind::resume) {
-    const std::size_t at = header->kind == message_kind::hello ? message_header_bytes + 2 : message_header_bytes;
-    if (message.size() < at + detail::context_bytes) return detail::codec_error(errc::truncated, message.size());
-    agreed = detail::load_context(message, at);
-  }
-  if (message_checksum(agreed, message) != header->checksum) return detail::codec_error(errc::checksum_mismatch, 4);
-  // The short copies of round and length are the context's; only a forger writes others under a good checksum.
-  if (header->round_low != static_cast<std::uint8_t>(agreed.round & 255u))
-    return detail::codec_error(errc::not_canonical, 1);
-  if (header->base_length_low != static_cast<std::uint16_t>(agreed.base_length & 0xffffu))
-    return detail::codec_error(errc::not_canonical, 2);
-  return {};
+  return static_cast<message_kind>(kind);
 }
 
 namespace detail {
 
-//! Where an encoder starts: the length is known, the bytes after it are padding.
-[[nodiscard]] inline status begin_message(const wire_context& context, std::uint64_t bytes, std::uint32_t pad_to,
-                                          std::span<std::byte> out) noexcept {
-  if (context.transmission > 15) return codec_error(errc::field_out_of_range, 0);
-  const std::uint64_t total = padded(bytes, pad_to);
+//! Whether a message of so many bytes may be, and has room.
+[[nodiscard]] inline status has_room(std::uint64_t total, std::span<std::byte> out) noexcept {
   if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
-  if (out.size() < total) return codec_error(errc::output_too_small, total);
-  return {};
+  return out.size() < total ? codec_error(errc::output_too_small, total) : status{};
 }
-//! Where it ends: padding, header, checksum. Returns the whole message.
-inline std::span<std::byte> end_message(message_kind kind, const wire_context& context, std::uint64_t bytes,
-                                        std::uint32_t pad_to, std::span<std::byte> out) noexcept {
-  const auto total = static_cast<std::size_t>(padded(bytes, pad_to));
-  for (auto at = static_cast<std::size_t>(bytes); at < total; ++at) out[at] = std::byte{0};
-  numeric::store_le(out.data(),
-                    static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
-  numeric::store_le(out.data() + 1, context.round, 1);
-  numeric::store_le(out.data() + 2, context.base_length, 2);
-  numeric::store_le(out.data() + 4, message_checksum(context, out.first(total)), 4);
+[[nodiscard]] inline status is_kind(message_kind kind, std::span<const std::byte> message) noexcept {
+  const result<message_kind> found = kind_of(message);
+  if (!found) return found.error();
+  return *found == kind ? status{} : codec_error(errc::unexpected_message, 0);
+}
+
+// hello and refuse
+
+//! Header and checksum of a message whose bytes behind them are written.
+inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head, std::uint64_t bytes,
+                                       std::span<std::byte> out) noexcept {
+  const std::span<std::byte> whole = out.first(static_cast<std::size_t>(bytes));
+  numeric::store_le(whole.data(), static_cast<std::uint64_t>(kind), 1);
+  numeric::store_le(whole.data() + 1, head.round, 1);
+  numeric::store_le(whole.data() + 2, head.length, 2);
+  numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
+  return whole;
+}
+//! Compares header and checksum of a message that has at least its header.
+[[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
+  if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
+    return codec_error(errc::checksum_mismatch, 4);
+  // The rest of the header is the head's; only a forger writes another one under a good checksum.
+  if (std::to_integer<unsigned>(message[0]) >> kind_bits != 0) return codec_error(errc::not_canonical, 0);
+  if (numeric::load_le(message.data() + 1, 1) != (head.round & 0xffu)) return codec_error(errc::not_canonical, 1);
+  return numeric::load_le(message.data() + 2, 2) != (head.length & 0xffffu) ? codec_error(errc::not_canonical, 2)
+                                                                           : status{};
+}
+
+// The steady messages
+
+//! Ends a message of which the first `bytes` are written, its kind among them: padding and check.
+inline std::span<std::byte> seal(message_kind kind, const wire_place& place, const wire_format& format,
+                                 std::uint64_t bytes, std::span<std::byte> out) noexcept {
+  const auto total = static_cast<std::size_t>(steady_bytes(bytes, format));
+  const std::size_t check = check_bytes(format);
+  for (auto at = static_cast<std::size_t>(bytes); at < total - check; ++at) out[at] = std::byte{0};
+  numeric::store_le(out.data() + (total - check), check_of(place, kind), static_cast<unsigned>(check));
   return out.first(total);
 }
 
-//! check_message, and the kind that was expected.
-[[nodiscard]] inline status open_message(message_kind kind, const wire_context& context,
-                                         std::span<const std::byte> message) noexcept {
-  const result<message_header> header = peek_header(message);
-  if (!header) return header.error();
-  if (header->kind != kind) return codec_error(errc::unexpected_message, 0);
-  return check_message(context, message);
+//! The kind that was expected, and its check. Errors: also truncated, checksum_mismatch (`where` = byte of the check).
+[[nodiscard]] inline status open_steady(message_kind kind, const wire_place& place, const wire_format& format,
+                                        std::span<const std::byte> message) noexcept {
+  if (const status why = is_kind(kind, message); !why.ok()) return why;
+  const std::size_t check = check_bytes(format);
+  if (message.size() < 1 + check) return codec_error(errc::truncated, message.size());
+  const std::size_t at = message.size() - check;
+  const std::uint64_t mask = (std::uint64_t{1} << format.check_bits) - 1;
+  const std::uint64_t theirs = numeric::load_le(message.data() + at, static_cast<unsigned>(check));
+  return theirs == (check_of(place, kind) & mask) ? status{} : codec_error(errc::checksum_mismatch, at);
 }
-//! The end of a message whose own bytes are known: its length is that, padded, and the padding is zero.
-[[nodiscard]] inline status close_message(std::uint64_t bytes, std::uint32_t pad_to,
-                                          std::span<const std::byte> message) noexcept {
-  const std::uint64_t total = padded(bytes, pad_to);
+//! Whether the message has its own bytes, before padding and check.
+[[nodiscard]] inline bool has_bytes(std::uint64_t bytes, const wire_format& format,
+                                    std::span<const std::byte> message) noexcept {
+  return message.size() >= bytes + check_bytes(format);
+}
+//! The end of a message whose own bytes are known: padding and check are behind them, and the padding is zero.
+[[nodiscard]] inline status close_steady(std::uint64_t bytes, const wire_format& format,
+                                         std::span<const std::byte> message) noexcept {
+  const std::uint64_t total = steady_bytes(bytes, format);
   if (message.size() < total) return codec_error(errc::truncated, message.size());
   if (message.size() > total) return codec_error(errc::trailing_bytes, total);
-  for (auto at = static_cast<std::size_t>(bytes); at < message.size(); ++at) {
+  for (auto at = static_cast<std::size_t>(bytes); at < message.size() - check_bytes(format); ++at) {
     if (message[at] != std::byte{0}) return codec_error(errc::padding_not_zero, at);
   }
   return {};

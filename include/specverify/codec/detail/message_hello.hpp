@@ -1,30 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-//! hello, and the epochs that it shares with resume. Used by codec/message.hpp, where it is documented.
+//! hello and its fields. Used by codec/message.hpp, where they are documented.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 
 #include <specverify/codec/detail/member_bytes.hpp>
 #include <specverify/codec/detail/message_fields.hpp>
 
+#include <array>
 #include <optional>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
+
+//! The fields of a hello, one behind the other. Each is added once, in the order of its number.
+class hello_fields {
+ public:
+  static constexpr std::size_t most_bytes = 15 + 11 + 4;
+  //! Bytes of a field that this version knows; 0: of any length.
+  [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
+    constexpr std::size_t known[] = {0, 15, 11, 4};
+    return type < 4 ? known[type] : 0;
+  }
+
+  void add(const verdict_notice& last) noexcept {
+    detail::field_writer value = begin(hello_field::last_verdict);
+    value.put(last.round, 4);
+    value.put(last.accepted, 2);
+    value.put(last.source, 1);
+    value.put(last.stop, 1);
+    value.put(last.digest, 4);
+  }
+  void add_stop_tokens(std::uint64_t hash) noexcept { begin(hello_field::stop_tokens).put(hash, 8); }
+  void add_check(std::uint8_t bits) noexcept { begin(hello_field::check).put(bits, 1); }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
+
+ private:
+  [[nodiscard]] detail::field_writer begin(hello_field type) noexcept {
+    const std::size_t at = used_, bytes = bytes_of(static_cast<unsigned>(type));
+    detail::field_writer head(bytes_, at);
+    head.put(static_cast<std::uint64_t>(type), 1);
+    head.put(bytes - 3, 2);
+    used_ += bytes;
+    return detail::field_writer(bytes_, at + 3);
+  }
+  std::array<std::byte, most_bytes> bytes_{};
+  std::size_t used_ = 0;
+};
+
 namespace detail {
 
 inline constexpr std::size_t hello_bytes = 139;  // without fields
-inline constexpr std::size_t longest_hello = hello_bytes + stop_tokens_field_bytes;
 inline constexpr std::size_t field_head = 3;  // type u8, length u16
+inline constexpr std::size_t longest_hello = hello_bytes + hello_fields::most_bytes;
+inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behind the version
 
 [[nodiscard]] inline status check_version(std::uint16_t version) noexcept {
   if (version == wire_version) return {};
   return codec_error(errc::unknown_version, std::uint64_t{version} << 16 | wire_version);
 }
-//! The epoch of a context that travels in full, from byte `at` on.
-[[nodiscard]] inline status check_epoch(const wire_context& context, std::size_t at) noexcept {
-  return context.epoch <= max_wire_epoch ? status{} : codec_error(errc::field_out_of_range, at + 8);
-}
-
 //! The bytes of the field whose head stands at `head`.
 [[nodiscard]] inline std::size_t field_bytes(const std::byte* head) noexcept {
   return field_head + static_cast<std::size_t>(numeric::load_le(head + 1, 2));
@@ -39,7 +72,7 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
     if (left < field_head || field_bytes(fields.data() + at) > left || type < least)
       return codec_error(errc::field_out_of_range, hello_bytes + at);
     const std::size_t bytes = field_bytes(fields.data() + at);
-    if (type == static_cast<unsigned>(hello_field::stop_tokens) && bytes != stop_tokens_field_bytes)
+    if (const std::size_t known = hello_fields::bytes_of(type); known != 0 && bytes != known)
       return codec_error(errc::field_out_of_range, hello_bytes + at);
     least = type + 1;
     at += bytes;
@@ -55,50 +88,88 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
   return {};
 }
 
+//! The value of a field; nullptr: it is absent. The fields have been checked.
+[[nodiscard]] inline const std::byte* find_field(std::span<const std::byte> fields, hello_field type) noexcept {
+  for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
+    if (fields[at] == static_cast<std::byte>(type)) return fields.data() + at + field_head;
+  }
+  return nullptr;
+}
+
 //! What hello may hold, for both ends, if each term is in its range; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
-  const status why = check(value.format);
-  return why.ok() ? check_fields(value.fields) : why;
+  if (const status why = check(value.format); !why.ok()) return why;
+  if (const status why = check_fields(value.fields); !why.ok()) return why;
+  const std::byte* const check = find_field(value.fields, hello_field::check);
+  const unsigned bits = check == nullptr ? wire_format{}.check_bits : std::to_integer<unsigned>(*check);
+  return bits == value.format.check_bits ? status{} : codec_error(errc::field_out_of_range, hello_bytes);
+}
+[[nodiscard]] inline hello_head head_of(const hello_message& value) noexcept {
+  return {{value.session_id, value.nonce}, value.round, value.length, value.prefix_hash};
 }
 
 }  // namespace detail
 
 inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept {
-  const std::span<const std::byte> fields = value.fields;
-  for (std::size_t at = 0; at < fields.size(); at += detail::field_bytes(fields.data() + at)) {
-    if (fields[at] == static_cast<std::byte>(hello_field::stop_tokens))
-      return numeric::load_le(fields.data() + at + detail::field_head, 8);
-  }
-  return std::nullopt;
+  const std::byte* const found = detail::find_field(value.fields, hello_field::stop_tokens);
+  if (found == nullptr) return std::nullopt;
+  return numeric::load_le(found, 8);
+}
+inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept {
+  return static_cast<std::uint32_t>(prefix_hash(drafts) & 0xffffffffu);
+}
+inline verdict_notice last_verdict(const hello_message& value) noexcept {
+  const std::byte* const found = detail::find_field(value.fields, hello_field::last_verdict);
+  if (found == nullptr) return {};
+  detail::field_reader fields({found, 12}, 0);
+  verdict_notice read;
+  read.round = fields.u32();
+  read.accepted = fields.u16();
+  read.source = fields.u8();
+  read.stop = fields.u8();
+  read.digest = fields.u32();
+  return read;
 }
 
 inline result<std::span<std::byte>> encode_hello(const hello_message& value, std::span<std::byte> out) noexcept {
   if (const status why = detail::check_version(value.version); !why.ok()) return why;
-  if (const status why = detail::check_epoch(value.context, 10); !why.ok()) return why;
   if (const status why = detail::checked(value, value.prompt_length).why(); !why.ok()) return why;
   if (const status why = detail::check_hello(value); !why.ok()) return why;
   const std::uint64_t bytes = detail::hello_bytes + value.fields.size();
-  if (const status why = detail::begin_message(value.context, bytes, 1, out); !why.ok()) return why;
-  numeric::store_le(out.data() + 8, value.version, 2);
-  detail::store_context(out, 10, value.context);
+  if (const status why = detail::has_room(bytes, out); !why.ok()) return why;
+  numeric::store_le(out.data() + message_header_bytes, value.version, 2);
+  detail::store_head(out, detail::hello_head_at, detail::head_of(value));
   detail::member_writer field(out.data() + detail::terms_at);
   detail::terms_fields(field, static_cast<const session_terms&>(value), value.prompt_length);
   for (std::size_t i = 0; i < value.fields.size(); ++i) out[detail::hello_bytes + i] = value.fields[i];
-  return detail::end_message(message_kind::hello, value.context, bytes, 1, out);
+  return detail::end_headed(message_kind::hello, detail::head_of(value), bytes, out);
+}
+inline result<hello_name> name_of(std::span<const std::byte> message) noexcept {
+  if (const status why = detail::is_kind(message_kind::hello, message); !why.ok()) return why;
+  if (message.size() < detail::terms_at) return detail::codec_error(errc::truncated, message.size());
+  const detail::hello_head head = detail::load_head(message, detail::hello_head_at);
+  if (const status why = detail::check_headed(head, message); !why.ok()) return why;
+  return head.name;
 }
 inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
-  if (const status why = detail::open_message(message_kind::hello, {}, message); !why.ok()) return why;
+  if (const result<hello_name> name = name_of(message); !name) return name.error();
   hello_message read;
-  read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + 8, 2));
+  read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + message_header_bytes, 2));
   if (const status why = detail::check_version(read.version); !why.ok()) return why;
   if (message.size() < detail::hello_bytes) return detail::codec_error(errc::truncated, message.size());
-  read.context = detail::load_context(message, 10);
-  read.context.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
+  const detail::hello_head head = detail::load_head(message, detail::hello_head_at);
+  read.session_id = head.name.session_id;
+  read.nonce = head.name.nonce;
+  read.round = head.round;
+  read.length = head.length;
+  read.prefix_hash = head.prefix_hash;
   detail::member_reader field(message.data() + detail::terms_at);
   detail::terms_fields(field, static_cast<session_terms&>(read), read.prompt_length);
   if (!field.good()) return field.why();
-  if (const status why = detail::check_epoch(read.context, 10); !why.ok()) return why;
   read.fields = message.subspan(detail::hello_bytes);
+  if (const status why = detail::check_fields(read.fields); !why.ok()) return why;
+  if (const std::byte* const bits = detail::find_field(read.fields, hello_field::check); bits != nullptr)
+    read.format.check_bits = std::to_integer<std::uint8_t>(*bits);
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;
