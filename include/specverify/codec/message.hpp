@@ -49,7 +49,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Workspace of decode_draft; a block with room for fewer ids than a law can have needs less.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
-//! The kind, from the first byte alone. Errors: truncated, unknown_message.
+//! The kind, from the first byte alone. Errors: truncated; unknown_message; unknown_version, as decode_hello gives it,
+//! for the kind of version 2 that is none of this version.
 [[nodiscard]] inline result<message_kind> kind_of(std::span<const std::byte> message) noexcept;
 
 // Encoders write the whole message to the front of `out` and return that part. Errors of all: output_too_small (`where`
@@ -63,8 +64,8 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept;
 //! Session and nonce of a hello of any version, for a host that serves several sessions over new connections, and to
-//! refuse one that decode_hello does not take. Its checksum holds. Errors: as decode_hello; unexpected_message for
-//! every other kind.
+//! refuse a hello that decode_hello does not take. Of version 2 also those of a resume; the epoch takes the place of the
+//! nonce. The checksum holds. Errors: as decode_hello; unexpected_message for every other kind.
 [[nodiscard]] inline result<hello_name> name_of(std::span<const std::byte> message) noexcept;
 //! The hash in the field `stop_tokens`; none: the sender lists none, or did not say. `value`: as decode_hello gave it.
 [[nodiscard]] inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept;

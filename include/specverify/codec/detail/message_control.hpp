@@ -118,6 +118,7 @@ inline result<refuse_message> decode_refuse(const hello_name& answered, std::spa
   if (message.size() < detail::refuse_bytes) return detail::codec_error(errc::truncated, message.size());
   if (message.size() > detail::refuse_bytes) return detail::codec_error(errc::trailing_bytes, detail::refuse_bytes);
   if (const status why = detail::check_headed({answered}, message); !why.ok()) return why;
+  if (const status why = detail::check_beside_kind(message); !why.ok()) return why;
   const auto code = static_cast<errc>(numeric::load_le(message.data() + 8, 2));
   const auto reporter = static_cast<part>(numeric::load_le(message.data() + 10, 2));
   if (code == errc::ok || !detail::is_known(code)) return detail::codec_error(errc::field_out_of_range, 8);

@@ -47,6 +47,8 @@ class field_writer {
 };
 
 inline constexpr unsigned kind_bits = 4;
+//! A kind of version 2, with which its edges also begin a connection.
+inline constexpr unsigned resume_of_version_2 = 6;
 
 //! Numbers of up to 32 bits side by side, the low bit first; the last byte is filled with zeros.
 class bit_writer {
@@ -151,7 +153,8 @@ inline constexpr std::size_t hello_head_bytes = 28;
 inline result<message_kind> kind_of(std::span<const std::byte> message) noexcept {
   if (message.empty()) return detail::codec_error(errc::truncated, 0);
   const unsigned kind = std::to_integer<unsigned>(message[0]) & 15u;
-  if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop) || kind == 6)
+  if (kind == detail::resume_of_version_2) return detail::codec_error(errc::unknown_version, 2u << 16 | wire_version);
+  if (kind < static_cast<unsigned>(message_kind::hello) || kind > static_cast<unsigned>(message_kind::stop))
     return detail::codec_error(errc::unknown_message, 0);
   return static_cast<message_kind>(kind);
 }
@@ -181,15 +184,19 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
   return whole;
 }
-//! Compares header and checksum of a message that has at least its header.
+//! Compares header and checksum of a message that has at least its header. Not the bits beside its kind, which version
+//! 2 had a number in.
 [[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
   if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
     return codec_error(errc::checksum_mismatch, 4);
   // The rest of the header is the head's; only a forger writes another one under a good checksum.
-  if (std::to_integer<unsigned>(message[0]) >> kind_bits != 0) return codec_error(errc::not_canonical, 0);
   if (numeric::load_le(message.data() + 1, 1) != (head.round & 0xffu)) return codec_error(errc::not_canonical, 1);
   return numeric::load_le(message.data() + 2, 2) != (head.length & 0xffffu) ? codec_error(errc::not_canonical, 2)
                                                                            : status{};
+}
+
+[[nodiscard]] inline status check_beside_kind(std::span<const std::byte> message) noexcept {
+  return std::to_integer<unsigned>(message[0]) >> kind_bits != 0 ? codec_error(errc::not_canonical, 0) : status{};
 }
 
 // The steady messages

@@ -145,17 +145,23 @@ inline result<std::span<std::byte>> encode_hello(const hello_message& value, std
   return detail::end_headed(message_kind::hello, detail::head_of(value), bytes, out);
 }
 inline result<hello_name> name_of(std::span<const std::byte> message) noexcept {
-  if (const status why = detail::is_kind(message_kind::hello, message); !why.ok()) return why;
-  if (message.size() < detail::terms_at) return detail::codec_error(errc::truncated, message.size());
-  const detail::hello_head head = detail::load_head(message, detail::hello_head_at);
+  const result<message_kind> kind = kind_of(message);
+  const bool is_resume = kind.error().code == errc::unknown_version;
+  if (!kind && !is_resume) return kind.error();
+  if (kind && *kind != message_kind::hello) return detail::codec_error(errc::unexpected_message, 0);
+  const std::size_t at = is_resume ? message_header_bytes : detail::hello_head_at;
+  if (message.size() < at + detail::hello_head_bytes) return detail::codec_error(errc::truncated, message.size());
+  const detail::hello_head head = detail::load_head(message, at);
   if (const status why = detail::check_headed(head, message); !why.ok()) return why;
   return head.name;
 }
 inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept {
+  if (const status why = detail::is_kind(message_kind::hello, message); !why.ok()) return why;
   if (const result<hello_name> name = name_of(message); !name) return name.error();
   hello_message read;
   read.version = static_cast<std::uint16_t>(numeric::load_le(message.data() + message_header_bytes, 2));
   if (const status why = detail::check_version(read.version); !why.ok()) return why;
+  if (const status why = detail::check_beside_kind(message); !why.ok()) return why;
   if (message.size() < detail::hello_bytes) return detail::codec_error(errc::truncated, message.size());
   const detail::hello_head head = detail::load_head(message, detail::hello_head_at);
   read.session_id = head.name.session_id;
