@@ -113,7 +113,9 @@ inline received_draft_block make_block(const wire_format& format) {
   return std::move(block.value());
 }
 
-inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 70000, 0x99aabbccddeeff00u, 5};
+inline constexpr wire_place some_place{0x99aabbccddeeff00u, 0x10203};
+//! Bytes of a draft with laws that are neither laws nor attachments: its kind, and a check of 8 bits.
+inline constexpr std::size_t frame_bytes = 2;
 
 //! Takes what decode_claims returns apart: how many claims there are, and what came with them.
 [[nodiscard]] inline status into(std::uint32_t& count, const result<claims_message>& made) {
@@ -126,13 +128,30 @@ inline constexpr wire_context some_context{0x1122334455667788u, 3, 0x10203, 7000
   return into(count, made);
 }
 
-//! Writes the header and the checksum that fit a body: what a forger who knows the context sends.
-inline void seal(const wire_context& context, message_kind kind, std::span<std::byte> message) {
-  specverify::numeric::store_le(
-      message.data(), static_cast<std::uint64_t>(kind) | static_cast<std::uint64_t>(context.transmission) << 4, 1);
-  specverify::numeric::store_le(message.data() + 1, context.round, 1);
-  specverify::numeric::store_le(message.data() + 2, context.base_length, 2);
-  specverify::numeric::store_le(message.data() + 4, message_checksum(context, message), 4);
+// What a forger sends who knows all that both sides know.
+
+//! Writes kind and check of a steady message.
+inline void seal(const wire_format& format, message_kind kind, std::span<std::byte> message) {
+  message[0] = (message[0] & std::byte{0xf0}) | static_cast<std::byte>(kind);
+  const std::size_t check = detail::check_bytes(format);
+  specverify::numeric::store_le(message.data() + message.size() - check, detail::check_of(some_place, kind),
+                                static_cast<unsigned>(check));
+}
+//! Writes header and checksum of a hello; they repeat fields that it has.
+inline void seal_hello(std::span<std::byte> message) {
+  detail::end_headed(message_kind::hello, detail::load_head(message, detail::hello_head_at), message.size(), message);
+}
+inline void seal_refuse(const hello_name& answered, std::span<std::byte> message) {
+  detail::end_headed(message_kind::refuse, {answered}, message.size(), message);
+}
+
+//! Writes `width` bits of a message from `bit` on.
+inline void put_bits(std::span<std::byte> message, std::size_t bit, unsigned width, std::uint64_t value) {
+  for (unsigned i = 0; i < width; ++i) {
+    std::byte& byte = message[(bit + i) / 8];
+    const auto mask = static_cast<std::byte>(1u << (bit + i) % 8);
+    byte = (value >> i & 1u) != 0 ? byte | mask : byte & ~mask;
+  }
 }
 
 }  // namespace specverify_test

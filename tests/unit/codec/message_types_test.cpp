@@ -31,6 +31,12 @@ TEST_CASE("draft formats: what check refuses") {
   const auto with = [](const attachment_format& attachments) {
     return check(wire_format{law_format::token_only, 10, 0, 0, 1, 1, attachments});
   };
+  wire_format checked = some_format;
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    checked.check_bits = static_cast<std::uint8_t>(bits);
+    CHECK(check(checked) ==
+          (bits == 0 || bits == 8 || bits == 16 ? status{} : status{errc::invalid_argument, part::codec, 13}));
+  }
   CHECK(with({64, hidden_format::float16, true, true, 5}).ok());
   CHECK(with({(1u << 16) + 1, hidden_format::float16}) == status{errc::invalid_argument, part::codec, 6});
   CHECK(with({64, hidden_format::none}) == status{errc::invalid_argument, part::codec, 7});
