@@ -21,7 +21,7 @@ extern "C" {
 
 // The number of this interface. Options, systems and rounds carry it from the program to the library, which refuses
 // another one than its own by abi_mismatch (`where` = its own). `..._defaults()` and specverify_system_named set it.
-#define SPECVERIFY_ABI 3u
+#define SPECVERIFY_ABI 4u
 SPECVERIFY_API uint32_t specverify_abi(void);
 // major * 10000 + minor * 100 + patch of the library that runs.
 SPECVERIFY_API uint32_t specverify_version(void);

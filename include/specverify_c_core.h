@@ -59,16 +59,15 @@ SPECVERIFY_API specverify_status specverify_draw(const specverify_law* law, spec
 SPECVERIFY_API specverify_status specverify_law_bits(const specverify_system* system, const specverify_law* law,
                                                      double* bits);
 
-// What both sides know of a round; it enters the checksum of its messages.
+// What both sides know of a round. Its messages end with a check over the hash and the round.
 typedef struct specverify_round {
   size_t struct_size;
   uint32_t abi;
   uint32_t vocab_size;
-  uint64_t session_id;
   uint64_t prefix_hash;
-  uint32_t epoch;
   uint32_t round;
   uint32_t base_length;  // committed tokens: position of the first draft
+  uint32_t check_bits;   // of the check: 0, 8 (the default) or 16
 } specverify_round;
 
 SPECVERIFY_API specverify_status specverify_round_init(specverify_round* made, size_t size, uint32_t abi);

@@ -54,6 +54,11 @@ enum class message_kind : std::uint8_t {
   stop = 9
 };
 
+[[nodiscard]] SPECVERIFY_INLINE constexpr bool is_message_kind(unsigned value) noexcept {
+  return value >= static_cast<unsigned>(message_kind::hello) && value <= static_cast<unsigned>(message_kind::stop) &&
+         value != 6;
+}
+
 //! What both sides know and do not send: the check of a steady message is taken over it.
 struct wire_place {
   std::uint64_t prefix_hash = 0;  //!< of the text that both sides have; of a text message: of the text before its ids

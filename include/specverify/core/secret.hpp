@@ -149,6 +149,17 @@ template <class Generator>
   return detail::derived_key<3>(secret, {static_cast<std::uint64_t>(purpose::acceptance), session_id, salt});
 }
 
+//! The nonce of a device's hello, not 0: the number `count` of its process, which `salt` or the time `now` tells from
+//! others.
+[[nodiscard]] constexpr std::uint32_t derive_nonce(const session_secret& secret, std::uint64_t session_id,
+                                                   std::uint64_t salt, std::uint64_t now,
+                                                   std::uint64_t count) noexcept {
+  const std::uint32_t nonce =
+      detail::derived_key<5>(secret, {static_cast<std::uint64_t>(purpose::draft_draw), session_id, salt, now, count})
+          .word[0];
+  return nonce != 0 ? nonce : 1;
+}
+
 //! Both keys under one secret: for one process that plays both sides, never for a service.
 [[nodiscard]] constexpr session_keys derive_session_keys(const session_secret& secret, std::uint64_t session_id,
                                                          std::uint64_t salt) noexcept {

@@ -16,6 +16,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <transport Link>
 class delivered {
  public:
+  static constexpr bool ordered_and_whole = true;
+
   //! `link` outlives it. Errors: those of `delivery::make`.
   [[nodiscard]] static result<delivered> make(Link& link, const delivery_options& options) {
     auto made = delivery::make(options);

@@ -49,7 +49,9 @@ concept saving_model = language_model<Model> && requires(Model& model) {
   model.load(model.save());
 };
 
-//! Whole messages to the peer and from it, and the time.
+//! Messages to the peer and from it, and the time.
+//!   ordered_and_whole         true: the messages of a connection arrive whole, in order and each once, until it is
+//!                             lost: TLS, QUIC streams, WebSocket, pipes. Any other transport is wrapped in `delivered`
 //!   send(bytes) -> status     hands one message over; not ok: the link is lost
 //!   receive(until) -> result  the next message, which lives until the next call; an empty span when `until` has passed
 //!                             (none: waits as long as it takes). An error says that the link is lost
@@ -61,6 +63,10 @@ concept transport = requires(Link& link, std::span<const std::byte> message, std
   { link.receive(until) } -> std::same_as<result<std::span<const std::byte>>>;
   { link.now() } -> std::convertible_to<session_time>;
 };
+
+//! What a session can work over.
+template <class Link>
+concept ordered_transport = transport<Link> && Link::ordered_and_whole;
 
 //! A transport that can be set up again.
 template <class Link>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers, and can repeat every
-//! answer.
+//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: the same (session, round) gets the same verdict however often it is asked, after a restart too: uniforms
-//!             are a function of (secret, session id, salt, position, round). Once made no heap allocation;
-//!             noexcept. Every message that is not used is counted once.
+//! Guarantees: what was decided is never decided again: it is in the journal before it is sent, and an edge that has not
+//!             heard of it gets it as text. Uniforms are a function of (secret, session id, salt, position, round). Once
+//!             made no heap allocation; noexcept. Every message that is not used is counted once.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp
@@ -77,8 +76,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   rows_wanted_ = false;
-  if (rows_stale_) return drop_rows();
-  if (state_ == cloud_state::finished) return {};  // the edge said stop while the engine worked
+  if (state_ == cloud_state::finished) return answer_owed();  // the edge said stop while the engine worked
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!detail::compares(terms_)) {
     const result<verdict> made = decide(policy, rows);
@@ -96,8 +94,7 @@ SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 
 #if SPECVERIFY_BODIES
-#include <specverify/session/detail/cloud_greeting.hpp>
-#include <specverify/session/detail/cloud_link.hpp>
+#include <specverify/session/detail/cloud_handshake.hpp>
 #include <specverify/session/detail/cloud_round.hpp>
 #include <specverify/session/detail/cloud_start.hpp>
 #include <specverify/session/detail/cloud_text.hpp>

@@ -17,6 +17,7 @@
 #include <specverify/verify/concepts.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -33,18 +34,21 @@ class cloud_session : public detail::endpoint {
   // Inputs.
 
   //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
-  //! appends. A cloud that kept none simply waits for messages. O(bytes of the journal).
+  //! appends. A cloud that kept none simply waits for a hello. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
   //! journal_corrupt (also what no message can have made), options_disagree (at_journal: not a cloud's),
   //! output_too_small (the text is longer than max_text_length), those of a hello that other options cure
   //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
   //! unconditional, and the edge handed some of the text over), unexpected_message (not blank).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
-  //! A message arrived. ok, or why it was not used.
+  //! A message arrived. ok, or why it was not used: a hello's refusal, no_handshake (the edge is told, and says hello),
+  //! refused_by_peer (the edge has failed; another life of it may come); or why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
+  //! The connection was lost: nothing is sent, and no stream goes on, before the next hello. A host need not say so.
+  void disconnect() noexcept { leave_connection(); }
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
-  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If a
-  //! message has made the rows useless meanwhile, they are dropped (ok), and what waited for the engine is asked for.
+  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If the
+  //! edge's host has ended the text meanwhile, they are dropped (ok).
   //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
   //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than
   //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
@@ -60,6 +64,11 @@ class cloud_session : public detail::endpoint {
 
   // Outputs.
 
+  //! The next output, `none` if there is none. Text that the edge lacks is sent piece by piece, as they are taken.
+  [[nodiscard]] session_output next() noexcept {
+    if (outputs_.empty() && pieces_.open) push_text();
+    return outputs_.pop();
+  }
   //! `evaluate` is unanswered; another one does not come before. Ask before the rows are supplied if the engine works
   //! while messages arrive.
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
@@ -86,8 +95,6 @@ class cloud_session : public detail::endpoint {
   // cloud_start.hpp: make, restore
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
   [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
-  [[nodiscard]] bool check_kept(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
-  void settle() noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept {
     return detail::text_limit(terms_.token_budget, place_.prompt_length, options_.max_text_length);
   }
@@ -96,92 +103,57 @@ class cloud_session : public detail::endpoint {
     return place_.length < text_limit() ? text_limit() - place_.length : 0;
   }
 
-  // cloud_link.hpp: receive, classify, refuse, number
+  // cloud_handshake.hpp: connections, messages, refusals, failure
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
-  [[nodiscard]] bool engine_works() const noexcept {
-    return state_ == cloud_state::evaluating || state_ == cloud_state::scoring;
-  }
-  [[nodiscard]] status on_damage(errc code, std::uint32_t checksum = 0) noexcept;
-  [[nodiscard]] status on_unknown(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_refusal(const detail::incoming& message) noexcept;
-  [[nodiscard]] status after_failure(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_unreadable(status why, const detail::incoming& message) noexcept;
-  [[nodiscard]] status answer_stale() noexcept;
-  [[nodiscard]] status on_late(const wire_context& then, const detail::incoming& message) noexcept;
-  [[nodiscard]] status closed(const wire_context& asked) noexcept;
-  [[nodiscard]] status on_stranger(const wire_context& peer) noexcept;
-  [[nodiscard]] status on_other_round(const detail::incoming& message) noexcept;
-  [[nodiscard]] wire_context awaited() const noexcept;
-  //! The context of the question that the kept verdict answered, in the present epoch.
-  [[nodiscard]] wire_context kept_question() const noexcept {
-    return place_.context_at(kept_.round, kept_.base, kept_.hash, next_number_);
-  }
-  [[nodiscard]] errc take_again(std::uint8_t number) noexcept;
-  [[nodiscard]] status accept_epoch(const wire_context& peer) noexcept;
-  void aim_at(const wire_context& peer) noexcept;
+  //! A hello is answered behind what is at work.
+  [[nodiscard]] bool engine_works() const noexcept { return rows_wanted_ || state_ == cloud_state::scoring; }
+  //! The text that is wanted from the edge is there, and the prompt.
+  [[nodiscard]] bool is_whole() const noexcept { return place_.has_prompt() && place_.length >= target_.length; }
+  void leave_connection() noexcept;
   void send(std::size_t written) noexcept;
   [[nodiscard]] status post(const result<std::span<std::byte>>& encoded) noexcept;
-  void refuse(const wire_context& context, status reason) noexcept;
-  void tell(const wire_context& context, status reason) noexcept;
+  status refuse(status reason) noexcept;
   status fail(status why) noexcept;
+  [[nodiscard]] status on_message(message_kind kind, std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_misfit(status why) noexcept;
+  [[nodiscard]] status on_unusable(status why) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_hello(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] status check_session(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_text(const hello_message& hello) const noexcept;
+  [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
+  void begin_session(const hello_message& hello) noexcept;
+  [[nodiscard]] status answer(const detail::edge_place& edge) noexcept;
+  [[nodiscard]] status answer_owed() noexcept;
+  [[nodiscard]] status in_step() noexcept;
+  void settle() noexcept;
 
-  // cloud_text.hpp
-  [[nodiscard]] status on_stop(const detail::incoming& message) noexcept;
+  // cloud_text.hpp: text of either side that the other one lacks, the end
+  void push_text() noexcept;
+  [[nodiscard]] status tell_end() noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
   //! The text has ended by this side's stop tokens, which the edge does not list.
   [[nodiscard]] bool knows_end_alone() const noexcept {
     return place_.stop == stop_reason::stop_token && !peer_lists_stops_;
   }
-  [[nodiscard]] result<std::span<std::byte>> encode_end() noexcept;
-  [[nodiscard]] status tell_end() noexcept { return post(encode_end()); }
-
-  // cloud_greeting.hpp
-  [[nodiscard]] status on_hello(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_resume(const detail::incoming& message) noexcept;
-  [[nodiscard]] status check_hello(const hello_message& hello) const noexcept;
-  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
-  [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
-  [[nodiscard]] status check_length(const wire_context& peer) noexcept;
-  void begin_session(const hello_message& hello, const detail::incoming& message) noexcept;
-  [[nodiscard]] status accept_nonce(std::uint64_t nonce) noexcept;
-  [[nodiscard]] status follow_greeting(const wire_context& peer, const detail::incoming& message,
-                                       std::uint32_t earlier_epoch, errc number) noexcept;
-  [[nodiscard]] bool reopens(std::uint32_t earlier_epoch) noexcept;
-  //! The edge has text that has not come; also where it has failed meanwhile.
-  [[nodiscard]] bool fills() const noexcept {
-    return state_ == cloud_state::filling || (gone_ && place_.length < target_.length);
-  }
-  [[nodiscard]] bool wants_text(const wire_context& peer) const noexcept;
-  [[nodiscard]] bool has_prefix(const wire_context& peer) const noexcept {
-    return hash_at(peer.base_length) == peer.prefix_hash;
-  }
-  [[nodiscard]] status greet(message_kind kind, const wire_context& peer = {}) noexcept;
-  [[nodiscard]] status greet_again(const wire_context& peer, const detail::incoming& message, status late) noexcept;
-
-  // cloud_text.hpp
-  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_repeated_text(const detail::incoming& message) noexcept;
-  [[nodiscard]] bool finds_text(const detail::incoming& message, wire_context& found) const noexcept;
-  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
-  [[nodiscard]] status send_text(const wire_context& asked, std::uint32_t from) noexcept;
 
   // cloud_round.hpp
   void stream_on() noexcept;
-  [[nodiscard]] status on_draft(const detail::incoming& message) noexcept;
-  [[nodiscard]] result<bool> repeats(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_draft(std::span<const std::byte> message) noexcept;
   void ask_for_rows() noexcept;
-  [[nodiscard]] status drop_rows() noexcept;
   [[nodiscard]] verify_request round_request() const noexcept;
   [[nodiscard]] status commit(const result<verdict>& made) noexcept;
-  void count_round(const verdict& decided) noexcept;
-  [[nodiscard]] status answer(const wire_context& asked, std::uint32_t drafts, const verdict& decided) noexcept;
+  void count_round(std::uint32_t round, const verdict& decided) noexcept;
+  [[nodiscard]] status tell(const wire_place& asked, std::uint32_t base, const verdict& decided) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
-  void abandon() noexcept;
   [[nodiscard]] status decide_or_ask() noexcept;
   [[nodiscard]] status send_request() noexcept;
   void want_scores() noexcept;
-  [[nodiscard]] status on_supply(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_supply(std::span<const std::byte> message) noexcept;
 
   // cloud.hpp
   [[nodiscard]] bool drafts_have_laws() const noexcept {
@@ -197,21 +169,18 @@ class cloud_session : public detail::endpoint {
 
   wiped<cloud_options> options_;
   session_terms terms_{};
-  kept_verdict kept_{};
+  verdict_notice last_{};
   text_target target_{};
-  std::uint64_t nonce_ = 0;  // of the last edge that came without a journal
   detail::received_drafts drafts_;
   detail::round_scoring scoring_;
   decided_round last_round_{};
   channel_report channel_{};
+  status failure_{};
   session_state<cloud_table> state_;
-  message_kind owed_ = message_kind::stop;  // a greeting that arrived while the engine worked is answered afterwards
-  std::uint8_t unrecorded_ = 0;             // as refusals_per_record counts, since the last journal record
-  bool rows_wanted_ = false;                // the engine has an `evaluate`
-  bool rows_stale_ = false;                 // whose rows are of no use
-  bool stopped_ = false;                    // the edge said stop, and the host heard of it
-  bool gone_ = false;                       // failed: the edge said so of itself
-  bool recovers_ = false;  // the epoch is that of an edge without a journal, which has not begun one since
+  std::optional<detail::edge_place> owed_{};  // a hello that came while the engine worked
+  bool shaken_ = false;                       // hello was answered over this connection
+  bool rows_wanted_ = false;                  // the engine has an `evaluate`
+  bool stopped_ = false;                      // the edge said stop, and the host heard of it
   untouched_memory<std::byte> verify_space_;
 };
 

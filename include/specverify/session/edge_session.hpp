@@ -65,12 +65,11 @@ class edge_session : public detail::endpoint {
   //! at_sparsifier: another sparsifier's, or a cloud's), output_too_small (the text is longer than max_text_length),
   //! prompt_empty and prompt_too_long (as of `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
-  //! Continues without a journal: the cloud sends the text. `now` should be later than in any run before: then what
-  //! earlier runs have sent cannot disturb this one. Errors: unexpected_message (not idle), prompt_empty and
+  //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle), prompt_empty and
   //! prompt_too_long as of `start`.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! A message arrived. ok, or why it was not used: duplicate, stale_*, checksum_mismatch, truncated,
-  //! unexpected_message, refused_by_peer...
+  //! A message arrived. ok, or why it was not used: unexpected_message (of before the handshake, say),
+  //! checksum_mismatch (hands are shaken again), session_closed; or why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! Time passed. Does nothing before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
@@ -91,10 +90,10 @@ class edge_session : public detail::endpoint {
     detail::row_of<Policy, Scalar> any(policy, row, transform);
     return take_row(any, row.valid_size(), extras, now);
   }
-  //! The transport was lost and stands again: names the session in a new epoch and asks again what was open.
+  //! A connection stands again, or another one: hands are shaken over it.
   [[nodiscard]] status reconnect(session_time now) noexcept;
-  //! The transport was lost: what follows is up to `edge_options::on_link_loss`. Errors: link_lost (stop: the session
-  //! has failed).
+  //! The connection was lost: what follows is up to `edge_options::on_link_loss`. An open draft is completed. Errors:
+  //! link_lost (stop: the session has failed).
   [[nodiscard]] status disconnect(session_time now) noexcept;
   //! The engine cannot go on; the cloud gets a refusal. A `why` that is ok counts as engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
@@ -112,9 +111,14 @@ class edge_session : public detail::endpoint {
 
   // Outputs.
 
+  //! The next output, `none` if there is none. Text that the cloud lacks is sent piece by piece, as they are taken.
+  [[nodiscard]] session_output next() noexcept {
+    if (outputs_.empty() && pieces_.open) push_text();
+    return outputs_.pop();
+  }
   //! When `tick` has something to do.
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
-    const std::optional<session_time>&asked = question_.deadline, &ahead = ahead_.deadline;
+    const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
   }
   //! `evaluate` is unanswered. Ask before the rows are supplied if the engine works while messages arrive.
@@ -131,8 +135,6 @@ class edge_session : public detail::endpoint {
   edge_session(const edge_options& options, const detail::parts_facts& facts, detail::held_parts&& parts,
                detail::edge_drafts&& drafts);
 
-  using question = detail::question;
-
   //! Of the messages.
   [[nodiscard]] const wire_format& format() const noexcept { return drafter_.facts.format; }
 
@@ -143,58 +145,46 @@ class edge_session : public detail::endpoint {
   void restore_draft() noexcept;
   void announce_text() noexcept;
 
-  // edge_questions.hpp: questions
+  // edge_handshake.hpp: connections, messages, refusals, failure
   [[nodiscard]] bool is_busy() const noexcept { return !outputs_.empty() || ahead_.writing; }
   void begin_input(session_time now) noexcept {
     journal_.clear();
     now_ = now;
   }
-  [[nodiscard]] status ask(question what) noexcept;
-  [[nodiscard]] status transmit() noexcept;
-  [[nodiscard]] result<std::span<std::byte>> encode() noexcept;
-  [[nodiscard]] status ask_again() noexcept;
-  [[nodiscard]] status hurry() noexcept;
-  void begin_anew() noexcept;
-  void begin_epoch(std::uint32_t epoch) noexcept;
-  void forget_fetch() noexcept;
-  status fail(status why) noexcept;
-  [[nodiscard]] wire_context own_end() const noexcept;
-  void tell_failure() noexcept;
-  void send(std::size_t written) noexcept;
-  [[nodiscard]] status check_hello(const detail::incoming& message) const noexcept;
-
-  // edge_answers.hpp: receive, answers
-  [[nodiscard]] errc take_number(std::uint8_t number) noexcept;
-  [[nodiscard]] bool is_answer(const detail::incoming& message) const noexcept;
-  [[nodiscard]] status on_answer(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_damage(errc code) noexcept;
-  [[nodiscard]] status on_greeting(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_unreadable(status why, const detail::incoming& message) noexcept;
-  [[nodiscard]] bool awaits(bool is_hello, const wire_context& peer) const noexcept;
-  //! The cloud has heard of a newer epoch than this one.
-  [[nodiscard]] bool is_overtaken(const wire_context& peer) const noexcept {
-    return peer.epoch > place_.epoch && place_.epoch != 0;
+  [[nodiscard]] bool is_stream() const noexcept { return options_.mode == session_mode::stream; }
+  //! There is a connection, and hello was sent over it.
+  [[nodiscard]] bool is_connected() const noexcept {
+    const edge_state now = state_.now();
+    return now >= edge_state::handshaking && now <= edge_state::stopping;
   }
-  [[nodiscard]] status follow_greeting(const wire_context& peer) noexcept;
-  [[nodiscard]] status check_round(std::uint32_t round) const noexcept;
-  [[nodiscard]] status follow_shorter(const wire_context& peer) noexcept;
+  void await_answer() noexcept;
+  [[nodiscard]] status connect() noexcept;
+  [[nodiscard]] status shake_hands() noexcept;
+  [[nodiscard]] status shake_again() noexcept;
+  void leave_connection() noexcept;
+  void send(std::size_t written) noexcept;
+  [[nodiscard]] status post(const result<std::span<std::byte>>& encoded) noexcept;
+  [[nodiscard]] status on_message(message_kind kind, std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_misfit(status why) noexcept;
+  [[nodiscard]] status on_unusable(status why) noexcept;
+  [[nodiscard]] status on_hello(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status check_hello(const hello_message& theirs) const noexcept;
   [[nodiscard]] status in_step() noexcept;
-  [[nodiscard]] status on_request(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_feedback(const detail::incoming& message) noexcept;
-  [[nodiscard]] status take_verdict(const detail::incoming& message) noexcept;
+  [[nodiscard]] status on_refusal(std::span<const std::byte> message) noexcept;
+  status fail(status why) noexcept;
 
-  // edge_text.hpp: the cloud's text, and the end
-  [[nodiscard]] status on_text(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_other_drafts() noexcept;
-  [[nodiscard]] status take_text(std::span<const token_id> tokens) noexcept;
-  [[nodiscard]] status append_text(std::span<const token_id> tokens) noexcept;
-  void tell_text() noexcept;
-  [[nodiscard]] status finish(bool tell) noexcept;
-  [[nodiscard]] status on_stop(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_last(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_refusal(const detail::incoming& message) noexcept;
-  [[nodiscard]] status on_unknown(status reason) noexcept;
-  [[nodiscard]] status after_failure(const detail::incoming& message) noexcept;
+  // edge_text.hpp: text of either side that the other one lacks, streams, the end
+  void push_text() noexcept;
+  void begin_fetch(const hello_message& theirs) noexcept;
+  void drop_fetch() noexcept;
+  [[nodiscard]] status on_text(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_stream(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status take_fetched() noexcept;
+  [[nodiscard]] bool is_verdict() const noexcept;
+  void tell_text(std::uint32_t shown, std::uint32_t journaled, bool ends) noexcept;
+  [[nodiscard]] status finish() noexcept;
+  [[nodiscard]] status end() noexcept;
+  [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
 
   // edge_draft.hpp: rows and draws
   [[nodiscard]] uniform_stream<> draws_at(std::uint32_t position) const noexcept;
@@ -208,20 +198,26 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] result<detail::drawn_draft> ask_gate(detail::any_row& row, token_id token,
                                                      std::span<const float> attention) noexcept;
   [[nodiscard]] bool takes(std::uint32_t position, const law& next) noexcept;
+  [[nodiscard]] status drop_row() noexcept;
   [[nodiscard]] status write_ahead(detail::any_row& row) noexcept;
   [[nodiscard]] result<token_id> draw_ahead(detail::any_row& row, std::uint32_t position) noexcept;
 
   // edge_round.hpp: a round from its plan to its tokens, and the terms
   [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
+  [[nodiscard]] session_terms own_terms() const noexcept { return terms(place_.prompt_length); }
   [[nodiscard]] status begin_round() noexcept;
+  [[nodiscard]] status on_request(std::span<const std::byte> message) noexcept;
+  [[nodiscard]] status on_feedback(std::span<const std::byte> message) noexcept;
+  void learn() noexcept;
   [[nodiscard]] status want_row(std::uint32_t end) noexcept;
   [[nodiscard]] status want_next_row() noexcept;
   [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden) noexcept;
   [[nodiscard]] status close_block() noexcept;
-  [[nodiscard]] status keep_draft() noexcept;
+  [[nodiscard]] status encode_draft_body() noexcept;
+  void keep_draft() noexcept;
   [[nodiscard]] status send_draft() noexcept;
   [[nodiscard]] status commit_alone(token_id token) noexcept;
-  [[nodiscard]] status commit() noexcept;
+  [[nodiscard]] status commit(std::uint32_t next_round) noexcept;
   void write_journal(std::uint32_t first_position) noexcept;
   void count_round(std::uint32_t emitted) noexcept;
   void discard_draft() noexcept;
@@ -232,7 +228,6 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] draft_attachments attachments() const noexcept;
 
   // edge_draft.hpp: tokens written while the link is lost
-  [[nodiscard]] status lose_link() noexcept;
   void link_is_back() noexcept;
   [[nodiscard]] std::uint32_t block_end() const noexcept { return place_.length + drafts_.size; }
   [[nodiscard]] std::uint32_t ahead() const noexcept { return std::max(ahead_.shown_end, block_end()); }
@@ -242,8 +237,7 @@ class edge_session : public detail::endpoint {
   wiped<edge_options> options_;
   detail::drafter drafter_;
   detail::sparsifier_states states_;
-  detail::open_question question_{};
-  detail::peer_view peer_{};
+  detail::fetched_text fetched_{};
   detail::ahead_view ahead_{};
   detail::link_view link_{};
   detail::edge_drafts drafts_;
@@ -255,7 +249,15 @@ class edge_session : public detail::endpoint {
   status failure_{};
   session_state<edge_table> state_;
   session_time now_ = 0;  // of the input that is at work
+  std::optional<session_time> deadline_{};
+  owned_memory<token_id> shown_ahead_;  // while text is fetched over them
+  std::size_t body_ = 0;                // bytes of the draft that stand ready in `message_`
+  std::uint32_t in_vain_ = 0;           // handshakes since the last progress
+  std::uint32_t furthest_ = 0;          // the most text that the cloud has told of
+  std::uint32_t stale_from_ = 0;        // a row of no use is at work, for a text that ended here
+  stop_cause cause_ = stop_cause::cancelled;  // what `stop` says if the host ends the text
   bool row_wanted_ = false;
+  bool row_stale_ = false;  // and it is of no use
 };
 
 namespace detail {

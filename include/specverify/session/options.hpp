@@ -20,7 +20,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What the edge does while the link is lost.
 enum class link_loss : std::uint8_t {
-  wait,           //!< asks again until the retry limit
+  wait,           //!< until `reconnect`
   stop,           //!< fails with link_lost; the journal goes on from there
   continue_local  //!< writes ahead of the cloud: tentative tokens, which are verified when the link is back
 };
@@ -33,6 +33,9 @@ enum class draft_journaling : std::uint8_t {
   never
 };
 inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
+
+//! As check_bits of options: 8 where `generate` or `serve` see that the transport delivers in order and whole; else 16.
+inline constexpr std::uint8_t automatic_check = 255;
 
 struct edge_options {
   std::uint64_t session_id = 1;          //!< unique for the device's secret: the keys of its draws derive from it
@@ -55,14 +58,17 @@ struct edge_options {
   //! them, as in the paper; only rejections see the law: lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
-  //! microseconds until a question is asked again; 0: never (a reliable transport)
+  //! microseconds until an answer is given up, and hands are shaken again; 0: never: the host says that the connection
+  //! is lost
   session_time retry_timeout = 0;
-  //! times a question is asked again before peer_timeout; without deadlines, times it is asked again after damage
-  std::uint32_t retry_limit = 64;
+  std::uint32_t retry_limit = 64;  //!< handshakes without progress before peer_timeout
+  //! of the check of each message that is not a hello: 0, 8 or 16; the larger one of both sides counts
+  std::uint8_t check_bits = automatic_check;
+  //! of the nonces of hellos: another one for each process, where messages outlive the process (a broker); 0: made of
+  //! secret, session and time
+  std::uint64_t salt = 0;
   std::uint32_t text_chunk = 256;  //!< tokens of one text message, of either side; 1 or more
   link_loss on_link_loss = link_loss::wait;
-  //! times a question is asked again in vain before the link counts as lost; 0: only `disconnect` says so
-  std::uint32_t loss_after = 0;
   std::uint32_t max_ahead = 64;  //!< continue_local: tokens written beyond the drafts of the open round
   draft_journaling journal_drafts = draft_journaling::automatic;
 
@@ -90,6 +96,7 @@ struct edge_options {
   static constexpr std::uint32_t at_bonus = 20;
   static constexpr std::uint32_t at_token_budget = 21;  //!< or max_text_length, where that ends the text
   static constexpr std::uint32_t at_fingerprint = 22;
+  static constexpr std::uint32_t at_check_bits = 23;
 };
 
 //! What a cloud takes from any edge. The limits size its buffers; a hello beyond one of them is refused by its name.
@@ -128,6 +135,7 @@ struct cloud_options {
   std::uint32_t trial_cap = 32;             //!< of token_rule
   std::uint32_t text_chunk = 256;           //!< tokens of one text message at most: the edge says how many
   bool lazy = false;                        //!< semantic rule, hidden states on request: ask for one mismatch at a time
+  std::uint8_t check_bits = automatic_check;  //!< as edge_options::check_bits
 
   // `where` of what `make_cloud` and `restore` refuse, and of the limit that a hello is beyond
   static constexpr std::uint32_t at_max_text_length = 0;
@@ -144,6 +152,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_format = 11;
   static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_salt = 13;
+  static constexpr std::uint32_t at_check_bits = 15;
   static constexpr std::uint32_t at_journal = 14;  //!< options_disagree of `restore`: the journal is not a cloud's
 };
 

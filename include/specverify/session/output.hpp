@@ -66,27 +66,29 @@ struct session_output {
 //! What an edge is about.
 enum class edge_state : std::uint8_t {
   idle,
-  greeting,
-  resuming,
-  sending_text,
-  fetching_text,
+  offline,        //!< without a connection
+  handshaking,    //!< hello is sent, and the cloud's is awaited
+  sending_text,   //!< the cloud has less text
+  fetching_text,  //!< the cloud has more text
   drafting,
-  waiting,
-  streaming,
+  waiting,    //!< for a verdict
+  streaming,  //!< the cloud writes alone
+  stopping,   //!< the text is complete, and the cloud compares it with its own
   finished,
-  failed,
-  stopping  //!< the text is complete, and the cloud compares it with its own
+  failed
 };
 
 //! What a cloud is about.
 enum class cloud_state : std::uint8_t {
   blank,
-  filling,
-  ready,
+  filling,       //!< the edge has more text
+  sending_text,  //!< the edge has less text
+  ready,         //!< for a draft
   evaluating,
   scoring,
   requesting,
   streaming,
+  closing,  //!< the text is complete, and the edge has to say that it has the same
   finished,
   failed
 };

@@ -27,7 +27,6 @@ struct edge_snapshot_head {
   channel_report channel{};
   philox_key draft_key{};
   session_terms terms{};  //!< of its hello
-  std::uint32_t epoch = 0;
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
@@ -47,41 +46,25 @@ struct edge_snapshot : edge_snapshot_head {
   SparsifierState sparsifier{};
 };
 
-//! A verdict as it was given, for whoever asks again.
-struct kept_verdict {
-  feedback_message verdict{};
-  std::uint64_t hash = 0;   //!< of the text before its round
-  std::uint32_t round = 0;  //!< 0: none
-  std::uint32_t base = 0;
-  std::uint32_t drafted = 0;
-  std::uint32_t skipped = 0;
-};
-
-//! Where the edge stands: the text that is wanted from it when it has more.
+//! The text that the edge has, if that is more.
 struct text_target {
   std::uint32_t length = 0;  //!< 0: nothing is wanted
-  std::uint32_t round = 0;
   std::uint64_t hash = 0;
   bool handed_over = false;  //!< text beyond the prompt came from the edge: nobody here verified it
 };
 
-//! Of a cloud, written with the ids before every answer.
+//! Of a cloud, written with the ids before every verdict is sent.
 struct cloud_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
-  std::uint64_t nonce = 0;  //!< of the last edge that came without a journal
-  std::uint64_t salt = 0;   //!< of the key of the verdicts
-  session_terms terms{};    //!< of the edge's hello
-  kept_verdict kept{};      //!< the last one
+  std::uint64_t salt = 0;  //!< of the key of the verdicts
+  session_terms terms{};   //!< of the edge's hello
+  verdict_notice last{};   //!< the last verdict
   text_target target{};
-  std::uint32_t epoch = 0;
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
   stop_reason stop = stop_reason::none;
-  std::uint8_t next_number = 0;
-  std::uint8_t heard_number = 0;
-  bool heard_any = false;
 };
 
 SPECVERIFY_TYPES_END

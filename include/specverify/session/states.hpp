@@ -18,20 +18,16 @@ SPECVERIFY_TYPES_BEGIN
 
 //! What changes the state of an edge.
 enum class edge_event : std::uint8_t {
-  start,             //!< the host starts a session
-  restore,           //!< a journal is restored
+  start,             //!< the host starts a session, restores its journal, or goes on without one
   restore_finished,  //!< a journal is restored whose text both sides have
-  recover,           //!< the host goes on without a journal
-  unknown,           //!< the cloud does not know the session
-  new_epoch,         //!< a new epoch begins: no answer for long, a new connection, or the cloud has a newer epoch
-  other_draft,       //!< the cloud decided the round on another draft
-  more_text,         //!< text was taken, and there may be more
-  drop_fetch,        //!< the cloud no longer has the text that is being fetched
-  send_text,         //!< the cloud lacks text
+  connect,           //!< a connection is there: hello is sent
+  disconnect,        //!< the connection is lost
+  shake_again,       //!< no answer until the deadline, or the cloud has no handshake: hello is sent again
+  send_text,         //!< the cloud has less text
   fetch_text,        //!< the cloud has more text
-  stream,            //!< both have the same text, and the cloud goes on alone
-  draft,             //!< both have the same text, or the edge committed a token alone: a round begins
-  send_draft,        //!< the draft is complete, or the cloud has not decided the open one
+  draft,             //!< in step, and the draft is not complete
+  send_draft,        //!< in step, and the draft is complete
+  stream,            //!< in step, and the cloud writes alone
   complete,          //!< the text is complete, or the host ends it
   agree,             //!< the cloud has the same text, or no session any more
   fail               //!< an error, of this side or the cloud
@@ -39,21 +35,20 @@ enum class edge_event : std::uint8_t {
 
 //! What changes the state of a cloud.
 enum class cloud_event : std::uint8_t {
-  meet,         //!< a hello begins a session
-  restore,      //!< a journal is restored
-  reopen,       //!< an edge that had failed is back
-  fill,         //!< the edge has more text
-  in_step,      //!< both have the same text
-  stream,       //!< both have the same text, and the cloud writes alone
-  draft,        //!< a draft arrives
-  request,      //!< hidden states are missing
-  score,        //!< scores are missing
-  decide,       //!< a verdict is made
-  abandon,      //!< the open round is given up, and the edge drafts it again
-  complete,     //!< the text is complete
-  stop,         //!< the edge has the whole text, or its host ended it
-  edge_failed,  //!< the edge reports that it has failed
-  fail          //!< an error of this side
+  meet,       //!< a hello begins a session, or a journal is restored
+  fill,       //!< the edge has more text
+  send_text,  //!< the edge has less text
+  in_step,    //!< both have the same text
+  draft,      //!< a draft arrives
+  request,    //!< hidden states are missing
+  supply,     //!< the hidden states arrive
+  score,      //!< scores are missing
+  decide,     //!< a verdict is made
+  abandon,    //!< the round is given up, and the edge sends its draft again
+  stream,     //!< in step, and the cloud writes alone
+  complete,   //!< the text is complete
+  agree,      //!< the edge has the whole text, or its host ended it
+  fail        //!< an error of this side, or a message that no edge sends
 };
 
 SPECVERIFY_TYPES_END
@@ -71,42 +66,38 @@ struct edge_table {
   static constexpr auto any = detail::enum_set<state>::all();
 
   static constexpr detail::state_row<state> states[] = {
-      {idle, {kind::refuse}},
-      {greeting, {kind::hello, kind::resume, kind::text, kind::stop, kind::refuse}},
-      {resuming, {kind::hello, kind::resume, kind::text, kind::feedback, kind::stop, kind::refuse}},
-      {sending_text, {kind::hello, kind::resume, kind::text, kind::stop, kind::refuse}},
-      {fetching_text, {kind::hello, kind::resume, kind::text, kind::refuse}},
-      {drafting, {kind::refuse}},
-      {waiting, {kind::hello, kind::resume, kind::text, kind::feedback, kind::request, kind::stop, kind::refuse}},
-      {streaming, {kind::hello, kind::resume, kind::text, kind::feedback, kind::stop, kind::refuse}},
-      {stopping, {kind::hello, kind::resume, kind::stop, kind::refuse}},
+      {idle, {}},
+      {offline, {}},
+      {handshaking, {kind::hello, kind::refuse}},
+      {sending_text, {kind::refuse}},
+      {fetching_text, {kind::text, kind::refuse}},
+      {drafting, {kind::stop, kind::refuse}},
+      {waiting, {kind::feedback, kind::request, kind::stop, kind::refuse}},
+      {streaming, {kind::text, kind::stop, kind::refuse}},
+      {stopping, {kind::stop, kind::refuse}},
       {finished, {}},
       {failed, {}},
   };
   static constexpr detail::transition<event, state> transitions[] = {
       // Without faults:
-      {start, {idle}, greeting},
-      {draft, {greeting, drafting, waiting}, drafting},
+      {start, {idle}, offline},
+      {connect, {offline}, handshaking},
+      {draft, {handshaking, waiting}, drafting},
       {send_draft, {drafting}, waiting},
-      {stream, {greeting, streaming}, streaming},
+      {stream, {handshaking}, streaming},
       {complete, {drafting, waiting, streaming}, stopping},
       {agree, {stopping}, finished},
       // After a fault, a restart, or an end that the host asks for:
-      {restore, {idle}, resuming},
       {restore_finished, {idle}, finished},
-      {recover, {idle}, resuming},
-      {unknown, {greeting, resuming, sending_text, fetching_text, waiting, streaming}, greeting},
-      {new_epoch, {resuming, sending_text, fetching_text, drafting, waiting, streaming, stopping}, resuming},
-      {other_draft, {waiting}, resuming},
-      {more_text, {greeting, resuming, sending_text, fetching_text, streaming}, resuming},
-      {drop_fetch, {fetching_text}, resuming},
-      {send_text, {greeting, resuming, sending_text, streaming, stopping}, sending_text},
-      {fetch_text, {greeting, resuming, sending_text, fetching_text, waiting, streaming}, fetching_text},
-      {draft, {resuming, sending_text, fetching_text}, drafting},
-      {send_draft, {greeting, resuming, sending_text, waiting}, waiting},
-      {stream, {resuming, sending_text, fetching_text}, streaming},
-      {complete, {greeting, resuming, sending_text, fetching_text, stopping}, stopping},
-      {agree, {greeting, resuming, sending_text, streaming}, finished},
+      {disconnect, {handshaking, sending_text, fetching_text, drafting, waiting, streaming, stopping}, offline},
+      {shake_again, {handshaking, sending_text, fetching_text, drafting, waiting, streaming, stopping}, handshaking},
+      {send_text, {handshaking}, sending_text},
+      {fetch_text, {handshaking}, fetching_text},
+      {draft, {sending_text, fetching_text}, drafting},
+      {send_draft, {handshaking, sending_text, fetching_text}, waiting},
+      {stream, {sending_text, fetching_text}, streaming},
+      {complete, {handshaking, sending_text, fetching_text}, stopping},
+      {agree, {handshaking, sending_text, fetching_text, drafting, waiting, streaming}, finished},
       {fail, any, failed},
   };
 };
@@ -121,14 +112,16 @@ struct cloud_table {
 
   static constexpr detail::state_row<state> states[] = {
       {blank, {kind::hello}},
-      {filling, {kind::hello, kind::resume, kind::text, kind::stop, kind::refuse}},
-      {ready, {kind::hello, kind::resume, kind::draft, kind::stop, kind::refuse}},
-      {evaluating, {kind::hello, kind::resume, kind::stop, kind::refuse}},
-      {scoring, {kind::hello, kind::resume, kind::stop, kind::refuse}},
-      {requesting, {kind::hello, kind::resume, kind::supply, kind::stop, kind::refuse}},
-      {streaming, {kind::hello, kind::resume, kind::stop, kind::refuse}},
-      {finished, {kind::hello, kind::resume, kind::stop, kind::refuse}},
-      {failed, {kind::hello, kind::resume}},
+      {filling, {kind::hello, kind::text, kind::stop, kind::refuse}},
+      {sending_text, {kind::hello, kind::stop, kind::refuse}},
+      {ready, {kind::hello, kind::draft, kind::stop, kind::refuse}},
+      {evaluating, {kind::hello, kind::stop, kind::refuse}},
+      {scoring, {kind::hello, kind::stop, kind::refuse}},
+      {requesting, {kind::hello, kind::supply, kind::stop, kind::refuse}},
+      {streaming, {kind::hello, kind::stop, kind::refuse}},
+      {closing, {kind::hello, kind::stop, kind::refuse}},
+      {finished, {kind::hello, kind::stop, kind::refuse}},
+      {failed, {kind::hello}},
   };
   static constexpr detail::transition<event, state> transitions[] = {
       // Without faults:
@@ -137,21 +130,20 @@ struct cloud_table {
       {in_step, {filling}, ready},
       {draft, {ready}, evaluating},
       {request, {evaluating, scoring}, requesting},
-      {score, {evaluating, requesting}, scoring},
+      {supply, {requesting}, evaluating},
+      {score, {evaluating}, scoring},
       {decide, {evaluating, scoring}, ready},
       {stream, {filling, streaming}, streaming},
-      {complete, {evaluating, scoring, streaming}, finished},
-      {stop, {ready, streaming, finished}, finished},
+      {complete, {evaluating, scoring, streaming}, closing},
+      {agree, {streaming, closing}, finished},
       // After a fault, a restart, or an end that the host asks for:
-      {restore, {blank}, filling},
-      {reopen, {failed}, filling},
-      {fill, {ready, streaming, finished}, filling},
-      {in_step, {finished}, ready},
-      {abandon, {evaluating, scoring, requesting}, ready},
-      {stream, {finished}, streaming},
-      {complete, {filling, finished}, finished},
-      {stop, {filling, evaluating, scoring, requesting}, finished},
-      {edge_failed, {filling, ready, evaluating, scoring, requesting, streaming, finished}, failed},
+      {fill, {sending_text, ready, requesting, streaming, closing, finished}, filling},
+      {send_text, {filling, sending_text, ready, requesting, streaming, closing, finished}, sending_text},
+      {in_step, {sending_text, ready, requesting, finished}, ready},
+      {abandon, {evaluating, scoring}, ready},
+      {stream, {sending_text, finished}, streaming},
+      {complete, {filling, sending_text, closing, finished}, closing},
+      {agree, {filling, sending_text, ready, evaluating, scoring, requesting, finished}, finished},
       {fail, any, failed},
   };
 };

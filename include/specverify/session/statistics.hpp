@@ -45,24 +45,19 @@ struct session_statistics {
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
   // the wire; bytes of whole messages, headers included, framing of the transport not
-  std::uint64_t messages_up = 0;  //!< edge to cloud, each transmission
+  std::uint64_t messages_up = 0;  //!< edge to cloud
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::uint64_t draft_bytes = 0;   //!< of the draft messages, first transmissions only
-  std::uint64_t supply_bytes = 0;  //!< of second uploads, first transmissions only
-  // faults, counted by who notices; exactly one per fault (docs/session.md)
-  std::uint64_t duplicates = 0;  //!< errc::duplicate: the transmission was seen before
-  //! stale_epoch, stale_round, base_length_mismatch, prefix_mismatch, unexpected_message, unknown_session
-  std::uint64_t stale = 0;
-  std::uint64_t corrupt = 0;    //!< checksum_mismatch and everything else that no encoder writes
-  std::uint64_t truncated = 0;  //!< errc::truncated
-  std::uint64_t timeouts = 0;   //!< deadlines that passed
-  // how they were mended
-  std::uint64_t retransmissions = 0;   //!< questions asked again (edge)
-  std::uint64_t repeated_answers = 0;  //!< kept answers sent again (cloud)
-  std::uint64_t refusals = 0;          //!< refuse messages sent
-  std::uint64_t restarts = 0;          //!< epochs begun after the first
+  std::uint64_t draft_bytes = 0;   //!< of the draft messages, each draft once
+  std::uint64_t supply_bytes = 0;  //!< of second uploads, each once
+  // connections and faults
+  std::uint64_t handshakes = 0;  //!< hellos: sent by an edge, answered or refused by a cloud
+  std::uint64_t stale = 0;       //!< messages from before the handshake, or that say nothing any more
+  std::uint64_t corrupt = 0;     //!< messages whose check did not fit, or that could not be read
+  std::uint64_t timeouts = 0;    //!< deadlines that passed
+  std::uint64_t refusals = 0;    //!< refuse messages sent
+  std::uint64_t restarts = 0;    //!< journals restored, and lives without one
   // the engine
   std::uint64_t fed_tokens = 0;  //!< tokens given to the engine
   std::uint64_t rollbacks = 0;
@@ -130,13 +125,10 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("bytes_down", s.bytes_down);
   visit("draft_bytes", s.draft_bytes);
   visit("supply_bytes", s.supply_bytes);
-  visit("duplicates", s.duplicates);
+  visit("handshakes", s.handshakes);
   visit("stale", s.stale);
   visit("corrupt", s.corrupt);
-  visit("truncated", s.truncated);
   visit("timeouts", s.timeouts);
-  visit("retransmissions", s.retransmissions);
-  visit("repeated_answers", s.repeated_answers);
   visit("refusals", s.refusals);
   visit("restarts", s.restarts);
   visit("fed_tokens", s.fed_tokens);
@@ -222,11 +214,6 @@ namespace detail {
 [[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept {
   return detail::ratio(s.bytes_up, s.accepted);
 }
-//! The faults that were noticed: what docs/session.md reconciles with the faults that were injected.
-[[nodiscard]] constexpr std::uint64_t noticed_faults(const session_statistics& s) noexcept {
-  return s.duplicates + s.stale + s.corrupt + s.truncated + s.timeouts;
-}
-
 SPECVERIFY_NAMESPACE_END
 
 #endif

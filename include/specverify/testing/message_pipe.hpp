@@ -39,6 +39,8 @@ class message_pipe {
   //! One side's transport (host/language_model.hpp). One thread uses it at a time; the pipe must outlive it.
   class end {
    public:
+    static constexpr bool ordered_and_whole = true;
+
     ~end() {
       if (pipe_ != nullptr) pipe_->close(own_);
     }

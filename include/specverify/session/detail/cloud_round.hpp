@@ -12,24 +12,11 @@
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
-SPECVERIFY_BODY status cloud_session::on_draft(const detail::incoming& message) noexcept {
-  const wire_context open = context();
-  const bool takes = state_ == cloud_state::ready || round_is_open() || state_ == cloud_state::finished;
-  if (!detail::belongs_to(open, message) || !takes) return on_other_round(message);
-  if (state_ == cloud_state::ready) {
-    heard_.note_new(message.flags);  // whatever number a copy of a greeting had: nobody has read a draft of this round
-  } else if (const errc why = heard_.take(message.flags); why != errc::ok) {
-    return drop(why);
-  }
-  if (state_ == cloud_state::finished) return knows_end_alone() ? tell_end() : closed(open);
-  if (state_ == cloud_state::requesting) {  // the request was lost
-    statistics_.repeated_answers += 1;
-    return send_request();
-  }
-  if (round_is_open()) return {};  // asked again while the host works: one answer will do
+
+SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> message) noexcept {
+  const auto read = drafts_.read(place_.wire(), terms_.format, message);
+  if (!read) return on_unusable(read.error());
   state_.take(message_kind::draft);
-  const auto read = drafts_.read(open, terms_.format, message.bytes);
-  if (!read) return fail(read.error());
   const std::uint32_t drafts = read->drafts;
   const draft_attachments& attachments = read->attachments;
   const auto skipped = static_cast<std::uint32_t>(attachments.skipped.size());
@@ -46,29 +33,10 @@ SPECVERIFY_BODY status cloud_session::on_draft(const detail::incoming& message) 
   return {};
 }
 
-//! Whether a draft is the one that the kept verdict was given for: an edge that drafted other tokens after a restart
-//! must not commit them.
-SPECVERIFY_BODY result<bool> cloud_session::repeats(const detail::incoming& message) noexcept {
-  if (round_is_open()) return true;  // another round's drafts are in use, and the edge has gone on
-  const auto read = drafts_.read(kept_question(), terms_.format, message.bytes);
-  if (!read) return read.error();
-  const std::uint32_t drafts = read->drafts;
-  const draft_attachments& attachments = read->attachments;
-  const std::uint32_t skipped = kept_.skipped;
-  bool same = drafts == kept_.drafted && attachments.skipped.size() == skipped;
-  const token_id* const then = text_.data() + kept_.base;
-  for (std::uint32_t i = 0; same && i < skipped; ++i) same = then[i] == attachments.skipped[i];
-  for (std::uint32_t i = 0; same && i < kept_.verdict.accepted; ++i)
-    same = then[skipped + i] == drafts_.token(i, detail::laws_travel(terms_));
-  return same;
-}
-
 //! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind
 //! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
 //! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
-//! An engine that is still at work on rows of no use comes first: rows have no number.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
-  if (rows_wanted_) return;
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
   const std::uint32_t fed = terms_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
@@ -90,21 +58,16 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   const verdict& decided = *made;
   if (decided.outcome != verdict_outcome::decided || decided.commit_length == 0)
     return fail({errc::unsupported, part::session, 0});
-  const std::uint32_t drafts = draft_position(), skipped = drafts_.skipped;
-  const wire_context asked = context();
-  contexts_.remember(asked);
+  const std::uint32_t base = place_.length, drafts = draft_position(), round = place_.round;
+  const wire_place asked = place_.wire();
+  last_ = {round, static_cast<std::uint16_t>(decided.accepted), static_cast<std::uint8_t>(decided.source),
+           static_cast<std::uint8_t>(decided.stop),
+           draft_digest(std::span<const token_id>(text_).subspan(drafts, drafts_.size))};
   if (decided.next_token != no_token) text_[drafts + decided.accepted] = decided.next_token;
-  kept_ = {{decided.accepted, decided.next_token, static_cast<std::uint8_t>(decided.source),
-            static_cast<std::uint8_t>(decided.stop)},
-           place_.hash,
-           place_.round,
-           place_.length,
-           drafts_.size,
-           skipped};
-  agree(skipped + decided.commit_length);
-  place_.round = detail::next_round(place_.round);
+  agree(drafts_.skipped + decided.commit_length);
+  place_.round = detail::next_round(round);
   place_.stop = decided.stop;
-  count_round(decided);
+  count_round(round, decided);
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();
   } else if (detail::streams(terms_)) {
@@ -112,42 +75,36 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   } else {
     state_.enter<cloud_event::decide>();
   }
-  drafts_.skipped = 0;
-  return answer(asked, drafts, decided);
+  return tell(asked, base, decided);
 }
 
-//! Tells what was committed: the edge its verdict, the host the tokens of the edge and, from `drafts` on, those behind
-//! them.
-SPECVERIFY_BODY status cloud_session::answer(const wire_context& asked, std::uint32_t drafts,
-                                             const verdict& decided) noexcept {
-  const std::uint32_t base = kept_.base;
-  // The edge restarted meanwhile: it will ask for this verdict in its new epoch.
-  const message_kind owed = std::exchange(owed_, message_kind::stop);
-  std::size_t written = 0;
-  if (owed == message_kind::stop) {
-    // the last token of a stream that only this side ends comes with the reason
-    const auto bytes = detail::streams(terms_) && !knows_end_alone()
-                           ? encode_text(asked, terms_.format, {base, text().subspan(base)}, message_)
-                           : encode_feedback(asked, terms_.format, kept_.drafted, kept_.verdict, message_);
-    if (!bytes) return fail(bytes.error());
-    written = bytes->size();
-    count_transmission();
-  }
+//! Tells what was committed from `base` on: the host the tokens of the edge and those behind them, the edge its verdict.
+//! Where the edge shook hands again meanwhile, or is gone, it hears of it with the next hello.
+SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
+                                           const verdict& decided) noexcept {
+  const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
   write_journal(base);  // before the host hears of the verdict and before it is sent
   emit_text(session_action::committed, base, drafts, {.authority = token_authority::edge});
   emit_text(session_action::committed, drafts, place_.length,
             {.source = decided.source, .stop = decided.stop, .accepted = decided.accepted});
-  if (owed == message_kind::stop) send(written);
+  if (shaken_) {
+    const feedback_message verdict{decided.accepted, decided.next_token, last_.source, last_.stop};
+    const auto bytes =
+        detail::streams(terms_)
+            ? encode_text(asked, terms_.format, terms_.text_chunk, text().subspan(base), message_)
+            : encode_feedback(asked, terms_.format, drafted, verdict, message_);
+    if (const status why = post(bytes); !why.ok()) return why;
+    if (detail::streams(terms_) && knows_end_alone()) pieces_.begin(place_.length, place_.length);
+  }
   roll_back(drafts + decided.accepted);
-  if (owed != message_kind::stop) return greet(owed);
   stream_on();
-  return {};
+  return answer_owed();
 }
 
-SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept {
+SPECVERIFY_BODY void cloud_session::count_round(std::uint32_t round, const verdict& decided) noexcept {
   const verdict_counters& counters = decided.counters;
   const std::uint32_t skipped = drafts_.skipped;
-  last_round_ = {kept_.round,         drafts_.size,
+  last_round_ = {round,               drafts_.size,
                  decided.accepted,    detail::compares(terms_) ? position_count(scoring_.mismatches) : 0,
                  counters.mismatches, counters.accepted_score};
   count_drafts(statistics_, drafts_.size, counters.evaluated, decided.accepted);
@@ -165,44 +122,23 @@ SPECVERIFY_BODY void cloud_session::count_round(const verdict& decided) noexcept
 }
 
 SPECVERIFY_BODY void cloud_session::stream_on() noexcept {
-  if (state_ != cloud_state::streaming || rows_wanted_) return;
+  if (state_ != cloud_state::streaming || !shaken_) return;
   drafts_.open(0, 0);
   ask_for_rows();
 }
 
-//! Rows of no use have come: the engine is free for what waited.
-[[gnu::cold]] SPECVERIFY_BODY status cloud_session::drop_rows() noexcept {
-  rows_stale_ = false;
-  if (state_ == cloud_state::evaluating) ask_for_rows();
-  stream_on();
-  return {};
-}
-
-//! The edge sends the drafts of the open round again.
-SPECVERIFY_BODY void cloud_session::abandon() noexcept {
-  state_.enter<cloud_event::abandon>();
-  drafts_.open(0, 0);
-}
-
 SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) noexcept {
-  if (state_ == cloud_state::blank) return;
   cloud_snapshot now;
   now.session_id = place_.session_id;
   now.prefix_hash = place_.hash;
-  now.nonce = nonce_;
   now.salt = options_.salt;
   now.terms = terms_;
-  now.kept = kept_;
+  now.last = last_;
   now.target = target_;
-  now.epoch = place_.epoch;
   now.round = place_.round;
   now.prompt_length = place_.prompt_length;
   now.length = place_.length;
   now.stop = place_.stop;
-  now.next_number = next_number_;
-  now.heard_number = heard_.last;
-  now.heard_any = heard_.any;
-  unrecorded_ = 0;
   std::array<std::byte, detail::snapshot_bytes<cloud_snapshot>()> snapshot;
   detail::store_snapshot(now, snapshot.data());
   record(first_position, snapshot);
@@ -218,16 +154,17 @@ SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
     return scoring_.decide(drafts, terms_.threshold, request, format.vocab_size);
   });
   if (!decided || decided->outcome == verdict_outcome::decided) return commit(decided);
-  if (owed_ != message_kind::stop) {  // a life of the edge said hello or resume meanwhile: it drafts the round again
-    abandon();
-    return greet(std::exchange(owed_, message_kind::stop));
-  }
   const std::size_t each = hidden_bytes(format.attachments);
   const bool on_request = each > 0 && !format.attachments.hidden_with_draft;
   scoring_.ask(decided->accepted, drafts_.size, on_request && options_.lazy, on_request ? 0 : each);
   if (!on_request) {
     want_scores();
     return {};
+  }
+  if (!shaken_) {  // nobody to ask, and nothing was told: the edge sends its draft again
+    state_.enter<cloud_event::abandon>();
+    drafts_.open(0, 0);
+    return answer_owed();
   }
   state_.enter<cloud_event::request>();
   return send_request();
@@ -237,7 +174,7 @@ SPECVERIFY_BODY status cloud_session::send_request() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::span<const std::uint64_t> words =
       std::span<const std::uint64_t>(scoring_.asked).first((std::size_t{drafted} + 63) / 64);
-  return post(encode_request(context(), terms_.format, drafted, {1, words}, message_));
+  return post(encode_request(place_.wire(), terms_.format, drafted, {1, words}, message_));
 }
 
 SPECVERIFY_BODY void cloud_session::want_scores() noexcept {
@@ -251,7 +188,7 @@ SPECVERIFY_BODY void cloud_session::want_scores() noexcept {
 
 SPECVERIFY_BODY status cloud_session::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
-  if (state_ == cloud_state::finished && stopped_) return {};  // the edge said stop while the host scored
+  if (state_ == cloud_state::finished) return {};  // the edge's host ended the text while this one scored
   if (state_ != cloud_state::scoring) return {errc::unexpected_message, part::session, 0};
   if (scores.size() != position_count(scoring_.asked))
     return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};
@@ -260,28 +197,16 @@ SPECVERIFY_BODY status cloud_session::supply_scores(std::span<const double> scor
   return decide_or_ask();
 }
 
-SPECVERIFY_BODY status cloud_session::on_supply(const detail::incoming& message) noexcept {
-  const wire_context open = context();
-  if (!detail::belongs_to(open, message) || (state_ != cloud_state::ready && !round_is_open()))
-    return on_other_round(message);
-  if (state_ != cloud_state::requesting) {
-    if (const errc why = take_again(message.flags); why != errc::ok) return drop(why);
-    if (state_ != cloud_state::ready) return {};  // asked again while the host works: one answer will do
-    statistics_.repeated_answers += 1;  // the draft died with an earlier life of this cloud: once more from there
-    return greet(message_kind::resume);
-  }
+SPECVERIFY_BODY status cloud_session::on_supply(std::span<const std::byte> message) noexcept {
   std::array<std::uint64_t, max_wire_draft_length / 64> words;
-  const result<supply_message> read = decode_supply(open, terms_.format, drafts_.size, message.bytes, words);
-  if (!read) return fail(read.error());
-  const supply_message& supplied = *read;
-  if (supplied.what != 1 || !std::equal(supplied.positions.begin(), supplied.positions.end(), scoring_.asked.begin())) {
-    if (const errc why = heard_.take(message.flags); why != errc::ok) return drop(why);
-    statistics_.repeated_answers += 1;  // what an earlier request asked for
-    return send_request();
-  }
+  const result<supply_message> read = decode_supply(place_.wire(), terms_.format, drafts_.size, message, words);
+  if (!read) return on_unusable(read.error());
   state_.take(message_kind::supply);
-  heard_.note_new(message.flags);
+  const supply_message& supplied = *read;
+  if (supplied.what != 1 || !std::equal(supplied.positions.begin(), supplied.positions.end(), scoring_.asked.begin()))
+    return fail({errc::field_out_of_range, part::session, request_message::at_positions});
   scoring_.keep_hidden(supplied.payload);
+  state_.enter<cloud_event::supply, cloud_state::requesting>();
   want_scores();
   return {};
 }

@@ -31,12 +31,12 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (limits.max_law_entries == 0) return wrong(options.at_max_law_entries);
   const wire_format plain{.format = law_format::token_only, .vocab_size = options.vocab_size, .max_draft_length = 1};
   if (longest_message(plain, options.text_chunk) > limits.max_message_bytes) return wrong(options.at_max_message_bytes);
-  const std::uint64_t body = limits.max_message_bytes - message_header_bytes;
+  const std::uint64_t body = limits.max_message_bytes - message_header_bytes;  // no message has as many around it
   if (limits.max_skipped > max_wire_skipped ||
       detail::bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
     return wrong(options.at_max_skipped);
   if (limits.max_hidden_bytes > body) return wrong(options.at_max_hidden_bytes);
-  return {};
+  return detail::check_bits_of(options.check_bits, options.at_check_bits);
 }
 
 namespace detail {
@@ -69,46 +69,31 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
 SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                                      std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();
-  if (!detail::is_epoch(last.epoch) || last.salt == 0 || !detail::all_tokens_below(options_.vocab_size, text))
+  if (last.salt == 0 || !detail::is_round(last.round) || !detail::all_tokens_below(options_.vocab_size, text))
     return detail::corrupt_snapshot();
   hello_message hello;
   static_cast<session_terms&>(hello) = last.terms;
+  hello.session_id = last.session_id;
   hello.prompt_length = last.prompt_length;
-  hello.context.epoch = last.epoch;
-  hello.context.round = 1;
-  hello.context.base_length = std::max(last.length, last.target.length);
-  const std::uint64_t budget = last.terms.token_budget;
-  if (budget != 0 && hello.context.base_length > last.prompt_length + budget) return detail::corrupt_snapshot();
-  if (!detail::is_round(last.round) || (last.target.length > last.length && !detail::is_round(last.target.round)))
+  const std::uint32_t claimed = std::max(last.length, last.target.length);
+  if (claimed > detail::text_limit(last.terms.token_budget, last.prompt_length, options_.max_text_length))
     return detail::corrupt_snapshot();
-  if (const status why = check_hello(hello); !why.ok()) {
+  if (const status why = check_session(hello); !why.ok()) {
     const bool is_of_options = why.code == errc::beyond_limit || why.code == errc::guarantee_too_weak ||
                                why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
     return is_of_options ? why : detail::corrupt_snapshot();
   }
   const std::uint32_t own = last.target.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
-  if (const status why = check_claim(hello.context.base_length, own); !why.ok()) return why;
-  return check_kept(last, text) ? status{} : detail::corrupt_snapshot();
-}
-
-//! Whether the kept verdict fits the text, and the numbers of messages are such.
-SPECVERIFY_BODY bool cloud_session::check_kept(const cloud_snapshot& last,
-                                               std::span<const token_id> text) const noexcept {
-  const wire_format& format = last.terms.format;
-  if (last.next_number > 15 || last.heard_number > 15) return false;
-  const kept_verdict& kept = last.kept;
-  if (kept.round == 0) return true;
-  const feedback_message& verdict = kept.verdict;
-  const std::uint64_t end =
-      std::uint64_t{kept.base} + kept.skipped + verdict.accepted + (verdict.next_token != no_token ? 1u : 0u);
-  return detail::is_round(kept.round) && detail::next_round(kept.round) <= last.round &&
-         kept.drafted <= format.max_draft_length && kept.skipped <= format.attachments.max_skipped &&
-         detail::check_feedback(verdict, format, kept.drafted).ok() && end <= text.size() &&
-         kept.hash == prefix_hash(text.first(kept.base));
+  if (const status why = check_claim(claimed, own); !why.ok()) return why;
+  const verdict_notice& verdict = last.last;
+  const bool can_be = verdict.round == 0 || (detail::is_round(verdict.round) && verdict.round <= last.round &&
+                                             verdict.accepted <= last.terms.format.max_draft_length &&
+                                             verdict.source < feedback_source_count);
+  return can_be ? status{} : detail::corrupt_snapshot();
 }
 
 SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const std::byte> journal) noexcept {
-  if (state_ != cloud_state::blank || heard_.any) return status{errc::unexpected_message, part::session, 0};
+  if (state_ != cloud_state::blank) return status{errc::unexpected_message, part::session, 0};
   const std::span<token_id> space = std::span<token_id>(text_).first(options_.max_text_length);
   const auto read =
       detail::journal_to_restore(journal, detail::snapshot_bytes<cloud_snapshot>(), options_.at_journal, space);
@@ -117,41 +102,19 @@ SPECVERIFY_BODY result<journal_reading> cloud_session::restore(std::span<const s
   cloud_snapshot last;
   if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
-  place_ = detail::text_place{last.session_id, last.epoch, last.round, last.prompt_length};
+  place_ = detail::text_place{last.session_id, last.round, last.prompt_length};
   agree(last.length);
   place_.stop = last.stop;
   terms_ = last.terms;
-  kept_ = last.kept;
+  last_ = last.last;
   target_ = last.target;
-  nonce_ = last.nonce;
-  next_number_ = last.next_number;
-  heard_ = {last.heard_number, last.heard_any};
   journal_.resume(last.length, reading.valid_bytes);
   options_.salt = last.salt;
   source_.key = derive_verdict_key(options_.secret, last.session_id, last.salt);
-  state_.enter<cloud_event::restore, cloud_state::blank>();
-  if (place_.length < target_.length && !place_.is_cancelled()) {
-    contexts_.remember(place_.context_at(target_.round, place_.length, place_.hash));
-  } else {
-    settle();
-  }
-  if (kept_.round != 0) contexts_.remember(kept_question());
+  state_.enter<cloud_event::meet, cloud_state::blank>();
+  if (is_whole() || place_.is_cancelled()) settle();
   statistics_.restarts += 1;
   return reading;
-}
-
-//! All text is there, if the prompt is.
-SPECVERIFY_BODY void cloud_session::settle() noexcept {
-  if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
-  if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
-  note_end(text_limit());
-  if (place_.is_over()) {
-    state_.enter<cloud_event::complete>();
-  } else if (detail::streams(terms_)) {
-    state_.enter<cloud_event::stream>();
-  } else {
-    state_.enter<cloud_event::in_step>();
-  }
 }
 
 SPECVERIFY_BODY result<cloud_session> make_cloud(const cloud_options& options) {

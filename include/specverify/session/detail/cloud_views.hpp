@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a cloud keeps in mind: the kept verdict, the text that it fetches, the drafts of the open round, and
-//! their scoring.
+//! What a cloud keeps in mind: where the edge stands, the drafts of the open round, and their scoring.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 
 #include <specverify/codec/message_types.hpp>
 #include <specverify/core/workspace.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/contexts.hpp>
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/options.hpp>
 #include <specverify/session/snapshot.hpp>
@@ -21,6 +19,16 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+//! Where an edge stands, as its hello says, and what it says of its connection.
+struct edge_place {
+  std::uint32_t nonce = 0;
+  std::uint32_t round = 0;
+  std::uint32_t length = 0;
+  std::uint64_t hash = 0;
+  std::uint8_t check_bits = 0;
+  bool lists_stops = false;
+};
+
 //! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or
 //! alone, and the tokens before them that the edge committed alone.
 struct received_drafts {
@@ -31,7 +39,7 @@ struct received_drafts {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
   };
-  [[nodiscard]] result<contents> read(const wire_context& context, const wire_format& format,
+  [[nodiscard]] result<contents> read(const wire_place& place, const wire_format& format,
                                       std::span<const std::byte> message) noexcept;
   //! Token `i` of the message that was read last.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
@@ -136,16 +144,16 @@ SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
       scores_(limits.max_draft_length),
       hidden_(limits.max_hidden_bytes) {}
 
-SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_context& context,
+SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_place& place,
                                                                         const wire_format& format,
                                                                         std::span<const std::byte> message) noexcept {
   if (!carries_laws(format.format)) {
-    const result<claims_message> read = decode_claims(context, format, message, alone, skipped_ids);
+    const result<claims_message> read = decode_claims(place, format, message, alone, skipped_ids);
     if (!read) return read.error();
     return contents{static_cast<std::uint32_t>(read->claims.size()), read->attachments};
   }
   workspace scratch{std::span<std::byte>(decode_space)};
-  const result<draft_attachments> attachments = decode_draft(context, format, message, with_laws, skipped_ids, scratch);
+  const result<draft_attachments> attachments = decode_draft(place, format, message, with_laws, skipped_ids, scratch);
   if (!attachments) return attachments.error();
   std::span<const std::byte> probabilities = attachments->probabilities;
   for (std::uint32_t i = 0; !probabilities.empty(); ++i) {

@@ -113,6 +113,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   if (!row_wanted_) return {errc::unexpected_message, part::session, 0};
   begin_input(now);
   row_wanted_ = false;
+  if (row_stale_) return drop_row();
   if (size > options_.vocab_size) return fail({errc::row_size_mismatch, part::session, size});
   if (ahead_.writing) return write_ahead(row);
   const result<detail::drawn_draft> drawn = draw_draft(row, extras);
@@ -121,6 +122,13 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   if (!drawn->keep) return take_draft(drawn->token, extras.hidden);
   states_.commit_first();
   return commit_alone(drawn->token);
+}
+
+//! The engine is free for what waited.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::drop_row() noexcept {
+  row_stale_ = false;
+  roll_back(stale_from_);
+  return drafts_.open ? want_next_row() : status{};
 }
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::write_ahead(detail::any_row& row) noexcept {
@@ -139,7 +147,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   ahead_.shown_end = position + 1;
   statistics_.written_ahead += 1;
   emit_text(session_action::tentative, position, position + 1);
-  if (link_.lost) plan_ahead();
+  plan_ahead();
   return {};
 }
 
@@ -160,20 +168,6 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   return draw(*made, draws).token();
 }
 
-SPECVERIFY_BODY status edge_session::disconnect(session_time now) noexcept {
-  if (is_busy()) return {errc::busy, part::session, 0};
-  begin_input(now);
-  if (state_ == edge_state::idle || state_ == edge_state::finished || state_ == edge_state::failed) return {};
-  return lose_link();
-}
-
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::lose_link() noexcept {
-  link_.lost = true;
-  if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, question_.attempts});
-  plan_ahead();
-  return {};
-}
-
 SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
   link_.lost = false;
   ahead_.deadline.reset();
@@ -183,8 +177,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 //! between two of them.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
-  const bool may = options_.on_link_loss == link_loss::continue_local && options_.mode == session_mode::draft &&
-                   drafts_.complete && question_.is_open();
+  const bool may =
+      link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
   if (may && !stops_at(position) && position < text_limit() && position - block_end() < options_.max_ahead)
     ahead_.deadline = now_;
 }

@@ -30,7 +30,7 @@ struct kept_draft {
   std::uint32_t resolution = 0;  //!< l of the round
   std::uint32_t beyond = 0;      //!< 1: there is a state behind a law that was made and not drawn from
   std::uint32_t clamped = 0;     //!< of round_record
-  std::uint32_t body = 0;        //!< bytes of the message behind its header
+  std::uint32_t body = 0;        //!< bytes of the message, padding and check left out
   std::uint64_t support_sum = 0;
 };
 template <class Field, class Kept>
@@ -40,7 +40,7 @@ constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::i
 }
 
 //! {kept_draft, tokens, body of the message, states of the sparsifier before each draft and behind the last,
-//! probabilities, hidden states}. The body depends on no epoch: a header of the present one makes it a message.
+//! probabilities, hidden states}. The body depends on no connection: padding and check make it a message.
 class draft_record {
  public:
   kept_draft head{};
@@ -115,14 +115,6 @@ class draft_record {
             next(drafts * probability_bytes_), next(drafts * hidden_bytes_)};
   }
 
-  //! The message under a context. Errors: output_too_small.
-  [[nodiscard]] result<std::span<std::byte>> message(const wire_context& context, std::span<std::byte> out) noexcept {
-    const std::size_t total = message_header_bytes + head.body;
-    if (const status why = begin_message(context, total, 1, out); !why.ok()) return why;
-    std::copy_n(split().body.begin(), head.body, out.begin() + message_header_bytes);
-    return end_message(message_kind::draft, context, total, 1, out);
-  }
-
  private:
   static constexpr std::size_t head_bytes = snapshot_bytes<kept_draft>();
   [[nodiscard]] std::size_t total(const kept_draft& kept) const noexcept {
@@ -139,8 +131,7 @@ class draft_record {
 };
 
 //! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws and their own
-//! probabilities (draw_from_row), or alone. Complete: nothing is drafted any more, the cloud is asked. Laws of both
-//! kinds travel in one way, so they are kept in one block.
+//! probabilities (draw_from_row), or alone. Laws of both kinds travel in one way, so they are kept in one block.
 class edge_drafts {
  public:
   //! Errors: those of basic_draft_block::make.
@@ -150,27 +141,42 @@ class edge_drafts {
   std::uint32_t size = 0;
   std::uint32_t planned = 0;
   std::uint32_t resolution = 0;  //!< of the round's laws
-  bool complete = false;
+  bool open = false;             //!< more of them are drafted
+  bool complete = false;         //!< nothing is drafted any more, the cloud is asked
 
   void begin(const draft_plan& plan) noexcept {
     clear();
     charged = 0;
     planned = plan.max_draft_length;
     resolution = plan.resolution;
+    open = true;
+  }
+  void close() noexcept {
+    open = false;
+    complete = true;
   }
   void clear() noexcept {
     with_laws_.clear();
     size = 0;
-    complete = false;
+    open = complete = false;
   }
   //! Complete again, as a journal kept them. Their laws stand in the message alone.
   void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
     resolution = of_laws;
-    complete = true;
+    close();
   }
   [[nodiscard]] token_id token(std::uint32_t i) const noexcept { return tokens_[i].token; }
+  [[nodiscard]] std::uint32_t digest() const noexcept {
+    std::uint64_t hash = prefix_hash_seed;
+    for (std::uint32_t i = 0; i < size; ++i) hash = extend_prefix_hash(hash, token(i));
+    return static_cast<std::uint32_t>(hash & 0xffffffffu);  // draft_digest of the tokens
+  }
+  //! Puts them where a text goes on.
+  void copy_to(token_id* text) const noexcept {
+    for (std::uint32_t i = 0; i < size; ++i) text[i] = token(i);
+  }
   //! The law of the draft that `add` counts next.
   [[nodiscard]] status push(const draft& drawn) noexcept {
     return with_laws_.push(claim{drawn.token(), drawn.source_law()});
@@ -190,9 +196,9 @@ class edge_drafts {
 
   //! Bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  [[nodiscard]] result<std::span<std::byte>> encode(const wire_context& context, const wire_format& format,
-                                                    const draft_attachments& attachments,
-                                                    std::span<std::byte> out) const noexcept;
+  //! The message without padding and check.
+  [[nodiscard]] result<std::size_t> encode(const wire_format& format, const draft_attachments& attachments,
+                                           std::span<std::byte> out) const noexcept;
 
  private:
   edge_drafts(basic_draft_block<claim>&& with_laws, const wire_format& format)

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's round: open it, ask for rows, take drafts, close the block, commit what stands; and its journal.
+//! The edge's round: open it, ask for rows, take drafts, close the block, send it, commit what stands; and its journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 
+#include <specverify/codec/message.hpp>
 #include <specverify/session/detail/round_sizes.hpp>
 #include <specverify/session/edge_session.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   draft_plan plan = drafter_.plan(link_.seen);
-  state_.enter<edge_event::draft>();
   hidden_.begin_round();
   kept_.clear();
   open_round_ = {};
@@ -28,8 +29,10 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   return want_next_row();
 }
 
-//! Asks the engine for the row of the last one of the first `end` tokens.
+//! Asks the engine for the row of the last one of the first `end` tokens. An engine that is still at work on a row of no
+//! use comes first: rows have no number.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
+  if (row_wanted_) return {};
   feed(end - 1, end, 1);
   row_wanted_ = true;
   return {};
@@ -56,19 +59,51 @@ SPECVERIFY_BODY status edge_session::take_draft(token_id token, std::span<const 
   return want_next_row();
 }
 
+//! The draft is in the journal before it is sent: what the cloud may decide is never forgotten. Without a connection it
+//! is sent after the next handshake.
 SPECVERIFY_BODY status edge_session::close_block() noexcept {
-  drafts_.complete = true;
-  if (const status why = keep_draft(); !why.ok()) return fail(why);
-  return send_draft();
+  drafts_.close();
+  body_ = 0;
+  if (kept_.room() != 0) {
+    if (const status why = encode_draft_body(); !why.ok()) return fail(why);
+    keep_draft();
+    if (kept_.any()) record(place_.length, {}, kept_.bytes());
+  }
+  if (state_ == edge_state::drafting) return send_draft();
+  plan_ahead();
+  return {};
 }
 
-//! Encodes the draft once: to be sent, and for the journal if it keeps drafts and there is room for this one.
-SPECVERIFY_BODY status edge_session::keep_draft() noexcept {
-  question_.prepared = 0;
-  if (kept_.room() == 0) return {};
-  const auto message = drafts_.encode(context(), format(), attachments(), message_);
-  if (!message) return message.error();
-  question_.prepared = message->size();
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::encode(const wire_format& format,
+                                                                const draft_attachments& attachments,
+                                                                std::span<std::byte> out) const noexcept {
+  wire_format plain = format;
+  plain.pad_to = 1;
+  plain.check_bits = 0;
+  const auto bytes =
+      carries_claims(format.format)
+          ? encode_claims({}, plain, std::span<const claimed_draft>(tokens_).first(size), attachments, out)
+          : encode_draft({}, plain, with_laws_.drafts(), attachments, out);
+  if (!bytes) return bytes.error();
+  return bytes->size();
+}
+
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::bytes(const wire_format& format) const noexcept {
+  draft_attachments plain;
+  plain.resolution = resolution;
+  return draft_bytes(format, with_laws_.drafts(), plain);
+}
+
+//! To `message_`, without padding and check.
+SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
+  const auto bytes = drafts_.encode(format(), attachments(), message_);
+  if (!bytes) return bytes.error();
+  body_ = *bytes;
+  return {};
+}
+
+//! For the journal, if there is room for this one.
+SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   detail::kept_draft made;
   made.round = place_.round;
   made.length = place_.length;
@@ -76,31 +111,64 @@ SPECVERIFY_BODY status edge_session::keep_draft() noexcept {
   made.resolution = drafts_.resolution;
   made.beyond = states_.beyond_known ? 1u : 0u;
   made.clamped = open_round_.clamped;
-  made.body = static_cast<std::uint32_t>(question_.prepared - message_header_bytes);
+  made.body = static_cast<std::uint32_t>(body_);
   made.support_sum = open_round_.support_sum;
-  if (!kept_.begin(made)) return {};
+  if (!kept_.begin(made)) return;
   const detail::draft_record::parts kept = kept_.split();
   for (std::uint32_t i = 0; i < made.drafts; ++i)
     numeric::store_le(kept.tokens.data() + 4 * std::size_t{i}, static_cast<std::uint32_t>(drafts_.token(i)), 4);
-  std::copy_n(message->begin() + message_header_bytes, made.body, kept.body.begin());
+  std::copy_n(message_.begin(), made.body, kept.body.begin());
   std::copy_n(hidden_.first(made.drafts).begin(), kept.hidden.size(), kept.hidden.begin());
   states_.store(kept);
-  return {};
 }
 
-//! The draft is in the journal before it is sent: what the cloud may decide is never forgotten.
-[[gnu::noinline]] SPECVERIFY_BODY status edge_session::send_draft() noexcept {
-  if (kept_.any()) record(place_.length, {}, kept_.bytes());
-  if (link_.names_again) {
-    link_.names_again = false;
-    question_.prepared = 0;
-    begin_anew();
-    return ask(question::resume);
+//! The body that was just made, or that was kept, with a check of the present place.
+SPECVERIFY_BODY status edge_session::send_draft() noexcept {
+  state_.enter<edge_event::send_draft>();
+  if (body_ == 0 && kept_.any()) {
+    const std::span<const std::byte> kept = kept_.split().body;
+    std::copy(kept.begin(), kept.end(), message_.begin());
+    body_ = kept.size();
+  } else if (body_ == 0) {
+    if (const status why = encode_draft_body(); !why.ok()) return fail(why);
   }
-  state_.enter<edge_event::send_draft, edge_state::drafting>();
-  if (const status why = ask(question::draft); !why.ok()) return why;
-  if (link_.lost) plan_ahead();
-  return {};
+  const auto message = detail::seal(message_kind::draft, place_.wire(), format(), std::exchange(body_, 0), message_);
+  open_round_.draft_bytes = message.size();
+  if (open_round_.sent == 0) open_round_.sent = now_;
+  return post(message);
+}
+
+//! The cloud asks for hidden states before it decides.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_request(std::span<const std::byte> message) noexcept {
+  const result<request_message> request =
+      decode_request(place_.wire(), format(), drafts_.size, message, hidden_.asked);
+  if (!request) return on_unusable(request.error());
+  state_.take(message_kind::request);
+  if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});
+  hidden_.note_request(request->positions.size());
+  const auto supply = encode_supply(place_.wire(), format(), drafts_.size, hidden_.supply(drafts_.size), message_);
+  if (supply && hidden_.fresh) open_round_.supply_bytes += supply->size();
+  return post(supply);
+}
+
+SPECVERIFY_BODY status edge_session::on_feedback(std::span<const std::byte> message) noexcept {
+  const result<feedback_message> read = decode_feedback(place_.wire(), format(), drafts_.size, message);
+  if (!read) return on_unusable(read.error());
+  state_.take(message_kind::feedback);
+  const std::uint32_t emitted = read->accepted + (read->next_token != no_token ? 1u : 0u);
+  if (emitted == 0 || emitted > text_limit() - place_.length)
+    return fail({errc::field_out_of_range, part::session, read->accepted});
+  verdict_ = *read;
+  open_round_.feedback_bytes = message.size();
+  learn();
+  return commit(detail::next_round(place_.round));
+}
+
+//! Sparsifier and window learn what became of the drafts.
+SPECVERIFY_BODY void edge_session::learn() noexcept {
+  const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
+  states_.commit(verdict_.accepted, drafts_.size, bonus);
+  for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
 //! The token stands without the cloud, which learns about it with the next draft. The round stays open: its first draft
@@ -117,7 +185,9 @@ SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   write_journal(position);  // before the host learns about it
   emit_text(session_action::committed, position, place_.length,
             {.stop = place_.stop, .authority = token_authority::edge});
-  return place_.is_over() ? finish(true) : begin_round();
+  if (!place_.is_over()) return begin_round();
+  discard_draft();
+  return state_ == edge_state::drafting ? finish() : status{};
 }
 
 SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
@@ -135,17 +205,23 @@ SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
   const std::uint32_t length = place_.length;
   if (drafts_.size > 0 || ahead_.shown_end > length)
     outputs_.push({.action = session_action::retracted, .position = length});
-  roll_back(length);
+  if (row_wanted_) {  // of no use when it comes, and the cache is cut then
+    stale_from_ = row_stale_ ? std::min(stale_from_, length) : length;
+    row_stale_ = true;
+  } else {
+    roll_back(length);
+  }
   ahead_.carry_on(false);
   drafts_.clear();
   kept_.clear();
 }
 
 //! The verdict becomes text.
-SPECVERIFY_BODY status edge_session::commit() noexcept {
+SPECVERIFY_BODY status edge_session::commit(std::uint32_t next_round) noexcept {
   const std::uint32_t base = place_.length, drafted = drafts_.size, void_from = base + verdict_.accepted;
   const bool adds = verdict_.next_token != no_token;
-  link_is_back();
+  in_vain_ = 0;
+  deadline_.reset();
   const bool shown = ahead_.shown_end > base + drafted;
   const bool stands = shown && verdict_.accepted == drafted && (!adds || text_[void_from] == verdict_.next_token);
   if (adds) text_[void_from] = verdict_.next_token;
@@ -154,11 +230,9 @@ SPECVERIFY_BODY status edge_session::commit() noexcept {
   place_.stop = static_cast<stop_reason>(verdict_.stop);
   if (!place_.is_over()) note_end(text_limit());
   ahead_.carry_on(stands && !place_.is_over());
-  place_.round = detail::next_round(place_.round);
+  place_.round = next_round;
   kept_.clear();
   count_round(place_.length - base);
-  question_.close();
-
   write_journal(base);  // before the host hears of the commit and before the next message is sent
   if (verdict_.accepted < drafted || (shown && !stands))
     outputs_.push({.action = session_action::retracted, .position = void_from});
@@ -167,7 +241,7 @@ SPECVERIFY_BODY status edge_session::commit() noexcept {
             {.source = source, .stop = place_.stop, .accepted = verdict_.accepted});
   roll_back(void_from);
   drafts_.clear();
-  return place_.is_over() ? finish(true) : begin_round();
+  return in_step();
 }
 
 //! The terms of this edge's hello.
@@ -188,7 +262,6 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   now.channel = link_.channel;
   now.draft_key = source_.key;
   now.terms = terms(place_.prompt_length);
-  now.epoch = place_.epoch;
   now.round = place_.round;
   now.prompt_length = place_.prompt_length;
   now.length = place_.length;
@@ -197,7 +270,7 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   now.carry_end = ahead_.carry_end;
   now.stop = place_.stop;
   now.finished = state_ == edge_state::finished;
-  now.needs_no_more = place_.is_cancelled() && question_.cause == stop_cause::finished;
+  now.needs_no_more = place_.is_cancelled() && cause_ == stop_cause::finished;
   record(first_position, states_.snapshot(now), kept_.bytes());
 }
 

@@ -27,7 +27,7 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire
             where_of(terms.found())};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
-  return {};
+  return check_bits_of(options.check_bits, options.at_check_bits);
 }
 
 SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const wire_format& format) {
@@ -70,12 +70,14 @@ SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const de
       states_(facts.state_bytes, facts.format.max_draft_length, facts.needs_probabilities),
       drafts_(std::move(drafts)),
       hidden_(facts.format.attachments, facts.format.max_draft_length),
-      kept_(options, facts.format, facts.state_bytes, facts.needs_probabilities, message_.size()) {
+      kept_(options, facts.format, facts.state_bytes, facts.needs_probabilities, message_.size()),
+      shown_ahead_(options.on_link_loss == link_loss::continue_local ? options.max_ahead : 0) {
   drafter_.parts->initial(states_.committed());
   options_.stop_tokens = {};
   journal_ =
       detail::journal_buffer(detail::edge_records(options, facts.format, states_.snapshot_bytes(), kept_.room()));
   place_ = detail::text_place{options_.session_id};
+  name_.session_id = options_.session_id;
   source_.key = derive_draft_key(options_.secret, options_.session_id);
 }
 
@@ -104,12 +106,12 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
     text_[i] = prompt[i];
   }
   const auto length = static_cast<std::uint32_t>(prompt.size());
-  place_ = detail::text_place{options_.session_id, 1, 1, length};
+  place_ = detail::text_place{options_.session_id, 1, length};
   agree(length);
   link_.seen.position = length;
   write_journal(0);
   state_.enter<edge_event::start, edge_state::idle>();
-  return ask(question::hello);
+  return connect();
 }
 
 //! Whether the journal's session is the one that the options ask for.
@@ -136,8 +138,7 @@ SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& la
     return detail::corrupt_snapshot();
   if (last.prefix_hash != prefix_hash(text.first(last.base_length))) return detail::corrupt_snapshot();
   if (last.length - last.base_length > format().attachments.max_skipped) return detail::corrupt_snapshot();
-  if (!detail::is_epoch(last.epoch) || !detail::is_round(last.round) || last.carry_round > last.round)
-    return detail::corrupt_snapshot();
+  if (!detail::is_round(last.round) || last.carry_round > last.round) return detail::corrupt_snapshot();
   if ((last.carry_round == 0) != (last.carry_end == 0)) return detail::corrupt_snapshot();
   if (last.finished && last.stop == stop_reason::none) return detail::corrupt_snapshot();
   if (last.needs_no_more && last.stop != stop_reason::cancelled) return detail::corrupt_snapshot();
@@ -159,14 +160,12 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
   if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
-  place_ = detail::text_place{options_.session_id, last.epoch, last.round, last.prompt_length};
+  place_ = detail::text_place{options_.session_id, last.round, last.prompt_length};
   agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
   place_.stop = last.stop;
-  if (last.needs_no_more) question_.cause = stop_cause::finished;
+  if (last.needs_no_more) cause_ = stop_cause::finished;
   journal_.resume(last.length, reading.valid_bytes);
-  contexts_.remember(place_.context());
-  place_.epoch = detail::next_epoch(last.epoch);
   ahead_.carry_round = last.carry_round;
   ahead_.carry_end = last.carry_end;
   link_.restore(last.seen, last.channel);
@@ -175,15 +174,13 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (last.finished) {
     state_.enter<edge_event::restore_finished, edge_state::idle>();
   } else {
-    state_.enter<edge_event::restore, edge_state::idle>();
+    state_.enter<edge_event::start, edge_state::idle>();
   }
-  write_journal(last.length);
   announce_text();
   restore_draft();
   if (last.finished) {
-    ahead_.deadline.reset();
     emit_end();
-  } else if (const status why = ask(question::resume); !why.ok()) {
+  } else if (const status why = connect(); !why.ok()) {
     return why;
   }
   return reading;
@@ -222,11 +219,10 @@ SPECVERIFY_BODY status edge_session::recover(std::uint32_t prompt_length, sessio
   if (state_ != edge_state::idle) return {errc::unexpected_message, part::session, 0};
   begin_input(now);
   if (const status why = check_prompt(prompt_length); !why.ok()) return why;
-  place_ = detail::text_place{options_.session_id, 0, 0, prompt_length};
-  peer_.nonce = detail::nonce_at(now);
+  place_ = detail::text_place{options_.session_id, 1, prompt_length};
   statistics_.restarts += 1;
-  state_.enter<edge_event::recover, edge_state::idle>();
-  return ask(question::resume);
+  state_.enter<edge_event::start, edge_state::idle>();
+  return connect();
 }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge keeps in mind: the open question, the other side, tokens ahead, the link, and what its sparsifier has
-//! learnt.
+//! What an edge keeps in mind: the text that it fetches, tokens ahead, the link, and what its sparsifier has learnt.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
@@ -22,57 +21,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-enum class question : std::uint8_t { none, hello, resume, text, draft, supply, stop };
-
-//! What the cloud was asked and has not answered. Without a question there is no deadline, but in a stream.
-struct open_question {
-  question what = question::none;
-  wire_context context{};      //!< that it was sent under
-  std::uint32_t checksum = 0;  //!< of its message
-  std::uint32_t attempts = 0;  //!< times that it was asked again
-  std::uint32_t hurries = 0;   //!< times that it was sent again at once, because of damage, since the last deadline
-  std::optional<session_time> deadline{};
-  std::size_t prepared = 0;  //!< bytes of the draft's message that stand ready in its memory; 0: it has to be made
-  stop_cause cause = stop_cause::cancelled;  //!< what `stop` says if the host ends the text
-
-  [[nodiscard]] bool is_open() const noexcept { return what != question::none; }
-  //! An answer came.
-  void progress() noexcept { attempts = hurries = 0; }
-  //! Whether it may be sent again because of damage: once a deadline; without deadlines `limit` times.
-  [[nodiscard]] bool may_hurry(session_time timeout, std::uint32_t limit) const noexcept {
-    return hurries < (timeout != 0 ? 1 : limit);
-  }
-  //! `timeout` 0: no deadline. One beyond the end of time is that end.
-  void wait(session_time now, session_time timeout) noexcept {
-    deadline.reset();
-    if (timeout != 0) deadline = now + std::min(timeout, ~now);
-  }
-  void close() noexcept {
-    what = question::none;
-    deadline.reset();
-  }
-};
-
-//! What a life of an edge without a journal is known by when it begins at `now`. It counts up where another life would
-//! begin an epoch; 256 nonces come before those of the next microsecond, so that two lives have none in common.
-[[nodiscard]] constexpr std::uint64_t nonce_at(session_time now) noexcept {
-  constexpr std::uint64_t each = 256;
-  return now < ~std::uint64_t{0} / each ? now * each : ~std::uint64_t{0} - each;
-}
-
-//! What the cloud said of itself, and the text that is fetched from it.
-struct peer_view {
-  std::uint32_t length = 0;
-  std::uint32_t round = 0;
-  std::uint32_t target_length = 0;  //!< all that the cloud has is wanted
-  std::uint64_t target_hash = 0;
-  std::uint32_t fetch_start = 0;  //!< where the text that is being fetched begins
-  std::uint32_t fetch_own = 0;    //!< and where the edge's own ended, which it has to repeat
-  std::uint64_t nonce = 0;        //!< what an edge without a journal is known by
-  std::uint32_t greetings = 0;    //!< since the last progress
-  std::uint32_t furthest = 0;
-
-  void progress() noexcept { greetings = furthest = 0; }
+//! The text that the cloud has beyond what both have. It counts once it is whole.
+struct fetched_text {
+  std::uint32_t length = 0;  //!< of the cloud's text
+  std::uint32_t round = 0;   //!< of the cloud
+  std::uint64_t hash = 0;    //!< of the cloud's text
+  verdict_notice last{};     //!< of the cloud
+  std::uint32_t at = 0;      //!< what has come ends here
+  std::uint64_t so_far = 0;  //!< hash of the text up to there
 };
 
 //! Tokens written ahead of the cloud while the link is lost: when the next one is due, how far they were shown, and
@@ -105,7 +61,6 @@ struct link_view {
   channel_report channel{};
   channel_report measured_channel{};
   bool lost = false;
-  bool names_again = false;  //!< lost while a block was drafted: it is named again before the block is sent
 
   //! Between two rounds: what was measured becomes part of what policies see, and of the journal.
   void note() noexcept {

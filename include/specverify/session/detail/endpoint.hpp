@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge and a cloud share: outputs, numbers of messages, text, journal, the engine's cache.
+//! What an edge and a cloud share: outputs, hello, text, journal, the engine's cache.
 #ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
+#include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/secret.hpp>
 #include <specverify/distribution/draft_block.hpp>
-#include <specverify/session/detail/contexts.hpp>
+#include <specverify/session/detail/session_terms.hpp>
+#include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
 #include <specverify/session/output.hpp>
 #include <specverify/session/statistics.hpp>
@@ -84,27 +86,6 @@ class journal_buffer {
   std::uint32_t length_ = 0;
 };
 
-//! Counts a message that is not used, by its errc.
-[[gnu::cold]] inline void count_fault(session_statistics& statistics, errc code) noexcept {
-  constexpr errc stale[] = {errc::stale_epoch,     errc::stale_round,        errc::base_length_mismatch,
-                            errc::prefix_mismatch, errc::unexpected_message, errc::unknown_session,
-                            errc::session_closed,  errc::unverified_text};
-  if (code == errc::duplicate) {
-    statistics.duplicates += 1;
-  } else if (code == errc::truncated) {
-    statistics.truncated += 1;
-  } else if (std::find(std::begin(stale), std::end(stale), code) != std::end(stale)) {
-    statistics.stale += 1;
-  } else {
-    statistics.corrupt += 1;
-  }
-}
-
-//! Whether a refusal with this code ends the session; after the others the edge asks again.
-[[nodiscard]] constexpr bool ends_session(errc code) noexcept {
-  return code != errc::truncated && code != errc::checksum_mismatch && code != errc::unknown_session;
-}
-
 struct endpoint_sizes {
   std::size_t text = 0;      //!< tokens
   std::size_t received = 0;  //!< tokens of one text message
@@ -115,8 +96,6 @@ struct endpoint_sizes {
 //! The part that both sides have: what a host asks of either, and how outputs, text and journal are kept.
 class endpoint {
  public:
-  //! The next output, `none` if there is none.
-  [[nodiscard]] session_output next() noexcept { return outputs_.pop(); }
   //! `next` has more: every input is `busy`.
   [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
   //! Prompt and committed tokens.
@@ -128,12 +107,13 @@ class endpoint {
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
   //! Counts from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
-  //! Counts from 1: lives and connections of the edge begin new ones.
-  [[nodiscard]] std::uint32_t epoch() const noexcept { return place_.epoch; }
+  //! What `generate` and `serve` know of their transport: from the next handshake on the check of each message has 8
+  //! bits instead of 16, unless the options choose.
+  void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
   //! Why a side refused the session, in the words that travelled: code, part and `where`, for `to_string`. ok: none
-  //! did. An edge has then failed with refused_by_peer or unknown_session. At a cloud it is a hello that was not taken,
-  //! an error here, or why the edge gave up. Damaged or unknown messages, which the edge sends again, do not count.
+  //! did. An edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it is a hello
+  //! that was not taken, an error here, or why the edge gave up.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -146,14 +126,12 @@ class endpoint {
         journal_(sizes.records) {
     std::sort(stop_tokens_.begin(), stop_tokens_.end());
     stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
-    stop_field_ = stop_tokens_field(prefix_hash(stop_tokens_));
   }
   // As part of a session alone: nothing moves the half of one, or deletes one by this half.
   endpoint(endpoint&&) = default;
   endpoint& operator=(endpoint&&) = default;
   ~endpoint() = default;
 
-  [[nodiscard]] wire_context context() const noexcept { return place_.context(next_number_); }
   //! `count` more tokens are text that both sides have, and those before them that were committed alone.
   void agree(std::uint32_t count) noexcept {
     const std::uint32_t end = place_.length + count;
@@ -161,31 +139,47 @@ class endpoint {
   }
   //! Hash of the first `length` tokens, which both sides have.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  [[nodiscard]] hello_message hello_of(const session_terms& terms) const noexcept {
+  //! Encodes a hello on these terms to `message_`. `last`: of a cloud.
+  [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms,
+                                                              const verdict_notice* last) noexcept {
     hello_message hello;
     static_cast<session_terms&>(hello) = terms;
-    hello.context = context();
+    hello.session_id = name_.session_id;
+    hello.nonce = name_.nonce;
+    hello.round = place_.round;
+    hello.length = place_.agreed;
+    hello.prefix_hash = place_.hash;
     hello.prompt_length = place_.prompt_length;
-    if (!stop_tokens_.empty()) hello.fields = stop_field_;
-    return hello;
+    hello_fields fields;
+    if (last != nullptr) fields.add(*last);
+    if (!stop_tokens_.empty()) fields.add_stop_tokens(prefix_hash(stop_tokens_));
+    if (terms.format.check_bits != wire_format{}.check_bits) fields.add_check(terms.format.check_bits);
+    hello.fields = fields.bytes();
+    return encode_hello(hello, message_);
+  }
+  //! Refuses the hello that `name_` names, or everything since. A code that no peer knows travels as engine_failed.
+  [[nodiscard]] std::size_t encode_refusal(status reason) noexcept {
+    auto bytes = encode_refuse(name_, reason, message_);
+    if (!bytes) bytes = encode_refuse(name_, {errc::engine_failed, part::host, 0}, message_);
+    return bytes ? bytes->size() : 0;
   }
   //! Two lists of stop tokens have to be the same; a side without any leaves the end to the other.
   [[nodiscard]] status check_stop_tokens(std::optional<std::uint64_t> theirs) const noexcept {
     if (stop_tokens_.empty() || !theirs.has_value() || *theirs == prefix_hash(stop_tokens_)) return {};
     return {errc::stop_tokens_disagree, part::session, 0};
   }
-  void count_transmission() noexcept { next_number_ = static_cast<std::uint8_t>((next_number_ + 1) & 15); }
+  //! A message that says nothing here, and changes nothing.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
-    count_fault(statistics_, code);
+    statistics_.stale += 1;
     return {code, part::session, 0};
   }
-  //! A message of a context that is no longer in use.
-  [[nodiscard, gnu::cold]] status drop_late(const wire_context& then, const incoming& message) noexcept {
-    if (heard_.classify(message.flags) == errc::duplicate) return drop(errc::duplicate);
-    if (then.epoch != place_.epoch) return drop(errc::stale_epoch);
-    return drop(then.round != place_.round ? errc::stale_round : errc::base_length_mismatch);
+  //! The next piece of the pushed text, and the hash of what stands before it.
+  [[nodiscard]] result<std::span<std::byte>> encode_piece(const session_terms& terms, std::uint32_t chunk) noexcept {
+    const std::uint32_t from = pieces_.at, count = std::min(chunk, pieces_.end - from);
+    pieces_.at = from + count;
+    return encode_text({hash_at(from), place_.round}, terms.format, terms.text_chunk, text().subspan(from, count),
+                       message_);
   }
-
   //! Whether the first `end` tokens of the text end with one of this side's stop tokens.
   [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
     return end > place_.prompt_length && is_stop(stop_tokens_, text_[end - 1]);
@@ -233,22 +227,21 @@ class endpoint {
   }
 
   output_queue outputs_{};
-  context_memory contexts_{};
-  transmission_window heard_{};
   session_statistics statistics_{};
   status refusal_{};  // of the session: as the cloud sent it, as the edge received it
+  hello_name name_{};  // of the last hello
   text_place place_{};
+  text_pieces pieces_{};
   wiped<philox> source_{};
   untouched_memory<token_id> text_;     // committed tokens, then drafted ones
   owned_memory<token_id> stop_tokens_;  // ascending, each once
-  std::array<std::byte, stop_tokens_field_bytes> stop_field_;
   untouched_memory<token_id> received_;
   untouched_memory<std::byte> message_;
   prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;  // positions in the engine's cache
-  std::uint8_t next_number_ = 0;
-  bool peer_lists_stops_ = false;  // as its last hello said; a journal does not know
+  bool peer_lists_stops_ = false;   // as its last hello said
+  bool ordered_and_whole_ = false;  // what the transport's type says
 };
 
 }  // namespace detail

@@ -57,7 +57,7 @@ constexpr void journal_fields(Field& field, Self& head) noexcept requires std::i
                head.channel.downlink_loss, head.channel.round_trip);
   for (auto& word : head.draft_key.word) field(word);
   detail::terms_fields(field, head.terms, head.prompt_length);
-  detail::each(field, head.epoch, head.round, head.length, head.carry_round, head.carry_end, head.base_length);
+  detail::each(field, head.round, head.length, head.carry_round, head.carry_end, head.base_length);
   field(head.stop, stop_reason::cancelled);
   detail::both(field, head.finished, head.needs_no_more);
   if constexpr (requires { head.sparsifier; }) field.state(head.sparsifier);
@@ -66,14 +66,12 @@ constexpr void journal_fields(Field& field, Self& head) noexcept requires std::i
 template <class Field, class Self>
 constexpr void journal_fields(Field& field,
                               Self& cloud) noexcept requires std::is_same_v<const Self, const cloud_snapshot> {
-  detail::each(field, cloud.session_id, cloud.prefix_hash, cloud.target.hash, cloud.nonce, cloud.kept.hash, cloud.salt);
+  detail::each(field, cloud.session_id, cloud.prefix_hash, cloud.target.hash, cloud.salt);
   detail::terms_fields(field, cloud.terms, cloud.prompt_length);
-  detail::each(field, cloud.kept.verdict.accepted, cloud.kept.verdict.next_token, cloud.kept.verdict.source,
-               cloud.kept.verdict.stop, cloud.kept.round, cloud.kept.base, cloud.kept.drafted, cloud.kept.skipped,
-               cloud.epoch, cloud.round, cloud.length, cloud.target.length, cloud.target.round);
+  detail::each(field, cloud.last.round, cloud.last.accepted, cloud.last.source, cloud.last.stop, cloud.last.digest,
+               cloud.round, cloud.length, cloud.target.length);
   field(cloud.stop, stop_reason::cancelled);
-  detail::each(field, cloud.next_number, cloud.heard_number);
-  detail::both(field, cloud.heard_any, cloud.target.handed_over);
+  field(cloud.target.handed_over);
 }
 
 SPECVERIFY_NAMESPACE_END

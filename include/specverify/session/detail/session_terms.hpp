@@ -69,6 +69,16 @@ namespace detail {
   return made;
 }
 
+//! The bits of a check that the options ask for, where the transport is known to deliver `ordered_and_whole` or not.
+[[nodiscard]] constexpr std::uint8_t wanted_check(std::uint8_t option, bool ordered_and_whole) noexcept {
+  if (option != automatic_check) return option;
+  return ordered_and_whole ? wire_format{}.check_bits : std::uint8_t{16};
+}
+[[nodiscard]] constexpr status check_bits_of(std::uint8_t option, std::uint32_t where) noexcept {
+  const bool known = option == 0 || option == 8 || option == 16 || option == automatic_check;
+  return known ? status{} : status{errc::invalid_argument, part::session, where};
+}
+
 //! The option that a term comes from, for `where`.
 [[nodiscard]] constexpr std::uint32_t where_of(term id) noexcept {
   using options = edge_options;

@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A state, and the kinds of messages that count in it. Late messages and copies do not count.
+//! A state, and the kinds of messages that count in it.
 template <class State>
 struct state_row {
   State state;
@@ -125,9 +125,8 @@ template <class... Tables>
   };
   (add(Tables::states), ...);
   bool all = true;
-  for (auto kind = static_cast<unsigned>(message_kind::hello); kind <= static_cast<unsigned>(message_kind::stop);
-       ++kind)
-    all = all && taken.has(static_cast<message_kind>(kind));
+  for (unsigned kind = 0; kind <= static_cast<unsigned>(message_kind::stop); ++kind)
+    all = all && (!is_message_kind(kind) || taken.has(static_cast<message_kind>(kind)));
   return all;
 }
 

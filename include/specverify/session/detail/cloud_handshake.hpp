@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The cloud's end of a connection: the handshake, messages as they arrive, refusals.
+#ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
+#define SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/cloud_session.hpp>
+#include <specverify/verify/token.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+
+SPECVERIFY_BODY void cloud_session::send(std::size_t written) noexcept {
+  statistics_.messages_down += 1;
+  statistics_.bytes_down += written;
+  outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
+}
+
+SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& encoded) noexcept {
+  if (!encoded) return fail(encoded.error());
+  send(encoded->size());
+  return {};
+}
+
+[[gnu::cold]] SPECVERIFY_BODY void cloud_session::leave_connection() noexcept {
+  shaken_ = false;
+  pieces_.close();
+  owed_.reset();
+}
+
+//! Names the last hello that was read. The session stays as it was.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::refuse(status reason) noexcept {
+  leave_connection();
+  if (const std::size_t bytes = encode_refusal(reason); bytes != 0) {
+    statistics_.refusals += 1;
+    send(bytes);
+  }
+  return reason;
+}
+
+SPECVERIFY_BODY status cloud_session::fail(status why) noexcept {
+  failure_ = refusal_ = why;
+  state_.enter<cloud_event::fail>();
+  rows_wanted_ = false;
+  static_cast<void>(refuse(why));
+  outputs_.push({.action = session_action::failed, .reason = why});
+  return why;
+}
+
+SPECVERIFY_BODY status cloud_session::engine_failed(status why) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  journal_.clear();
+  if (why.ok()) why = {errc::engine_failed, part::host, 0};
+  return fail(why);
+}
+
+SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message, session_time) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  journal_.clear();
+  statistics_.messages_up += 1;
+  statistics_.bytes_up += message.size();
+  const result<message_kind> kind = kind_of(message);
+  if (!kind) return on_misfit(kind.error());
+  if (*kind == message_kind::hello) return on_hello(message);
+  if (*kind == message_kind::refuse) return on_refusal(message);
+  if (state_ == cloud_state::failed) {
+    static_cast<void>(refuse(failure_));
+    return drop(errc::session_closed);
+  }
+  if (!shaken_) {
+    static_cast<void>(refuse({errc::no_handshake, part::session, 0}));
+    return drop(errc::no_handshake);
+  }
+  if (detail::taken_in<cloud_table>(state_.now()).has(*kind)) return on_message(*kind, message);
+  // sent before the edge heard that the text has ended
+  if (state_ == cloud_state::closing && knows_end_alone()) return drop(errc::unexpected_message);
+  return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
+}
+
+SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<const std::byte> message) noexcept {
+  switch (kind) {
+    case message_kind::text:
+      return on_text(message);
+    case message_kind::draft:
+      return on_draft(message);
+    case message_kind::supply:
+      return on_supply(message);
+    default:
+      return on_stop(message);
+  }
+}
+
+//! A message that does not fit what both sides know: as if there had been no handshake.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_misfit(status why) noexcept {
+  statistics_.corrupt += 1;
+  static_cast<void>(refuse({errc::no_handshake, part::session, 0}));
+  return why;
+}
+
+//! What a decoder did not take: of another place, or what no edge sends.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unusable(status why) noexcept {
+  return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
+}
+
+//! The edge has failed, and says why. Another life of it may shake hands. Refusals are never answered.
+[[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
+  const result<refuse_message> read = decode_refuse(name_, message);
+  if (!read || !shaken_) return drop(errc::unexpected_message);
+  leave_connection();
+  refusal_ = read->reason;
+  return {errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
+}
+
+//! Whether this cloud serves a session on these terms, which a hello or a journal gives: they stay within its limits,
+//! and so within its buffers.
+SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
+                                                  std::uint32_t prompt_length) const noexcept {
+  const wire_format& format = terms.format;
+  const cloud_limits& limits = options_.limits;
+  const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
+  if (const status why = check(format); !why.ok()) return why;
+  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, options_.at_format};
+  const std::uint32_t drafts = format.max_draft_length, most = options_.max_text_length;
+  if (drafts > limits.max_draft_length) return beyond(options_.at_max_draft_length);
+  if (max_draft_entries(format, drafts) > limits.max_law_entries) return beyond(options_.at_max_law_entries);
+  if (format.attachments.max_skipped > limits.max_skipped) return beyond(options_.at_max_skipped);
+  if (std::uint64_t{hidden_bytes(format.attachments)} * drafts > limits.max_hidden_bytes)
+    return beyond(options_.at_max_hidden_bytes);
+  if (longest_message(format, options_.text_chunk) > limits.max_message_bytes)
+    return beyond(options_.at_max_message_bytes);
+  if (terms.text_chunk > options_.text_chunk) return beyond(options_.at_text_chunk);
+  const auto space = [&](const row_transform& transform) {
+    return verify_workspace_size(format.vocab_size, transform, limits.max_draft_length);
+  };
+  if (detail::reads_laws(terms) && space(detail::transform_of(terms)) > space(options_.transform))
+    return beyond(options_.at_truncation);
+  if (prompt_length > most || terms.token_budget > most - prompt_length) return beyond(options_.at_max_text_length);
+  return {};
+}
+
+//! Whether a hello is of the session that stands here, or of one that this cloud begins.
+SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) const noexcept {
+  // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
+  if (std::min(hello.strength, detail::strength_of(hello.format, hello.rule)) < options_.required)
+    return {errc::guarantee_too_weak, part::session, 0};
+  if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
+  if (state_ != cloud_state::blank) {
+    if (hello.session_id != place_.session_id) return {errc::unexpected_message, part::session, 0};
+    const bool same = hello.prompt_length == place_.prompt_length &&
+                      detail::difference(hello, terms_) == detail::term::none;
+    return same ? status{} : status{errc::options_disagree, part::session, 0};
+  }
+  if (hello.format.vocab_size != options_.vocab_size)
+    return {errc::vocabulary_mismatch, part::session, options_.at_vocab_size};
+  if (hello.fingerprint_low != options_.fingerprint.low || hello.fingerprint_high != options_.fingerprint.high)
+    return {errc::fingerprint_mismatch, part::session, 0};
+  if (hello.prompt_length == 0) return {errc::prompt_empty, part::session, 0};
+  return check_terms(hello, hello.prompt_length);
+}
+
+//! Text beyond the `own` tokens that this cloud has, or that are the prompt, was verified by nobody whom it knows: an
+//! edge may hand it over unless the guarantee has to be unconditional.
+SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
+  return claimed > own && options_.required == guarantee::unconditional
+             ? status{errc::unverified_text, part::session, own}
+             : status{};
+}
+
+//! Whether the text and the round that an edge claims can be: what it lacks is here, and what this side lacks may come.
+SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) const noexcept {
+  const std::uint32_t length = hello.length, prompt = hello.prompt_length;
+  if (!detail::is_round(hello.round)) return {errc::field_out_of_range, part::session, hello.round};
+  if (length > detail::text_limit(hello.token_budget, prompt, options_.max_text_length))
+    return {errc::base_length_mismatch, part::session, length};
+  // nobody has the rest
+  if (length < prompt && (state_ == cloud_state::blank || !is_whole()))
+    return {errc::unknown_session, part::session, place_.length};
+  return check_claim(length, std::max(place_.length, prompt));
+}
+
+SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) noexcept {
+  place_ = detail::text_place{hello.session_id, hello.round, hello.prompt_length};
+  terms_ = hello;
+  last_ = {};
+  target_ = {};
+  source_.key = derive_verdict_key(options_.secret, hello.session_id, options_.salt);
+  state_.enter<cloud_event::meet, cloud_state::blank>();
+}
+
+//! In any state the beginning of a new connection, which replaces the one before.
+SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message) noexcept {
+  const result<hello_name> name = name_of(message);
+  if (!name) return on_misfit(name.error());
+  name_ = *name;
+  leave_connection();
+  statistics_.handshakes += 1;
+  const result<hello_message> read = decode_hello(message);
+  status why = read.error();
+  if (why.ok() && state_ == cloud_state::failed) why = failure_;
+  if (why.ok() && place_.is_cancelled()) why = {errc::session_closed, part::session, 0};
+  if (why.ok()) why = check_session(*read);
+  if (why.ok()) why = check_text(*read);
+  if (!why.ok()) {
+    refusal_ = why;
+    return refuse(why);
+  }
+  refusal_ = {};
+  if (state_ == cloud_state::blank) begin_session(*read);
+  state_.take(message_kind::hello);
+  const detail::edge_place edge{read->nonce,       read->round,
+                                read->length,      read->prefix_hash,
+                                read->format.check_bits, stop_tokens_hash(*read).has_value()};
+  if (!engine_works()) return answer(edge);
+  owed_ = edge;  // the verdict comes first, and then where we stand with it
+  return {};
+}
+
+//! Says where this side stands. Then the longer side pushes its text, or both are in step.
+SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noexcept {
+  drafts_.open(0, 0);
+  if (!is_whole() && edge.length <= place_.length) {  // the edge went back: there is no more than this
+    target_.length = place_.length;
+    target_.hash = place_.hash;
+  }
+  const std::uint32_t mine = place_.length;
+  if (edge.length <= mine && edge.hash != hash_at(edge.length))
+    return fail({errc::prefix_mismatch, part::session, edge.length});
+  place_.round = std::max(place_.round, edge.round);
+  shaken_ = true;
+  peer_lists_stops_ = edge.lists_stops;
+  session_terms said = terms_;
+  said.strength = detail::strength_of(terms_.format, terms_.rule);
+  const std::uint8_t own_bits = detail::wanted_check(options_.check_bits, ordered_and_whole_);
+  said.format.check_bits = own_bits;
+  terms_.format.check_bits = std::max(own_bits, edge.check_bits);
+  verdict_notice last = last_;
+  last.stop = static_cast<std::uint8_t>(place_.stop);
+  if (const status why = post(encode_own_hello(said, &last)); !why.ok()) return why;
+  if (edge.length > mine) {
+    target_.length = edge.length;
+    target_.hash = edge.hash;
+    state_.enter<cloud_event::fill>();
+    return {};
+  }
+  if (edge.length == mine) return in_step();
+  state_.enter<cloud_event::send_text>();
+  pieces_.begin(edge.length, mine);
+  return {};
+}
+
+//! The hello that came while the engine worked.
+SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
+  if (!owed_.has_value()) return {};
+  const detail::edge_place edge = *owed_;
+  owed_.reset();
+  return answer(edge);
+}
+
+//! Both sides have the same text, and the edge goes on, or a stream.
+SPECVERIFY_BODY status cloud_session::in_step() noexcept {
+  settle();
+  stream_on();
+  return {};
+}
+
+//! All text is there, if the prompt is.
+SPECVERIFY_BODY void cloud_session::settle() noexcept {
+  if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
+  if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
+  note_end(text_limit());
+  if (place_.is_over()) {
+    state_.enter<cloud_event::complete>();
+  } else if (detail::streams(terms_)) {
+    state_.enter<cloud_event::stream>();
+  } else {
+    state_.enter<cloud_event::in_step>();
+  }
+}
+
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The edge's end of a connection: the handshake, messages as they arrive, the deadline, refusals.
+#ifndef SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
+#define SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
+
+#include <specverify/codec/message.hpp>
+#include <specverify/session/edge_session.hpp>
+
+#include <algorithm>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Without a timeout there is no deadline. One beyond the end of time is that end.
+SPECVERIFY_BODY void edge_session::await_answer() noexcept {
+  deadline_.reset();
+  if (options_.retry_timeout != 0) deadline_ = now_ + std::min(options_.retry_timeout, ~now_);
+}
+
+SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
+  statistics_.messages_up += 1;
+  statistics_.bytes_up += written;
+  outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
+}
+
+//! Sends what was encoded, and waits for the answer.
+SPECVERIFY_BODY status edge_session::post(const result<std::span<std::byte>>& encoded) noexcept {
+  if (!encoded) return fail(encoded.error());
+  send(encoded->size());
+  await_answer();
+  return {};
+}
+
+SPECVERIFY_BODY status edge_session::connect() noexcept {
+  state_.enter<edge_event::connect, edge_state::offline>();
+  return shake_hands();
+}
+
+//! Each hello has a nonce of its own, which the answer repeats: what was meant for an earlier one says nothing.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_hands() noexcept {
+  if (in_vain_ == options_.retry_limit) return fail({errc::peer_timeout, part::session, in_vain_});
+  in_vain_ += 1;
+  statistics_.handshakes += 1;
+  name_.nonce = derive_nonce(options_.secret, options_.session_id, options_.salt, now_, statistics_.handshakes);
+  session_terms own = own_terms();
+  own.format.check_bits = detail::wanted_check(options_.check_bits, ordered_and_whole_);
+  return post(encode_own_hello(own, nullptr));
+}
+
+//! The one way back from anything odd.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_again() noexcept {
+  leave_connection();
+  state_.enter<edge_event::shake_again>();
+  return shake_hands();
+}
+
+[[gnu::cold]] SPECVERIFY_BODY void edge_session::leave_connection() noexcept {
+  pieces_.close();
+  deadline_.reset();
+  if (state_ == edge_state::fetching_text) drop_fetch();
+}
+
+SPECVERIFY_BODY status edge_session::reconnect(session_time now) noexcept {
+  if (is_busy()) return {errc::busy, part::session, 0};
+  begin_input(now);
+  if (state_ == edge_state::offline) return connect();
+  return is_connected() ? shake_again() : status{};
+}
+
+SPECVERIFY_BODY status edge_session::disconnect(session_time now) noexcept {
+  if (is_busy()) return {errc::busy, part::session, 0};
+  begin_input(now);
+  if (!is_connected()) return {};
+  link_.lost = true;
+  if (options_.on_link_loss == link_loss::stop) return fail({errc::link_lost, part::session, 0});
+  leave_connection();
+  state_.enter<edge_event::disconnect>();
+  plan_ahead();
+  return {};
+}
+
+SPECVERIFY_BODY status edge_session::tick(session_time now) noexcept {
+  if (is_busy()) return {errc::busy, part::session, 0};
+  begin_input(now);
+  if (deadline_.has_value() && now >= *deadline_) {
+    statistics_.timeouts += 1;
+    return shake_again();
+  }
+  if (!ahead_.deadline.has_value() || now < *ahead_.deadline) return {};
+  ahead_.deadline.reset();
+  ahead_.writing = true;
+  return want_row(ahead());
+}
+
+SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message, session_time now) noexcept {
+  if (is_busy()) return {errc::busy, part::session, 0};
+  begin_input(now);
+  statistics_.messages_down += 1;
+  statistics_.bytes_down += message.size();
+  if (!is_connected()) return drop(state_.now() < edge_state::finished ? errc::unexpected_message : errc::session_closed);
+  const result<message_kind> kind = kind_of(message);
+  if (!kind) return on_misfit(kind.error());
+  if (*kind == message_kind::refuse) return on_refusal(message);
+  if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
+  // before the answer to the present hello; before the cloud hears that the host ended the text; of a stream behind the
+  // end
+  const bool goes_on = state_ == edge_state::stopping && (place_.is_cancelled() || is_stream());
+  if (state_ == edge_state::handshaking || goes_on) return drop(errc::unexpected_message);
+  return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
+}
+
+SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<const std::byte> message) noexcept {
+  switch (kind) {
+    case message_kind::hello:
+      return on_hello(message);
+    case message_kind::text:
+      return on_text(message);
+    case message_kind::feedback:
+      return on_feedback(message);
+    case message_kind::request:
+      return on_request(message);
+    default:
+      return on_stop(message);
+  }
+}
+
+//! A message that does not fit what both sides know: as if there had been no handshake.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status why) noexcept {
+  statistics_.corrupt += 1;
+  if (state_ == edge_state::handshaking) return why;
+  const status back = shake_again();
+  return back.ok() ? why : back;
+}
+
+//! What a decoder did not take: of another place, or what no cloud sends.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_unusable(status why) noexcept {
+  return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
+}
+
+//! Whether the cloud's hello repeats ours, and stands where the cloud of this session can stand. On other terms it would
+//! write another text.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
+  const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
+  const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
+  if (theirs.prompt_length != prompt || detail::difference(theirs, own_terms()) != detail::term::none)
+    return wrong(errc::options_disagree, 0);
+  if (const status why = check_stop_tokens(stop_tokens_hash(theirs)); !why.ok()) return why;
+  // the cloud answers with the larger round
+  if (theirs.round < place_.round) return wrong(errc::stale_round, theirs.round);
+  if (!detail::is_round(theirs.round)) return wrong(errc::field_out_of_range, theirs.round);
+  if (place_.is_cancelled()) return {};
+  if (length < prompt && !place_.has_prompt()) return wrong(errc::unknown_session, length);  // nobody has the rest
+  if (length > text_limit() || (place_.is_over() && length > place_.length && !is_stream()))
+    return wrong(errc::base_length_mismatch, length);
+  if (length <= place_.agreed && theirs.prefix_hash != hash_at(length)) return wrong(errc::prefix_mismatch, length);
+  return {};
+}
+
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_hello(std::span<const std::byte> message) noexcept {
+  const result<hello_name> name = name_of(message);
+  if (!name) return on_misfit(name.error());
+  if (!(*name == name_)) return drop(errc::unexpected_message);
+  const result<hello_message> read = decode_hello(message);
+  if (!read) return fail(read.error());
+  const hello_message& theirs = *read;
+  if (const status why = check_hello(theirs); !why.ok()) return fail(why);
+  state_.take(message_kind::hello);
+  link_is_back();
+  deadline_.reset();
+  drafter_.facts.format.check_bits =
+      std::max(detail::wanted_check(options_.check_bits, ordered_and_whole_), theirs.format.check_bits);
+  if (theirs.length > furthest_) {
+    furthest_ = theirs.length;
+    in_vain_ = 0;
+  }
+  if (place_.is_cancelled()) return in_step();
+  if (theirs.length > place_.agreed && !(place_.is_over() && is_stream())) {
+    begin_fetch(theirs);
+    return {};
+  }
+  place_.round = theirs.round;
+  if (theirs.length < place_.agreed) {
+    state_.enter<edge_event::send_text, edge_state::handshaking>();
+    pieces_.begin(theirs.length, place_.agreed);
+    return {};
+  }
+  // a stop token that only the cloud lists, and whose verdict is lost here
+  const auto stop = static_cast<stop_reason>(last_verdict(theirs).stop);
+  if (stop == stop_reason::stop_token && !place_.is_over() && theirs.length == place_.agreed) {
+    if (place_.pending() > 0) return fail({errc::base_length_mismatch, part::session, theirs.length});
+    return end();
+  }
+  return in_step();
+}
+
+//! Both sides have the same text, and go on where this one stands.
+SPECVERIFY_BODY status edge_session::in_step() noexcept {
+  if (place_.is_over()) return finish();
+  if (is_stream()) {
+    state_.enter<edge_event::stream>();
+    await_answer();
+    return {};
+  }
+  if (drafts_.complete) return send_draft();
+  state_.enter<edge_event::draft>();
+  return drafts_.open ? status{} : begin_round();
+}
+
+//! A refusal names the hello of its connection: a broker can have outlived both sides.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_refusal(std::span<const std::byte> message) noexcept {
+  result<refuse_message> read = decode_refuse(name_, message);
+  const bool is_named = read.ok();
+  if (!read) read = decode_refuse({}, message);
+  if (!read) return drop(errc::unexpected_message);
+  const status& reason = read->reason;
+  if (reason.code == errc::no_handshake)
+    return state_ == edge_state::handshaking ? drop(errc::unexpected_message) : shake_again();
+  if (!is_named) return drop(errc::unexpected_message);
+  state_.take(message_kind::refuse);
+  if (place_.is_cancelled()) {  // the session is over there, which is what the host wanted
+    leave_connection();
+    state_.enter<edge_event::agree>();
+    write_journal(place_.length);
+    emit_end();
+    return {};
+  }
+  refusal_ = reason;
+  const bool has_name = reason.code == errc::unverified_text || reason.code == errc::unknown_session;
+  if (has_name) return fail({reason.code, part::session, reason.where});
+  return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
+}
+
+//! The cloud is told, unless it knows, or cannot hear it.
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
+  const bool tells = is_connected() && refusal_.ok() && why.code != errc::link_lost;
+  leave_connection();
+  state_.enter<edge_event::fail>();
+  failure_ = why;
+  ahead_.stop();
+  row_wanted_ = row_stale_ = false;
+  if (const std::size_t bytes = tells ? encode_refusal(why) : 0; bytes != 0) {
+    statistics_.refusals += 1;
+    send(bytes);
+  }
+  outputs_.push({.action = session_action::failed, .reason = why});
+  return why;
+}
+
+SPECVERIFY_BODY status edge_session::engine_failed(status why) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (why.ok()) why = {errc::engine_failed, part::host, 0};
+  return fail(why);
+}
+
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a side stands in a session: its text, and hashes of prefixes of the text at every 1024th token, so that a short
+//! message cannot make a side hash the whole.
+#ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
+#define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
+
+#include <specverify/codec/message_types.hpp>
+#include <specverify/codec/prefix_hash.hpp>
+#include <specverify/core/detail/memory.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Rounds count from 1 to this one.
+inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
+
+//! The round `step` ahead, or the last one. A text goes on in the last round: its positions tell its draws apart.
+[[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
+  return round < last_round && step < last_round - round ? round + step : last_round;
+}
+
+[[nodiscard]] inline bool all_tokens_below(std::uint32_t vocab_size, std::span<const token_id> text) noexcept {
+  return std::all_of(text.begin(), text.end(),
+                     [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
+}
+
+//! Of a session. A text of which a part was lost can have more rounds than tokens.
+[[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
+
+//! Of `length` tokens both sides have the first `agreed`, and `hash` is of these; the edge committed the rest alone
+//! (the cloud agrees on all that it has).
+struct text_place {
+  std::uint64_t session_id = 0;
+  std::uint32_t round = 0;
+  std::uint32_t prompt_length = 0;
+  std::uint32_t length = 0;
+  std::uint32_t agreed = 0;
+  std::uint64_t hash = prefix_hash_seed;
+  stop_reason stop = stop_reason::none;
+
+  [[nodiscard]] std::uint32_t pending() const noexcept { return length - agreed; }
+  [[nodiscard]] bool has_prompt() const noexcept { return length >= prompt_length; }
+  [[nodiscard]] bool is_over() const noexcept { return stop != stop_reason::none; }
+  [[nodiscard]] bool is_cancelled() const noexcept { return stop == stop_reason::cancelled; }
+  //! What the check of a message of the open round is taken over.
+  [[nodiscard]] wire_place wire() const noexcept { return {hash, round}; }
+
+  //! Goes back to, or on from, a text whose first `both` tokens hash to `their_hash`.
+  void stand_at(std::uint32_t tokens, std::uint32_t both, std::uint64_t their_hash) noexcept {
+    length = tokens;
+    agreed = both;
+    hash = their_hash;
+  }
+};
+
+//! The part of the text that a side pushes, because the other one has less: made piece by piece, as the host drains.
+struct text_pieces {
+  std::uint32_t at = 0;
+  std::uint32_t end = 0;
+  bool open = false;
+
+  void begin(std::uint32_t from, std::uint32_t to) noexcept { *this = {from, to, true}; }
+  void close() noexcept { open = false; }
+};
+
+class prefix_steps {
+ public:
+  //! `longest`: tokens of the longest text.
+  explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
+
+  //! Hash of `text`, whose first `known` tokens hash to `hash` and were extended before.
+  [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
+    while (known < text.size()) {
+      hash = extend_prefix_hash(hash, text[known++]);
+      if (known % step == 0) hashes_[known / step] = hash;
+    }
+    return hash;
+  }
+  //! Hash of `prefix`, a prefix of the extended text. Hashes at most step - 1 tokens.
+  [[nodiscard]] std::uint64_t at(std::span<const token_id> prefix) const noexcept {
+    const std::size_t whole = prefix.size() / step;
+    return prefix_hash(prefix.subspan(whole * step), hashes_[whole]);
+  }
+
+ private:
+  static constexpr std::size_t step = 1024;
+  untouched_memory<std::uint64_t> hashes_;  // entry i: hash of the first i * step tokens
+};
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
