@@ -155,38 +155,62 @@ def crc32c(data):
     return state ^ 0xFFFFFFFF
 
 
-CONTEXT = dict(session=0x0123456789ABCDEF, epoch=2, round=300, base=66000, prefix=0xFEDCBA9876543210)
-KINDS = ["", "hello", "draft", "request", "supply", "feedback", "resume", "text", "refuse", "stop"]
+NAME = dict(session=0x0123456789ABCDEF, nonce=0xA1B2C3D4)
+HEAD = dict(NAME, round=300, length=66000, prefix=0xFEDCBA9876543210)
+KINDS = ["", "hello", "draft", "request", "supply", "feedback", "", "text", "refuse", "stop"]
+CHECK_BYTES = {"feedback_unchecked": 0, "feedback_checked": 2}  # the others have one
 
 
-def pack_context(c):
-    return struct.pack("<QIIIQ", c["session"], c["epoch"], c["round"], c["base"], c["prefix"])
-
-
-def unpack_context(data):
-    return dict(zip(("session", "epoch", "round", "base", "prefix"), struct.unpack("<QIIIQ", data)))
-
-
-def open_message(data, context):
-    first, round_low, base_low, checksum = struct.unpack("<BBHI", data[:8])
-    kind = KINDS[first & 15]
+def open_headed(data, head):
+    """Kind and body of a hello, which has its head in it, or of a refuse."""
+    first, round_low, length_low, checksum = struct.unpack("<BBHI", data[:8])
+    kind = KINDS[first]
     if kind == "hello":
-        context = unpack_context(data[10:38])
-    if kind == "resume":
-        context = unpack_context(data[8:36])
-    assert crc32c(pack_context(context) + struct.pack("<I", len(data)) + data[:4] + data[8:]) == checksum, "checksum"
-    assert round_low == context["round"] % 256 and base_low == context["base"] % 65536
-    return kind, first >> 4, context, data[8:]
+        head = dict(zip(HEAD, struct.unpack("<QIIIQ", data[10:38])))
+        assert head == HEAD
+    packed = struct.pack("<QIIIQ", *(head.get(field, 0) for field in HEAD))
+    assert crc32c(packed + struct.pack("<I", len(data)) + data[:4] + data[8:]) == checksum, "checksum"
+    assert round_low == head.get("round", 0) % 256 and length_low == head.get("length", 0) % 65536
+    return kind, data[8:]
+
+
+def extended(value, token):
+    """The prefix hash of a text with one more token."""
+    value = (value ^ (token + 1)) * 0xBF58476D1CE4E5B9 & M64
+    value = (value ^ value >> 29) * 0x94D049BB133111EB & M64
+    return value ^ value >> 32
+
+
+def open_steady(data, check_bytes):
+    """Kind, and the bytes before the check."""
+    kind = data[0] & 15
+    check = extended(extended(HEAD["prefix"], HEAD["round"]), kind)
+    size = len(data) - check_bytes
+    assert data[size:] == check.to_bytes(8, "little")[:check_bytes], "check"
+    return KINDS[kind], data[:size]
 
 
 class Bits:
     def __init__(self, data):
         self.value, self.size, self.at = int.from_bytes(data, "little"), 8 * len(data), 0
 
+    @classmethod
+    def of(cls, message):
+        """Those behind the kind."""
+        bits = cls(message)
+        bits.take(4)
+        return bits
+
     def take(self, width):
         value = (self.value >> self.at) & ((1 << width) - 1)
         self.at += width
         return value
+
+    def whole_bytes(self):
+        """Where the next byte begins; the bits before it are zeros."""
+        at = -(-self.at // 8)
+        assert self.value & ((1 << 8 * at) - 1) >> self.at << self.at == 0, "padding of bits"
+        return at
 
     def close(self):
         assert self.size - self.at < 8 and self.value >> self.at == 0, "padding of bits"
@@ -212,51 +236,43 @@ def vector(data, kind, size):
     return tuple(scale * step for step in steps)
 
 
-def of_row(body, vocab, max_length, max_skipped):
+def of_row(message, vocab, max_length, max_skipped):
     """Skipped ids, and the probabilities of drafts that were drawn from a row; where the drafts begin."""
-    skipped_bits, count_bits = width(max_skipped + 1), width(max_length + 1)
-    bits = Bits(body)
-    skipped, count = bits.take(skipped_bits), bits.take(count_bits)
-    at = -(-(skipped_bits + count_bits + skipped * width(vocab)) // 8)
-    bits = Bits(body[:at])
-    bits.take(skipped_bits + count_bits)
+    bits = Bits.of(message)
+    skipped, count = bits.take(width(max_skipped + 1)), bits.take(width(max_length + 1))
     ids = [bits.take(width(vocab)) for _ in range(skipped)]
-    bits.close()
-    units = struct.unpack(f"<{count}I", body[at:at + 4 * count])
+    at = bits.whole_bytes()
+    units = struct.unpack(f"<{count}I", message[at:at + 4 * count])
     assert all(0 < unit <= 1 << 31 for unit in units)
-    return ids, units, body[at + 4 * count:], at + 4 * count
+    return ids, units, at + 4 * count
 
 
-def beside(body, vocab, max_length, side, largest=0):
+def beside(message, vocab, max_length, side, largest=0):
     """Skipped ids, channel report, hidden states, the resolution of the laws (of `largest`, where it is announced); where the drafts begin."""
     size, kind, with_draft, report, max_skipped = side
-    skipped_bits, vector_bits = width(max_skipped + 1), width(max_length + 1) if with_draft else 0
-    bits = Bits(body)
-    skipped, vectors = bits.take(skipped_bits), bits.take(vector_bits)
-    resolution_bits = width(largest) if largest else 0
-    resolution = bits.take(resolution_bits) + 1
+    bits = Bits.of(message)
+    skipped, vectors = bits.take(width(max_skipped + 1)), bits.take(width(max_length + 1) if with_draft else 0)
+    resolution = bits.take(width(largest) if largest else 0) + 1
     assert not largest or resolution <= largest
     assert skipped <= max_skipped and vectors <= max_length
-    at = -(-(skipped_bits + vector_bits + resolution_bits + skipped * width(vocab)) // 8)
-    bits = Bits(body[:at])
-    bits.take(skipped_bits + vector_bits + resolution_bits)
     ids = [bits.take(width(vocab)) for _ in range(skipped)]
-    bits.close()
+    at = bits.whole_bytes()
     assert all(token < vocab for token in ids)
     channel = None
     if report:
-        halves = [half(body[at + 2 * i:at + 2 * i + 2]) for i in range(5)]
-        assert all(b < 0x80 for b in body[at + 1:at + 10:2]) and halves[2] < 1 and halves[3] < 1 and max(halves[:2]) <= 38
+        halves = [half(message[at + 2 * i:at + 2 * i + 2]) for i in range(5)]
+        assert all(b < 0x80 for b in message[at + 1:at + 10:2]) and halves[2] < 1 and halves[3] < 1 and max(halves[:2]) <= 38
         channel = [10 ** halves[0] - 1, 10 ** halves[1] - 1] + halves[2:]
         at += 10
     each = {0: 0, 1: 2 * size, 2: 4 + size}[kind] if with_draft else 0
-    states = [vector(body[at + i * each:at + (i + 1) * each], kind, size) for i in range(vectors)]
-    if largest:
-        return ids, resolution, body[at + vectors * each:], at + vectors * each
-    return ids, channel, states, body[at + vectors * each:], at + vectors * each
+    states = [vector(message[at + i * each:at + (i + 1) * each], kind, size) for i in range(vectors)]
+    at += vectors * each
+    return (ids, resolution, at) if largest else (ids, channel, states, at)
 
 
-def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total, begin=0):
+def drafts(message, kind, vocab, resolution, support, max_length, pad_to, begin=1):
+    """The drafts of a message whose check is cut off; the range code has the bytes from `begin` on."""
+    body = message[begin:]
     coder, result = Coder(body), []
     for _ in range(coder.uniform(max_length + 1)):
         if kind == 2:
@@ -283,7 +299,7 @@ def drafts(body, kind, vocab, resolution, support, max_length, pad_to, total, be
         result.append((token, law))
     code = coder.finish().rstrip(b"\0")
     assert body == code + bytes(len(body) - len(code)), "not the shortest code"
-    assert total == -(-(8 + begin + len(code)) // pad_to) * pad_to, "length"
+    assert len(message) + 1 == -(-(begin + len(code) + 1) // pad_to) * pad_to, "length"
     return result
 
 
@@ -337,41 +353,42 @@ def main(path):
     for name, data in golden.items():
         if name.startswith("datagram"):
             continue
-        zero = dict.fromkeys(CONTEXT, 0)
-        kind, transmission, context, body = open_message(data, zero if name == "refuse" else CONTEXT)
-        assert transmission == (0 if name == "refuse" else 1)
-        assert context == (zero if name == "refuse" else CONTEXT)
-        seen[name] = (kind, body, len(data))
+        if name == "stop":
+            seen[name] = KINDS[data[0] & 15], data
+        elif KINDS[data[0] & 15] in ("hello", "refuse"):
+            seen[name] = open_headed(data, NAME)
+        else:
+            seen[name] = open_steady(data, CHECK_BYTES.get(name, 1))
 
-    kind, body, _ = seen["hello"]
+    kind, body = seen["hello"]
     hello = "<H28sQQBBBBIIIIIIIdIddBBdIBBBII"
     fields = struct.unpack(hello, body)
-    assert kind == "hello" and fields[0] == 2 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
+    assert kind == "hello" and fields[0] == 3 and fields[2:7] == (0x1020304050607080, 0x90A0B0C0D0E0F001, 1, 1, 0)
     assert fields[7:15] == (1, 128256, 100, 16, 8, 64, 12, 128) and fields[15:20] == (0.7, 50, 0.95, 0.01, 1 + 1)
     assert fields[20:] == (1, 0.0, 0, 0, 0, 0, 0, 512)
     fixed = struct.calcsize(hello)
+    assert seen["hello_of_cloud"][1] == body + struct.pack("<BHIHBBIBHQBHB", 1, 12, 299, 5, 1, 2, 0xFACADE01, 2, 8, 0x1112131415161718, 3, 1, 16)
     fields = struct.unpack(hello, seen["hello_semantic"][1][:fixed])
     assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300, 24)
     assert seen["hello_semantic"][1][fixed:] == struct.pack("<BH", 7, 2) + b"\xab\xcd"
-    assert seen["resume"][0] == "resume" and len(seen["resume"][1]) == 28
 
-    bits = Bits(seen["feedback"][1])
-    assert [bits.take(w) for w in (4, 3, 2, 17)] == [5, 1, 0, 128000]
-    bits.close()
-    bits = Bits(seen["feedback_stop"][1])
+    for name in ("feedback", "feedback_unchecked", "feedback_checked"):
+        assert seen[name][0] == "feedback"
+        bits = Bits.of(seen[name][1])
+        assert [bits.take(w) for w in (4, 3, 2, 17)] == [5, 1, 0, 128000]
+        bits.close()
+    bits = Bits.of(seen["feedback_stop"][1])
     assert [bits.take(w) for w in (4, 3, 2)] == [2, 0, 1]
     bits.close()
 
-    body = seen["text"][1]
-    assert struct.unpack("<II", body[:8]) == (4242, 5)
-    bits = Bits(body[8:])
-    assert [bits.take(17) for _ in range(5)] == [0, 1, 128255, 77777, 65536]
+    assert seen["text"][0] == "text"
+    bits = Bits.of(seen["text"][1])
+    assert bits.take(width(512 + 1)) == 5 and [bits.take(17) for _ in range(5)] == [0, 1, 128255, 77777, 65536]
     bits.close()
-    assert seen["request"][1] == bytes([0, 0xA5])
-    body, total = seen["supply"][1:]
-    assert total == 32 and body == bytes([0, 0x81]) + struct.pack("<I", 3) + bytes([1, 2, 254]) + bytes(15)
-    assert struct.unpack("<HHI", seen["refuse"][1]) == (105, 12, 7)
-    assert struct.unpack("<BIQ", seen["stop"][1]) == (2, 66000, 0xFEDCBA9876543210)
+    assert seen["request"] == ("request", bytes([3, 0xA5]))
+    assert seen["supply"] == ("supply", bytes([4, 0x81]) + struct.pack("<I", 3) + bytes([1, 2, 254]) + bytes(22))
+    assert seen["refuse"] == ("refuse", struct.pack("<HHI", 105, 12, 7))
+    assert seen["stop"] == ("stop", struct.pack("<BIQ", 9 + (2 << 4), 66000, 0xFEDCBA9876543210))
 
     share = lambda i: 0x9E3779B9 * (i + 1) % (1 << 32)
     first = {i * i * 2000 + 17: (3 + i if i < 7 else 58) for i in range(8)}
@@ -389,29 +406,29 @@ def main(path):
         "draft_empty": ([], (0, 128256, 100, 0, 8, 1)),
     }
     for name, (laws, form) in expected.items():
-        kind, body, total = seen[name]
-        assert kind == "draft"
+        kind, message = seen[name]
+        assert kind == "draft" and message[0] == 2
         want = [(drawn(law, share(i)), law) for i, law in enumerate(laws)]
-        assert drafts(body, *form, total) == want, name
+        assert drafts(message, *form) == want, name
 
-    _, body, total = seen["draft_dense_announced"]
-    ids, resolution, rest, at = beside(body, 128256, 8, (0, 0, False, False, 5), 720)
+    message = seen["draft_dense_announced"][1]
+    ids, resolution, at = beside(message, 128256, 8, (0, 0, False, False, 5), 720)
     assert (ids, resolution) == ([128255], 240)
-    assert drafts(rest, 2, 128256, 240, 0, 8, 1, total, at) == [(drawn(law, share(i)), law) for i, law in enumerate([flat, peaked])]
+    assert drafts(message, 2, 128256, 240, 0, 8, 1, at) == [(drawn(law, share(i)), law) for i, law in enumerate([flat, peaked])]
 
-    body = seen["draft_fp16_row"][1]
-    assert struct.unpack("<H", body[:2]) == (1,)
-    row = struct.unpack("<10e", body[2:22])
+    message = seen["draft_fp16_row"][1]
+    assert message[0] == 2 and struct.unpack("<H", message[1:3]) == (1,)
+    row = struct.unpack("<10e", message[3:23])
     assert row == (0.5, 0, 2.0 ** -24, 1023 * 2.0 ** -24, 0, 0, 0, 0, 0, 0.1875)
-    bits = Bits(body[22:])
+    bits = Bits(message[23:])
     law = {i: int(v * (1 << 24)) for i, v in enumerate(row) if v}
     assert bits.take(4) == drawn(law, share(0))
     bits.close()
 
-    bits = Bits(seen["claims"][1])
+    bits = Bits.of(seen["claims"][1])
     assert [bits.take(w) for w in (4, 15, 15)] == [2, 5, 31999]
     bits.close()
-    bits = Bits(seen["claims_counted"][1])
+    bits = Bits.of(seen["claims_counted"][1])
     assert [bits.take(w) for w in (4, 15, 7, 15, 7)] == [2, 5, 0, 31999, 99]
     bits.close()
 
@@ -420,26 +437,28 @@ def main(path):
     near = lambda found, wanted, step: all(abs(x - y) <= step for a, b in zip(found, wanted) for x, y in zip(a, b))
     kept = {i * 1009 + 5: (11 if i < 20 else 0 if i == 25 else 2) * 31970 for i in range(30)}
     kept["tail"] = 17
-    for name, padding in (("claims_beside", 0), ("draft_tail_beside", 32)):
-        _, body, total = seen[name]
-        ids, channel, vectors, rest, at = beside(body, 32000, 8, side)
+    for name in ("claims_beside", "draft_tail_beside"):
+        message = seen[name][1]
+        ids, channel, vectors, at = beside(message, 32000, 8, side)
         assert ids == [1, 31999, 77] and len(vectors) == 2 and near(vectors, states, 0.01)
         assert abs(channel[0] / 999999 - 1) < 0.01 and channel[1:4] == [0, 0.25, 0] and abs(channel[4] - 0.05) < 1e-4
-        if padding:
-            found = drafts(rest, 6, 32000, 255, 64, 8, 32, total, at)
+        if name == "draft_tail_beside":
+            found = drafts(message, 6, 32000, 255, 64, 8, 32, at)
             assert [law for _, law in found] == [kept, kept] and found[0][0] in kept and found[1][0] not in kept
         else:
-            assert rest == seen["claims"][1]
-    found = drafts(seen["draft_tail"][1], 6, 32000, 255, 0, 8, 1, seen["draft_tail"][2])
+            bits = Bits(message[at:])
+            assert [bits.take(w) for w in (4, 15, 15)] == [2, 5, 31999]
+            bits.close()
+    found = drafts(seen["draft_tail"][1], 6, 32000, 255, 0, 8, 1)
     assert [law for _, law in found] == [kept, kept] and found[0][0] in kept and found[1][0] == 31999
-    _, body, total = seen["draft_tail_of_row"]
-    ids, units, rest, at = of_row(body, 32000, 8, 63)
+    message = seen["draft_tail_of_row"][1]
+    ids, units, at = of_row(message, 32000, 8, 63)
     assert ids == [1, 31999, 77] and units == (round((1 << 31) / 3), 1)
-    assert [law for _, law in drafts(rest, 6, 32000, 255, 64, 8, 1, total, at)] == [kept, kept]
-    assert seen["request_hidden"][1] == bytes([1, 0x42])
-    body = seen["supply_hidden"][1]
-    assert body[:6] == bytes([1, 0x42]) + struct.pack("<I", 12)
-    assert [vector(body[6 + 6 * i:12 + 6 * i], 1, 3) for i in range(2)] == states
+    assert [law for _, law in drafts(message, 6, 32000, 255, 64, 8, 1, at)] == [kept, kept]
+    assert seen["request_hidden"] == ("request", bytes([3 + (1 << 4), 0x42]))
+    message = seen["supply_hidden"][1]
+    assert message[:6] == bytes([4 + (1 << 4), 0x42]) + struct.pack("<I", 12)
+    assert [vector(message[6 + 6 * i:12 + 6 * i], 1, 3) for i in range(2)] == states
     print(f"{len(golden)} golden messages and datagrams read")
 
 

@@ -20,7 +20,19 @@ struct golden {
   std::vector<std::byte> bytes;
 };
 
-inline constexpr wire_context golden_context{0x0123456789abcdefu, 2, 300, 66000, 0xfedcba9876543210u, 1};
+inline constexpr wire_place golden_place{0xfedcba9876543210u, 300};
+inline constexpr hello_name golden_name{0x0123456789abcdefu, 0xa1b2c3d4u};
+
+//! A hello with the head that all golden ones have.
+inline hello_message golden_hello() {
+  hello_message value;
+  value.session_id = golden_name.session_id;
+  value.nonce = golden_name.nonce;
+  value.round = golden_place.round;
+  value.length = 66000;
+  value.prefix_hash = golden_place.prefix_hash;
+  return value;
+}
 
 //! One drafted law of 40 ids with spread counts; ids and counts come from small formulas that the Python side repeats.
 struct golden_law {
@@ -48,9 +60,8 @@ inline std::vector<golden> golden_messages() {
     all.push_back({name, std::move(out)});
   };
   const wire_format sparse{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
-  add("hello", [](std::span<std::byte> out) {
-    hello_message value;
-    value.context = golden_context;
+  const auto hello_of_edge = [] {
+    hello_message value = golden_hello();
     value.fingerprint_low = 0x1020304050607080u;
     value.fingerprint_high = 0x90a0b0c0d0e0f001u;
     value.strength = guarantee::honest_drafter;
@@ -62,11 +73,21 @@ inline std::vector<golden> golden_messages() {
     value.temperature = 0.7;
     value.truncation = {50, 0.95, 0.01, truncation_order::top_p_then_top_k};
     value.text_chunk = 512;
+    return value;
+  };
+  add("hello", [&](std::span<std::byte> out) { return encode_hello(hello_of_edge(), out); });
+  add("hello_of_cloud", [&](std::span<std::byte> out) {
+    hello_fields fields;
+    fields.add({299, 5, 1, 2, 0xfacade01u});
+    fields.add_stop_tokens(0x1112131415161718u);
+    fields.add_check(16);
+    hello_message value = hello_of_edge();
+    value.fields = fields.bytes();
+    value.format.check_bits = 16;
     return encode_hello(value, out);
   });
   add("hello_semantic", [](std::span<std::byte> out) {
-    hello_message value;
-    value.context = golden_context;
+    hello_message value = golden_hello();
     value.strength = guarantee::lossy;
     value.rule = wire_rule::semantic;
     value.format = {law_format::token_only, 32000, 0, 0, 8, 1, {2048, hidden_format::int8, true, true, 300}};
@@ -79,33 +100,39 @@ inline std::vector<golden> golden_messages() {
     value.fields = optional;
     return encode_hello(value, out);
   });
-  add("resume", [](std::span<std::byte> out) { return encode_resume({golden_context}, out); });
-  add("feedback", [&](std::span<std::byte> out) {
-    return encode_feedback(golden_context, sparse, 8, {5, 128000, 1, 0}, out);
-  });
+  const auto feedback_with = [&](const char* name, std::uint8_t check_bits) {
+    add(name, [&](std::span<std::byte> out) {
+      wire_format format = sparse;
+      format.check_bits = check_bits;
+      return encode_feedback(golden_place, format, 8, {5, 128000, 1, 0}, out);
+    });
+  };
+  feedback_with("feedback", 8);
+  feedback_with("feedback_unchecked", 0);
+  feedback_with("feedback_checked", 16);
   add("feedback_stop", [&](std::span<std::byte> out) {
-    return encode_feedback(golden_context, sparse, 8, {2, no_token, 0, 1}, out);
+    return encode_feedback(golden_place, sparse, 8, {2, no_token, 0, 1}, out);
   });
   add("text", [&](std::span<std::byte> out) {
     const token_id tokens[] = {0, 1, 128255, 77777, 65536};
-    return encode_text(golden_context, sparse, {4242, tokens}, out);
+    return encode_text(golden_place, sparse, 512, tokens, out);
   });
   add("request", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0xa5};
-    return encode_request(golden_context, sparse, 8, {0, words}, out);
+    return encode_request(golden_place, sparse, 8, {0, words}, out);
   });
   add("supply", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x81};
     const std::byte payload[] = {std::byte{1}, std::byte{2}, std::byte{254}};
     wire_format padded = sparse;
     padded.pad_to = 32;
-    return encode_supply(golden_context, padded, 8, {0, words, payload}, out);
+    return encode_supply(golden_place, padded, 8, {0, words, payload}, out);
   });
   add("refuse", [](std::span<std::byte> out) {
-    return encode_refuse({}, {{errc::unknown_session, part::session, 7}}, out);
+    return encode_refuse(golden_name, {errc::unknown_session, part::session, 7}, out);
   });
   add("stop", [](std::span<std::byte> out) {
-    return encode_stop(golden_context, {stop_cause::budget, 66000, golden_context.prefix_hash}, out);
+    return encode_stop({stop_cause::budget, 66000, golden_place.prefix_hash}, out);
   });
 
   const auto draft_of = [&](const wire_format& format, const std::vector<golden_law>& laws,
@@ -118,7 +145,7 @@ inline std::vector<golden> golden_messages() {
             uniforms{golden_source{static_cast<std::uint32_t>(0x9e3779b9u * (i + 1))}, 0, 0}.at(purpose::draft_draw)));
       }
       add(name, [&](std::span<std::byte> out) {
-        return encode_draft(golden_context, format, std::span<const draft>(drafts), attachments, out);
+        return encode_draft(golden_place, format, std::span<const draft>(drafts), attachments, out);
       });
     };
   };
@@ -152,10 +179,10 @@ inline std::vector<golden> golden_messages() {
   draft_of(sparse, {})("draft_empty");
   const claimed_draft ids[] = {{5, 0, 0}, {31999, 0, 0}}, counts[] = {{5, 1, 100}, {31999, 100, 100}};
   add("claims", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out);
+    return encode_claims(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1}, std::span(ids), out);
   });
   add("claims_counted", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out);
+    return encode_claims(golden_place, {law_format::token_and_count, 32000, 100, 0, 8, 1}, std::span(counts), out);
   });
   // The same claims and a law with a tail, with everything that can travel with them.
   const attachment_format everything{3, hidden_format::int8, true, true, 300}, on_request{3, hidden_format::float16};
@@ -168,7 +195,7 @@ inline std::vector<golden> golden_messages() {
   }
   const draft_attachments attachments{skipped, {999999.0f, 0.0f, 0.25f, 0.0f, 0.05f}, vectors};
   add("claims_beside", [&](std::span<std::byte> out) {
-    return encode_claims(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids),
+    return encode_claims(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1, everything}, std::span(ids),
                          attachments, out);
   });
   golden_law kept;
@@ -182,11 +209,10 @@ inline std::vector<golden> golden_messages() {
   const draft tail[] = {draw(tailed, uniforms{golden_source{0x9e3779b9u}, 0, 0}.at(purpose::draft_draw)),
                         draw(tailed, uniforms{golden_source{0xffffff00u}, 0, 0}.at(purpose::draft_draw))};
   add("draft_tail", [&](std::span<std::byte> out) {
-    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail),
-                        out);
+    return encode_draft(golden_place, {law_format::top_k_tail, 32000, 255, 0, 8, 1}, std::span<const draft>(tail), out);
   });
   add("draft_tail_beside", [&](std::span<std::byte> out) {
-    return encode_draft(golden_context, {law_format::top_k_tail, 32000, 255, 64, 8, 32, everything},
+    return encode_draft(golden_place, {law_format::top_k_tail, 32000, 255, 64, 8, 32, everything},
                         std::span<const draft>(tail), attachments, out);
   });
   // Drawn from a row: their probabilities there are 1/3, to the nearest unit, and one unit.
@@ -200,15 +226,15 @@ inline std::vector<golden> golden_messages() {
     draft_attachments of_row;
     of_row.skipped = skipped;
     of_row.probabilities = probabilities;
-    return encode_draft(golden_context, format, std::span<const draft>(tail), of_row, out);
+    return encode_draft(golden_place, format, std::span<const draft>(tail), of_row, out);
   });
   add("request_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
-    return encode_request(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out);
+    return encode_request(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words}, out);
   });
   add("supply_hidden", [&](std::span<std::byte> out) {
     const std::uint64_t words[] = {0x42};
-    return encode_supply(golden_context, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
+    return encode_supply(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
                          out);
   });
   // Datagrams of delivery.

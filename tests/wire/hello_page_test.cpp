@@ -97,7 +97,7 @@ bool takes(const row& at, std::uint64_t value) {
   REQUIRE(written.ok());
   bytes.resize(written->size());
   numeric::store_le(bytes.data() + at.byte, value, at.bytes);
-  specverify_test::seal(wire_context{}, message_kind::hello, bytes);
+  specverify_test::seal_hello(bytes);
   return decode_hello(bytes).ok();
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("hello: docs/wire-format.md has every term with its byte, name, type a
   detail::terms_fields(terms, static_cast<session_terms&>(hello), hello.prompt_length);
   CHECK(terms.byte == detail::hello_bytes);
   const auto rows = page();
-  CHECK(rows.size() == terms.rows.size() + 3);  // the head of the table, version and context
+  CHECK(rows.size() == terms.rows.size() + 3);  // the head of the table, version and head
   int probed = 0;
   for (const row& each : terms.rows) {
     CAPTURE(each.byte);
