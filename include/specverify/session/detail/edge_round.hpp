@@ -70,6 +70,7 @@ SPECVERIFY_BODY status edge_session::close_block() noexcept {
     if (kept_.any()) record(place_.length, {}, kept_.bytes());
   }
   if (state_ == edge_state::drafting) return send_draft();
+  body_ = 0;  // hello takes its place
   plan_ahead();
   return {};
 }

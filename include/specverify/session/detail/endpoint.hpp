@@ -96,8 +96,8 @@ struct endpoint_sizes {
 //! The part that both sides have: what a host asks of either, and how outputs, text and journal are kept.
 class endpoint {
  public:
-  //! `next` has more: every input is `busy`.
-  [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty(); }
+  //! `next` may have more: take it before the next input, which else may be `busy`.
+  [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty() || pieces_.open; }
   //! Prompt and committed tokens.
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
