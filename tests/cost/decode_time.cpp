@@ -31,7 +31,7 @@ double best_us(int runs, Work work) {
 double checksum_us() {
   const std::vector<std::byte> bytes(std::size_t{1} << 16, std::byte{0x5a});
   volatile std::uint32_t kept = 0;
-  return best_us(50, [&] { kept = message_checksum(specverify_test::some_context, bytes); });
+  return best_us(50, [&] { kept = detail::crc_update(~0u, bytes); });
 }
 
 struct worst_case {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draft messages that cost their receiver as much as they can, with good checksums: random bodies, all zeros, all
+//! Draft messages that cost their receiver as much as they can, with good checks: random bodies, all zeros, all
 //! 0xff, claims of the largest laws, honest messages cut short. Formats of every kind, most with V = 2^24.
 //! Include it after codec/message.hpp, whose decoder a test may have replaced by one that counts.
 #ifndef SPECVERIFY_TESTS_COST_HOSTILE_DRAFTS_HPP
@@ -45,11 +45,14 @@ inline constexpr std::array<wire_format, 2> claim_formats{{
 
 using message_bytes = std::vector<std::byte>;
 
-//! A message with this body. The header and the checksum are right.
-inline message_bytes sealed(std::span<const std::byte> body) {
-  message_bytes made(message_header_bytes + body.size());
-  std::copy(body.begin(), body.end(), made.begin() + message_header_bytes);
-  specverify_test::seal(specverify_test::some_context, message_kind::draft, made);
+//! A message with this body. Its kind and its check are right. A range code begins behind the first byte; bits of
+//! claims and attachments begin inside it.
+inline message_bytes sealed(const wire_format& format, std::span<const std::byte> body) {
+  const bool inside = !carries_laws(format.format) || detail::attachment_bits(format, 0, 0) > detail::kind_bits;
+  const std::size_t before = inside && !body.empty() ? 0 : 1;
+  message_bytes made(before + body.size() + 1);
+  std::copy(body.begin(), body.end(), made.begin() + static_cast<std::ptrdiff_t>(before));
+  specverify_test::seal(format, message_kind::draft, made);
   return made;
 }
 
@@ -67,7 +70,7 @@ inline message_bytes claim(const wire_format& format, std::uint32_t drafts, std:
   for (int i = 0; i < 3 && ids == claimed::first_ids; ++i) coder.uniform(0, std::uint64_t{1} << 40);
   body.resize(coder.finish() + more);
   for (std::size_t i = body.size() - more; i < body.size(); ++i) body[i] = static_cast<std::byte>(random());
-  return sealed(body);
+  return sealed(format, body);
 }
 
 //! An honest draft of this format with as many ids a law.
@@ -87,7 +90,7 @@ inline message_bytes honest(const wire_format& format, std::uint32_t size, std::
   message_bytes out(std::size_t{1} << 16);
   draft_attachments attachments;
   if (format.attachments.resolution_with_draft) attachments.resolution = format.resolution;
-  const auto made = encode_draft(specverify_test::some_context, format, list.view(), attachments, out);
+  const auto made = encode_draft(specverify_test::some_place, format, list.view(), attachments, out);
   out.resize(made ? made->size() : 0);
   return out;
 }
@@ -96,10 +99,10 @@ inline message_bytes honest(const wire_format& format, std::uint32_t size, std::
 inline std::vector<message_bytes> hostile(const wire_format& format) {
   std::mt19937_64 random(20);
   std::vector<message_bytes> made;
-  const auto filled = [](std::size_t bytes, auto byte) {
+  const auto filled = [&](std::size_t bytes, auto byte) {
     message_bytes body(bytes);
     std::generate(body.begin(), body.end(), byte);
-    return sealed(body);
+    return sealed(format, body);
   };
   for (int run = 0; run < 60; ++run) {
     made.push_back(filled(random() % (run < 40 ? 30 : 600), [&] { return static_cast<std::byte>(random()); }));
@@ -124,8 +127,10 @@ inline std::vector<message_bytes> hostile(const wire_format& format) {
     const message_bytes whole = honest(format, std::max(1u, size), random);
     if (whole.empty() || whole.size() > limits.max_message_bytes) continue;
     made.push_back(whole);
-    for (std::size_t cut = whole.size() - 1; cut >= message_header_bytes; cut -= 1 + cut / 12)
-      made.push_back(sealed(std::span(whole).subspan(message_header_bytes, cut - message_header_bytes)));
+    for (std::size_t cut = whole.size() - 1; cut >= specverify_test::frame_bytes; cut -= 1 + cut / 12) {
+      made.emplace_back(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(cut));
+      specverify_test::seal(format, message_kind::draft, made.back());
+    }
   }
   return made;
 }
@@ -140,8 +145,8 @@ class receiver {
   [[nodiscard]] status take(std::span<const std::byte> bytes) {
     workspace scratch(memory_);
     if (!carries_laws(format_.format))
-      return decode_claims(specverify_test::some_context, format_, bytes, claims_, skipped_).error();
-    return decode_draft(specverify_test::some_context, format_, bytes, block_, skipped_, scratch).error();
+      return decode_claims(specverify_test::some_place, format_, bytes, claims_, skipped_).error();
+    return decode_draft(specverify_test::some_place, format_, bytes, block_, skipped_, scratch).error();
   }
 
  private:

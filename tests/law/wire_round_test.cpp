@@ -23,7 +23,7 @@ world<double> wire_world(std::vector<std::uint32_t> counts, std::uint32_t draft_
 template <class Policy>
 sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::wire_format& format,
                              const sv::scripted_source& source, bool claims_only) {
-  const sv::wire_context context{42, 1, 0, 0, 7};
+  const sv::wire_place place{7, 0};
   std::vector<sv::draft> drafts;
   std::vector<sv::claimed_draft> claims;
   std::vector<std::size_t> nodes{0};
@@ -46,16 +46,16 @@ sequence round_over_the_wire(Policy policy, const world<double>& in, const sv::w
   };
   if (claims_only) {
     std::vector<sv::claimed_draft> read(in.draft_length);
-    const auto bytes = sv::encode_claims(context, format, claims, message);
+    const auto bytes = sv::encode_claims(place, format, claims, message);
     if (!bytes) return {-9};
-    const auto came = sv::decode_claims(context, format, *bytes, read);
+    const auto came = sv::decode_claims(place, format, *bytes, read);
     if (!came || came->claims.size() != in.draft_length) return {-8};
     commit(std::span<const sv::claimed_draft>(read));
   } else {
     auto block = sv::received_draft_block::make({in.draft_length, sv::max_draft_entries(format, in.draft_length)});
-    const auto bytes = sv::encode_draft(context, format, std::span<const sv::draft>(drafts), message);
+    const auto bytes = sv::encode_draft(place, format, std::span<const sv::draft>(drafts), message);
     if (!bytes) return {-9};
-    if (!sv::decode_draft(context, format, *bytes, block.value(), decode_space)) return {-8};
+    if (!sv::decode_draft(place, format, *bytes, block.value(), decode_space)) return {-8};
     commit(block.value().drafts());
   }
   return text;
