@@ -17,6 +17,8 @@ TEST_CASE("session options: what is not said is the session of the papers") {
   CHECK_FALSE(edge.draw_from_row);
   CHECK(edge.retry_timeout == 0);
   CHECK(edge.on_link_loss == sv::link_loss::wait);
+  CHECK(edge.check_bits == sv::automatic_check);
+  CHECK(cloud.check_bits == sv::automatic_check);
   CHECK(cloud.required == sv::guarantee::lossy);
   CHECK_FALSE(cloud.lazy);
   // what nobody set does not work

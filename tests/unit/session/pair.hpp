@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An edge and a cloud whose outputs are collected one by one, with engines of their own and messages handed over by the
-// test.
+// test. A test of one message after the other holds the edge's last message, its question; pieces of text that the edge
+// pushes before it are handed over at once.
 #ifndef SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
 #define SPECVERIFY_TESTS_UNIT_SESSION_PAIR_HPP
 
@@ -46,7 +47,8 @@ struct pair_options {
   sv::row_truncation truncation{};  // that both sides have room for, and the edge asks for
   std::uint32_t pad_to = 1;
   std::uint32_t edge_chunk = 256, cloud_chunk = 256;  // ids of a text message
-  std::optional<sv::cloud_limits> limits{};           // of the cloud; none: the smallest for the edge's format
+  std::uint8_t check_bits = 8;
+  std::optional<sv::cloud_limits> limits{};  // of the cloud; none: the smallest for the edge's format
 };
 
 template <class Skip, class Window = sv::fixed_window>
@@ -93,6 +95,7 @@ struct basic_pair {
     o.retry_timeout = options.timeout;
     o.retry_limit = options.retry_limit;
     o.text_chunk = options.edge_chunk;
+    o.check_bits = options.check_bits;
     o.transform.truncation = options.truncation;
     return o;
   }
@@ -110,6 +113,7 @@ struct basic_pair {
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
     o.text_chunk = options.cloud_chunk;
+    o.check_bits = options.check_bits;
     o.stop_tokens = options.cloud_stop_tokens.has_value() ? *options.cloud_stop_tokens : options.stop_tokens;
     o.transform.truncation = options.truncation;
     cloud.emplace(std::move(sv::make_cloud(o)).value());
@@ -122,6 +126,7 @@ struct basic_pair {
     for (sv::session_output out = edge->next(); out.action != sv::session_action::none; out = edge->next()) {
       story += std::string(story.empty() ? "" : " ") + sv::name(out.action);
       if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (const auto name = sv::name_of(out.bytes); out.action == sv::session_action::send && name.ok()) named = *name;
       if (out.action == sv::session_action::journal)
         edge_journal.insert(edge_journal.end(), out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::rollback) CHECK(edge_engine.cut(out.position));
@@ -170,24 +175,53 @@ struct basic_pair {
     }
     return sent;
   }
+  //! The hello of a new session.
   bytes start(std::vector<token_id> prompt = {4, 5, 6}) {
     CHECK(edge->start(prompt, now).ok());
+    return only(run_edge());
+  }
+  //! The hello of a new connection.
+  bytes reconnect() {
+    CHECK(edge->reconnect(now).ok());
     return only(run_edge());
   }
   static bytes only(const std::vector<bytes>& sent) {
     CHECK(sent.size() == 1);
     return sent.empty() ? bytes{} : sent.front();
   }
-  //! One question answered; returns the next question.
-  bytes exchange(const bytes& question) { return hear(answer(question)); }
-  bytes answer(const bytes& question) {
-    CHECK(cloud->receive(question, now).ok());
-    return only(run_cloud());
+  //! One question, and all that the cloud answers; returns the next question. From hello on that is the first draft.
+  bytes exchange(const bytes& question) {
+    bytes next;
+    for (const bytes& answer : answers(question)) {
+      const bytes said = hear(answer);
+      if (!said.empty()) next = said;
+    }
+    return next;
   }
+  std::vector<bytes> answers(const bytes& question) {
+    CHECK(cloud->receive(question, now).ok());
+    return run_cloud();
+  }
+  //! The only one of them.
+  bytes answer(const bytes& question) { return only(answers(question)); }
+  //! The last message that the edge then sends. Pieces of text before it are handed over.
   bytes hear(const bytes& message) {
     CHECK(edge->receive(message, now).ok());
-    const std::vector<bytes> sent = run_edge();
-    return sent.empty() ? bytes{} : sent.front();
+    return last_of(run_edge());
+  }
+  bytes last_of(const std::vector<bytes>& sent) {
+    for (std::size_t i = 0; i + 1 < sent.size(); ++i) {
+      CHECK(cloud->receive(sent[i], now).ok());
+      CHECK(run_cloud().empty());
+    }
+    return sent.empty() ? bytes{} : sent.back();
+  }
+  //! The reason of a refusal of either side.
+  [[nodiscard]] sv::status reason(const bytes& refusal) const { return reason_of(refusal, named); }
+  [[nodiscard]] static sv::status reason_of(const bytes& refusal, const sv::hello_name& answered) {
+    const auto read = sv::decode_refuse(answered, refusal);
+    CHECK(read.ok());
+    return read ? read->reason : sv::status{};
   }
   //! From a question to the end.
   void finish(bytes question) {
@@ -202,6 +236,7 @@ struct basic_pair {
   hash_engine edge_engine, cloud_engine;
   std::optional<sv::edge_session> edge;
   std::optional<sv::cloud_session> cloud;
+  sv::hello_name named{};  // the edge's last hello
   bytes edge_journal, cloud_journal;
   std::string story;
   std::vector<token_id> last_commit;
@@ -219,10 +254,27 @@ struct basic_pair {
 
 using pair = basic_pair<sv::always_send>;
 
+//! A hello with other fields.
+template <class Change>
+bytes changed_hello(const bytes& hello, Change change) {
+  sv::hello_message said = sv::decode_hello(hello).value();
+  change(said);
+  bytes message(hello.size() + 40);
+  const auto made = sv::encode_hello(said, message);
+  REQUIRE(made.ok());
+  message.resize(made->size());
+  return message;
+}
+
+//! What the check of a steady message is taken over, if both sides have this text.
+inline sv::wire_place place_of(std::span<const token_id> text, std::uint32_t round) {
+  return {sv::prefix_hash(text), round};
+}
+
 inline sv::message_kind kind_of(const bytes& message) {
-  const auto header = sv::peek_header(message);
-  CHECK(header.ok());
-  return header ? header->kind : sv::message_kind::stop;
+  const auto kind = sv::kind_of(std::span<const std::byte>(message));
+  CHECK(kind.ok());
+  return kind ? *kind : sv::message_kind::stop;
 }
 
 }  // namespace specverify_test

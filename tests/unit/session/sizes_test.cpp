@@ -64,7 +64,7 @@ template <class Size>
 
 TEST_CASE("sizes: a padding of 0 is a padding of 1") {
   const wire_format none = format_with(32000, 0), one = format_with(32000, 1);
-  CHECK(text_bytes(none, 100) == text_bytes(one, 100));
+  CHECK(text_bytes(none, 256, 100) == text_bytes(one, 256, 100));
   CHECK(supply_bytes(none, 9, 100) == supply_bytes(one, 9, 100));
   CHECK(max_supply_bytes(none, 9) == max_supply_bytes(one, 9));
   CHECK(max_control_bytes(none) == max_control_bytes(one));
@@ -74,13 +74,14 @@ TEST_CASE("sizes: a padding of 0 is a padding of 1") {
 }
 
 TEST_CASE("sizes of messages saturate") {
-  CHECK(text_bytes(format_with(1u << 24, 1), 3ull << 61) == most);
-  CHECK(text_bytes(format_with(2, 1), most) == (1ull << 61) + 16);  // a bit per id
+  CHECK(text_bytes(format_with(1u << 24, 1), most32, 3ull << 61) == most);
+  CHECK(text_bytes(format_with(2, 1), most32, most) == (1ull << 61) + 6);  // a bit per id
   CHECK(supply_bytes(format_with(2, 1), 8, most) == most);
   for (const std::uint32_t vocab_size : {0u, 1u, 2u, 32000u, 1u << 24, most32}) {
     for (const std::uint32_t pad_to : {0u, 1u, 1u << 16, most32}) {
       const wire_format format = format_with(vocab_size, pad_to);
-      CHECK(never_falls([&](std::uint64_t count) { return text_bytes(format, count); }));
+      CHECK(never_falls([&](std::uint64_t count) { return text_bytes(format, most32, count); }));
+      CHECK(never_falls32([&](std::uint32_t largest) { return text_bytes(format, largest, 100); }));
       CHECK(never_falls([&](std::uint64_t payload) { return supply_bytes(format, most32, payload); }));
       CHECK(never_falls32([&](std::uint32_t length) { return max_supply_bytes(format, length); }));
       CHECK(never_falls32([&](std::uint32_t length) { return max_draft_bytes(format, length); }));

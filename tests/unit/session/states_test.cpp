@@ -19,19 +19,18 @@ using namespace specverify;
 namespace {
 
 // In the order of the enumerators.
-constexpr const char* edge_states[] = {"idle",    "greeting",  "resuming", "sending_text", "fetching_text", "drafting",
-                                       "waiting", "streaming", "finished", "failed",       "stopping"};
-constexpr const char* cloud_states[] = {"blank",      "filling",   "ready",    "evaluating", "scoring",
-                                        "requesting", "streaming", "finished", "failed"};
+constexpr const char* edge_states[] = {"idle",          "offline",  "handshaking", "sending_text",
+                                       "fetching_text", "drafting", "waiting",     "streaming",
+                                       "stopping",      "finished", "failed"};
+constexpr const char* cloud_states[] = {"blank",      "filling",   "sending_text", "ready",    "evaluating", "scoring",
+                                        "requesting", "streaming", "closing",      "finished", "failed"};
 constexpr const char* edge_events[] = {
-    "start",       "restore",    "restore_finished", "recover",   "unknown",    "new_epoch",
-    "other_draft", "more_text",  "drop_fetch",       "send_text", "fetch_text", "stream",
-    "draft",       "send_draft", "complete",         "agree",     "fail"};
-constexpr const char* cloud_events[] = {"meet",    "restore",  "reopen",  "fill",        "in_step",
-                                        "stream",  "draft",    "request", "score",       "decide",
-                                        "abandon", "complete", "stop",    "edge_failed", "fail"};
-constexpr const char* kinds[] = {"",         "hello",  "draft", "request", "supply",
-                                 "feedback", "resume", "text",  "refuse",  "stop"};
+    "start", "restore_finished", "connect", "disconnect", "shake_again", "send_text", "fetch_text",
+    "draft", "send_draft",       "stream",  "complete",   "agree",       "fail"};
+constexpr const char* cloud_events[] = {"meet",  "fill",   "send_text", "in_step", "draft",    "request", "supply",
+                                        "score", "decide", "abandon",   "stream",  "complete", "agree",   "fail"};
+constexpr const char* kinds[] = {"",         "hello", "draft", "request", "supply",
+                                 "feedback", "",      "text",  "refuse",  "stop"};  // 6 is no kind
 
 template <class Value>
 std::size_t number(Value value) {
@@ -89,7 +88,7 @@ std::string printed(const States& states, const Events& events) {
   for (const auto& each : Table::states) {
     std::string taken;
     for (std::size_t kind = 1; kind < std::size(kinds); ++kind)
-      if (each.takes.has(static_cast<message_kind>(kind))) taken += quoted(kinds[kind]) + " ";
+      if (*kinds[kind] != '\0' && each.takes.has(static_cast<message_kind>(kind))) taken += quoted(kinds[kind]) + " ";
     text += quoted(states[number(each.state)]) + ": " + taken + "\n";
   }
   std::vector<std::string> lines;

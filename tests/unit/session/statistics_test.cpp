@@ -78,7 +78,6 @@ TEST_CASE("OBS-1 statistics: a ratio of nothing is 0") {
   CHECK(tokens_per_round(s) == 0.0);
   CHECK(uplink_bits_per_token(s) == 0.0);
   CHECK(bytes_per_accepted_token(s) == 0.0);
-  CHECK(noticed_faults(s) == 0);
 }
 
 TEST_CASE("statistics: beside the names of std, ratio is that of std") {
