@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every byte of every message, made and read here: hello, draft, request, supply, feedback, text, refuse, stop.
 //!
-//! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The others start with their
-//! kind in 4 bits, behind which their own bits begin, and end with a check of 0, 8 or 16 bits over what both sides know;
-//! stop has none. Everything is little-endian; docs/wire-format.md has every field and golden bytes.
+//! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The others start with
+//! their kind in 4 bits and go on with their own bits. They end with a check of 0, 8 or 16 bits over what both sides
+//! know; stop has none. Everything is little-endian; docs/wire-format.md has every field and golden bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
@@ -28,8 +28,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes that hold any draft message of `draft_length` drafts in this format, attachments, padding and check included; 0
-//! for a format that does not check. O(1).
+//! Bytes that hold any draft message of `draft_length` drafts in this format, attachments, padding and check included;
+//! 0 for a format that does not check. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
 // Sizes take any value: what exceeds 2^64 - 1 is 2^64 - 1, and pad_to = 0 counts as 1.
 
@@ -134,8 +134,8 @@ template <lawful_draft Draft>
 
 //! `draft_length`: the drafts of the round, which both sides know; the accepted count takes ceil(log2(draft_length +
 //! 1)) bits.
-[[nodiscard]] inline result<std::span<std::byte>> encode_feedback(const wire_place& place,
-                                                                  const wire_format& format, std::uint32_t draft_length,
+[[nodiscard]] inline result<std::span<std::byte>> encode_feedback(const wire_place& place, const wire_format& format,
+                                                                  std::uint32_t draft_length,
                                                                   const feedback_message& value,
                                                                   std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<feedback_message> decode_feedback(const wire_place& place, const wire_format& format,

@@ -158,11 +158,14 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! A clock that is a transport carries the messages, too.
-template <class Link>
-constexpr void require_order() noexcept {
-  static_assert(!transport<Link> || ordered_transport<Link>,
-                "a transport that is not ordered_and_whole is wrapped in specverify::delivered");
+//! Tells a session what carries its messages. A clock that is a transport does.
+template <class Link, class Session>
+constexpr void work_over(Session& session) noexcept {
+  if constexpr (transport<Link>) {
+    static_assert(ordered_transport<Link>,
+                  "a transport that is not ordered_and_whole is wrapped in specverify::delivered");
+    session.set_ordered_and_whole(true);
+  }
 }
 
 //! What became of a session's work. A model that cannot do it ends the session.
@@ -199,7 +202,7 @@ template <class Policy, class Session, class Model, class Clock>
 template <class Policy, class Session, class Model, class OnOutput, class Clock>
 [[nodiscard]] session_work run(Policy policy, Session& session, Model& model, OnOutput& on_output, Clock& clock) {
   static_assert(truncating_model<Model>, "a model without truncate is wrapped in specverify::rewinding");
-  require_order<Clock>();
+  work_over<Clock>(session);
   status supplied{};
   for (;;) {
     status cut{};

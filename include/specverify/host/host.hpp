@@ -117,6 +117,7 @@ template <execution_policy Policy, host_session Session, language_model Model, t
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, std::span<const token_id> prompt,
                                                          Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {
+  detail::work_over<Link>(edge);  // before its hello
   if (const status why = edge.start(prompt, link.now()); !why.ok()) return why;
   return generate(policy, edge, model, link, on_output);
 }
@@ -140,6 +141,7 @@ template <execution_policy Policy, host_session Session, language_model Model, t
       const result<std::span<const std::byte>> heard = link.receive(std::nullopt);
       if (!heard.ok()) {
         end.lost = heard.error();
+        cloud.disconnect();
       } else if (!heard.value().empty()) {
         if (const status why = deliver(cloud, heard.value(), link.now()); !why.ok()) return why;
       }

@@ -42,7 +42,7 @@ class cloud_session : public detail::endpoint {
   //! unconditional, and the edge handed some of the text over), unexpected_message (not blank).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
   //! A message arrived. ok, or why it was not used: a hello's refusal, no_handshake (the edge is told, and says hello),
-  //! refused_by_peer (the edge has failed; another life of it may come); or why the session has failed.
+  //! refused_by_peer (the edge has failed; its next life may come); or why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! The connection was lost: nothing is sent, and no stream goes on, before the next hello. A host need not say so.
   void disconnect() noexcept { leave_connection(); }

@@ -250,11 +250,11 @@ class edge_session : public detail::endpoint {
   session_state<edge_table> state_;
   session_time now_ = 0;  // of the input that is at work
   std::optional<session_time> deadline_{};
-  owned_memory<token_id> shown_ahead_;  // while text is fetched over them
-  std::size_t body_ = 0;                // bytes of the draft that stand ready in `message_`
-  std::uint32_t in_vain_ = 0;           // handshakes since the last progress
-  std::uint32_t furthest_ = 0;          // the most text that the cloud has told of
-  std::uint32_t stale_from_ = 0;        // a row of no use is at work, for a text that ended here
+  owned_memory<token_id> shown_ahead_;        // while text is fetched over them
+  std::size_t body_ = 0;                      // bytes of the draft that stand ready in `message_`
+  std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
+  std::uint32_t furthest_ = 0;                // the most text that the cloud has told of
+  std::uint32_t stale_from_ = 0;              // a row of no use is at work, for a text that ended here
   stop_cause cause_ = stop_cause::cancelled;  // what `stop` says if the host ends the text
   bool row_wanted_ = false;
   bool row_stale_ = false;  // and it is of no use

@@ -152,8 +152,8 @@ struct cloud_options {
   static constexpr std::uint32_t at_format = 11;
   static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_salt = 13;
-  static constexpr std::uint32_t at_check_bits = 15;
   static constexpr std::uint32_t at_journal = 14;  //!< options_disagree of `restore`: the journal is not a cloud's
+  static constexpr std::uint32_t at_check_bits = 15;
 };
 
 SPECVERIFY_TYPES_END

@@ -118,9 +118,9 @@ inline result<std::span<std::byte>> encode_claims(const wire_place& place, const
     if (const status why = detail::check_claim(format, claims[i], i); !why.ok()) return why;
   }
   if (const status why = detail::check_attachments(format, attachments, claims.size()); !why.ok()) return why;
-  const std::uint64_t bytes = detail::bits_to_bytes(
-      detail::attachment_bits(format, attachments.skipped.size(), claims.size()) +
-      detail::claims_bits(format, claims.size()));
+  const std::uint64_t bytes =
+      detail::bits_to_bytes(detail::attachment_bits(format, attachments.skipped.size(), claims.size()) +
+                            detail::claims_bits(format, claims.size()));
   if (const status why = detail::has_room(detail::steady_bytes(bytes, format), out); !why.ok()) return why;
   detail::bit_writer bits = detail::store_attachments(format, attachments, claims.size(), out);
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));

@@ -184,7 +184,7 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
   return whole;
 }
-//! Compares header and checksum of a message that has at least its header. Not the bits beside its kind, which version
+//! Compares header and checksum of a message that has at least its header. Not the bits next to its kind, which version
 //! 2 had a number in.
 [[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
   if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
@@ -192,7 +192,7 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   // The rest of the header is the head's; only a forger writes another one under a good checksum.
   if (numeric::load_le(message.data() + 1, 1) != (head.round & 0xffu)) return codec_error(errc::not_canonical, 1);
   return numeric::load_le(message.data() + 2, 2) != (head.length & 0xffffu) ? codec_error(errc::not_canonical, 2)
-                                                                           : status{};
+                                                                            : status{};
 }
 
 [[nodiscard]] inline status check_beside_kind(std::span<const std::byte> message) noexcept {

@@ -50,7 +50,7 @@ class hello_fields {
 namespace detail {
 
 inline constexpr std::size_t hello_bytes = 139;  // without fields
-inline constexpr std::size_t field_head = 3;  // type u8, length u16
+inline constexpr std::size_t field_head = 3;     // type u8, length u16
 inline constexpr std::size_t longest_hello = hello_bytes + hello_fields::most_bytes;
 inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behind the version
 

@@ -46,8 +46,7 @@ namespace detail {
 //! Bits behind the attachments.
 [[nodiscard]] constexpr std::uint64_t claims_bits(const wire_format& format, std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
-  return ceil_log2(std::uint64_t{format.max_draft_length} + 1) +
-         draft_length * (token_bits(format.vocab_size) + count);
+  return ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count);
 }
 
 //! top_k_tail: how much one unit of the lattice is as a count, so that V - K ids can share one.

@@ -41,7 +41,7 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
 [[nodiscard]] constexpr std::size_t bitmap_end(std::uint32_t draft_length) noexcept {
   return 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
 }
-//! `what` stands beside the kind.
+//! `what` is next to the kind.
 [[nodiscard]] inline unsigned what_of(std::span<const std::byte> message) noexcept {
   return std::to_integer<unsigned>(message[0]) >> kind_bits;
 }
@@ -53,8 +53,7 @@ inline void store_what(std::span<std::byte> out, message_kind kind, std::uint8_t
                                          std::uint32_t draft_length, std::size_t room) noexcept {
   if (!has_bytes(bitmap_end(draft_length), format, message)) return codec_error(errc::truncated, message.size());
   if (room < bitmap_words(draft_length)) return codec_error(errc::output_too_small, bitmap_words(draft_length));
-  if (!may_ask(format, what_of(message)))
-    return codec_error(errc::field_out_of_range, request_message::at_what);
+  if (!may_ask(format, what_of(message))) return codec_error(errc::field_out_of_range, request_message::at_what);
   const std::byte* const bitmap = message.data() + 1;
   const auto bytes = static_cast<std::size_t>(bits_to_bytes(draft_length));
   bool any = false;
@@ -81,9 +80,8 @@ inline void copy_bitmap(std::span<const std::byte> message, std::uint32_t draft_
 
 }  // namespace detail
 
-inline result<std::span<std::byte>> encode_text(const wire_place& place, const wire_format& format,
-                                                std::uint32_t most, std::span<const token_id> tokens,
-                                                std::span<std::byte> out) noexcept {
+inline result<std::span<std::byte>> encode_text(const wire_place& place, const wire_format& format, std::uint32_t most,
+                                                std::span<const token_id> tokens, std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   const std::size_t count = tokens.size();
   if (count > most) return detail::codec_error(errc::message_too_large, count);
@@ -151,7 +149,8 @@ inline result<request_message> decode_request(const wire_place& place, const wir
   const std::size_t at = detail::bitmap_end(draft_length);
   if (const status why = detail::close_steady(at, format, message); !why.ok()) return why;
   detail::copy_bitmap(message, draft_length, words);
-  return request_message{static_cast<std::uint8_t>(detail::what_of(message)), words.first(detail::bitmap_words(draft_length))};
+  return request_message{static_cast<std::uint8_t>(detail::what_of(message)),
+                         words.first(detail::bitmap_words(draft_length))};
 }
 
 inline result<std::span<std::byte>> encode_supply(const wire_place& place, const wire_format& format,
@@ -189,8 +188,7 @@ inline result<supply_message> decode_supply(const wire_place& place, const wire_
   const std::uint64_t length = numeric::load_le(message.data() + at, 4);
   if (const status why = detail::close_steady(at + 4 + length, format, message); !why.ok()) return why;
   const auto payload = message.subspan(at + 4, static_cast<std::size_t>(length));
-  const auto bitmap =
-      message.subspan(1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
+  const auto bitmap = message.subspan(1, static_cast<std::size_t>(detail::bits_to_bytes(draft_length)));
   const auto what = static_cast<std::uint8_t>(detail::what_of(message));
   if (const status why = detail::check_payload(format, what, bitmap, payload); !why.ok()) return why;
   detail::copy_bitmap(message, draft_length, words);

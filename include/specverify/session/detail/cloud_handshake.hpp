@@ -63,6 +63,8 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   const result<message_kind> kind = kind_of(message);
+  const bool is_of_before = kind.error().code == errc::unknown_version;  // resume: version 2 greets with it, too
+  if (is_of_before) return on_hello(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::hello) return on_hello(message);
   if (*kind == message_kind::refuse) return on_refusal(message);
@@ -105,7 +107,7 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! The edge has failed, and says why. Another life of it may shake hands. Refusals are never answered.
+//! The edge has failed, and says why. Its next life may shake hands. Refusals are never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
   if (!read || !shaken_) return drop(errc::unexpected_message);
@@ -149,8 +151,8 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
   if (state_ != cloud_state::blank) {
     if (hello.session_id != place_.session_id) return {errc::unexpected_message, part::session, 0};
-    const bool same = hello.prompt_length == place_.prompt_length &&
-                      detail::difference(hello, terms_) == detail::term::none;
+    const bool same =
+        hello.prompt_length == place_.prompt_length && detail::difference(hello, terms_) == detail::term::none;
     return same ? status{} : status{errc::options_disagree, part::session, 0};
   }
   if (hello.format.vocab_size != options_.vocab_size)
@@ -210,9 +212,12 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   refusal_ = {};
   if (state_ == cloud_state::blank) begin_session(*read);
   state_.take(message_kind::hello);
-  const detail::edge_place edge{read->nonce,       read->round,
-                                read->length,      read->prefix_hash,
-                                read->format.check_bits, stop_tokens_hash(*read).has_value()};
+  const detail::edge_place edge{read->nonce,
+                                read->round,
+                                read->length,
+                                read->prefix_hash,
+                                read->format.check_bits,
+                                stop_tokens_hash(*read).has_value()};
   if (!engine_works()) return answer(edge);
   owed_ = edge;  // the verdict comes first, and then where we stand with it
   return {};

@@ -79,7 +79,7 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
 }
 
 //! Tells what was committed from `base` on: the host the tokens of the edge and those behind them, the edge its verdict.
-//! Where the edge shook hands again meanwhile, or is gone, it hears of it with the next hello.
+//! Where the edge shook hands again meanwhile, or is gone, the next hello has the verdict.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
@@ -89,10 +89,9 @@ SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_
             {.source = decided.source, .stop = decided.stop, .accepted = decided.accepted});
   if (shaken_) {
     const feedback_message verdict{decided.accepted, decided.next_token, last_.source, last_.stop};
-    const auto bytes =
-        detail::streams(terms_)
-            ? encode_text(asked, terms_.format, terms_.text_chunk, text().subspan(base), message_)
-            : encode_feedback(asked, terms_.format, drafted, verdict, message_);
+    const auto bytes = detail::streams(terms_)
+                           ? encode_text(asked, terms_.format, terms_.text_chunk, text().subspan(base), message_)
+                           : encode_feedback(asked, terms_.format, drafted, verdict, message_);
     if (const status why = post(bytes); !why.ok()) return why;
     if (detail::streams(terms_) && knows_end_alone()) pieces_.begin(place_.length, place_.length);
   }
@@ -104,9 +103,12 @@ SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_
 SPECVERIFY_BODY void cloud_session::count_round(std::uint32_t round, const verdict& decided) noexcept {
   const verdict_counters& counters = decided.counters;
   const std::uint32_t skipped = drafts_.skipped;
-  last_round_ = {round,               drafts_.size,
-                 decided.accepted,    detail::compares(terms_) ? position_count(scoring_.mismatches) : 0,
-                 counters.mismatches, counters.accepted_score};
+  last_round_ = {round,
+                 drafts_.size,
+                 decided.accepted,
+                 detail::compares(terms_) ? position_count(scoring_.mismatches) : 0,
+                 counters.mismatches,
+                 counters.accepted_score};
   count_drafts(statistics_, drafts_.size, counters.evaluated, decided.accepted);
   statistics_.skipped += skipped;
   statistics_.emitted += skipped + decided.commit_length;

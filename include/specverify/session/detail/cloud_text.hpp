@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! The next piece of text that the edge lacks. Behind the last one both are in step; behind a stream that ends with a
@@ -64,7 +63,8 @@ SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message
   const bool is_complete = length == mine || (length < mine && detail::streams(terms_));
   const bool can_end = is_whole() && !round_is_open();
   if (!cancels && (!is_complete || !can_end)) return fail({errc::base_length_mismatch, part::session, length});
-  if (length <= mine && read->prefix_hash != hash_at(length)) return fail({errc::prefix_mismatch, part::session, length});
+  if (length <= mine && read->prefix_hash != hash_at(length))
+    return fail({errc::prefix_mismatch, part::session, length});
   pieces_.close();
   drafts_.open(0, 0);
   if (cancels && !place_.is_over()) {
@@ -78,6 +78,5 @@ SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message
 }
 
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif

@@ -11,9 +11,30 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
+#include <specverify/codec/message.hpp>
 #include <specverify/session/edge_session.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
+
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::encode(const wire_format& format,
+                                                                const draft_attachments& attachments,
+                                                                std::span<std::byte> out) const noexcept {
+  wire_format plain = format;
+  plain.pad_to = 1;
+  plain.check_bits = 0;
+  const auto bytes =
+      carries_claims(format.format)
+          ? encode_claims({}, plain, std::span<const claimed_draft>(tokens_).first(size), attachments, out)
+          : encode_draft({}, plain, with_laws_.drafts(), attachments, out);
+  if (!bytes) return bytes.error();
+  return bytes->size();
+}
+
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::bytes(const wire_format& format) const noexcept {
+  draft_attachments plain;
+  plain.resolution = resolution;
+  return draft_bytes(format, with_laws_.drafts(), plain);
+}
 
 SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) const noexcept {
   const std::uint32_t round = position < ahead_.carry_end ? ahead_.carry_round : place_.round;
@@ -177,8 +198,7 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 //! between two of them.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
-  const bool may =
-      link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
+  const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
   if (may && !stops_at(position) && position < text_limit() && position - block_end() < options_.max_ahead)
     ahead_.deadline = now_;
 }

@@ -43,7 +43,8 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   statistics_.handshakes += 1;
   name_.nonce = derive_nonce(options_.secret, options_.session_id, options_.salt, now_, statistics_.handshakes);
   session_terms own = own_terms();
-  own.format.check_bits = detail::wanted_check(options_.check_bits, ordered_and_whole_);
+  own.format.check_bits = drafter_.facts.format.check_bits =
+      detail::wanted_check(options_.check_bits, ordered_and_whole_);
   return post(encode_own_hello(own, nullptr));
 }
 
@@ -97,7 +98,8 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   begin_input(now);
   statistics_.messages_down += 1;
   statistics_.bytes_down += message.size();
-  if (!is_connected()) return drop(state_.now() < edge_state::finished ? errc::unexpected_message : errc::session_closed);
+  if (!is_connected())
+    return drop(state_.now() < edge_state::finished ? errc::unexpected_message : errc::session_closed);
   const result<message_kind> kind = kind_of(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::refuse) return on_refusal(message);
@@ -127,9 +129,10 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
 //! A message that does not fit what both sides know: as if there had been no handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
-  if (state_ == edge_state::handshaking) return why;
-  const status back = shake_again();
-  return back.ok() ? why : back;
+  if (state_ != edge_state::handshaking) {
+    if (const status failed = shake_again(); !failed.ok()) return failed;
+  }
+  return why;
 }
 
 //! What a decoder did not take: of another place, or what no cloud sends.
@@ -167,8 +170,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   state_.take(message_kind::hello);
   link_is_back();
   deadline_.reset();
-  drafter_.facts.format.check_bits =
-      std::max(detail::wanted_check(options_.check_bits, ordered_and_whole_), theirs.format.check_bits);
+  std::uint8_t& check_bits = drafter_.facts.format.check_bits;  // what our hello asked for
+  check_bits = std::max(check_bits, theirs.format.check_bits);
   if (theirs.length > furthest_) {
     furthest_ = theirs.length;
     in_vain_ = 0;

@@ -75,26 +75,6 @@ SPECVERIFY_BODY status edge_session::close_block() noexcept {
   return {};
 }
 
-SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::encode(const wire_format& format,
-                                                                const draft_attachments& attachments,
-                                                                std::span<std::byte> out) const noexcept {
-  wire_format plain = format;
-  plain.pad_to = 1;
-  plain.check_bits = 0;
-  const auto bytes =
-      carries_claims(format.format)
-          ? encode_claims({}, plain, std::span<const claimed_draft>(tokens_).first(size), attachments, out)
-          : encode_draft({}, plain, with_laws_.drafts(), attachments, out);
-  if (!bytes) return bytes.error();
-  return bytes->size();
-}
-
-SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::bytes(const wire_format& format) const noexcept {
-  draft_attachments plain;
-  plain.resolution = resolution;
-  return draft_bytes(format, with_laws_.drafts(), plain);
-}
-
 //! To `message_`, without padding and check.
 SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   const auto bytes = drafts_.encode(format(), attachments(), message_);
@@ -141,8 +121,7 @@ SPECVERIFY_BODY status edge_session::send_draft() noexcept {
 
 //! The cloud asks for hidden states before it decides.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_request(std::span<const std::byte> message) noexcept {
-  const result<request_message> request =
-      decode_request(place_.wire(), format(), drafts_.size, message, hidden_.asked);
+  const result<request_message> request = decode_request(place_.wire(), format(), drafts_.size, message, hidden_.asked);
   if (!request) return on_unusable(request.error());
   state_.take(message_kind::request);
   if (request->what != 1 || hidden_.empty()) return fail({errc::unsupported, part::session, request->what});

@@ -44,8 +44,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_text(std::span<const std::byte> message) noexcept {
   if (state_ == edge_state::streaming) return on_stream(message);
-  const auto read =
-      decode_text({fetched_.so_far, fetched_.round}, format(), options_.text_chunk, message, received_);
+  const auto read = decode_text({fetched_.so_far, fetched_.round}, format(), options_.text_chunk, message, received_);
   if (!read) return on_unusable(read.error());
   state_.take(message_kind::text);
   const auto count = static_cast<std::uint32_t>(read->size());

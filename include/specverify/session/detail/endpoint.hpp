@@ -228,7 +228,7 @@ class endpoint {
 
   output_queue outputs_{};
   session_statistics statistics_{};
-  status refusal_{};  // of the session: as the cloud sent it, as the edge received it
+  status refusal_{};   // of the session: as the cloud sent it, as the edge received it
   hello_name name_{};  // of the last hello
   text_place place_{};
   text_pieces pieces_{};
@@ -239,7 +239,7 @@ class endpoint {
   untouched_memory<std::byte> message_;
   prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
-  std::uint32_t cached_ = 0;  // positions in the engine's cache
+  std::uint32_t cached_ = 0;        // positions in the engine's cache
   bool peer_lists_stops_ = false;   // as its last hello said
   bool ordered_and_whole_ = false;  // what the transport's type says
 };
