@@ -251,7 +251,7 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   now.stop = place_.stop;
   now.finished = state_ == edge_state::finished;
   now.needs_no_more = place_.is_cancelled() && cause_ == stop_cause::finished;
-  record(first_position, states_.snapshot(now), kept_.bytes());
+  record(first_position, states_.snapshot(now));  // no draft is open
 }
 
 //! Counts the decided round, for the host and for the policies.

@@ -51,12 +51,11 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const wire_format& format)
   return sizes;
 }
 
-//! Bytes of the journal records of one input. The draft counts twice: in a record of its own, and in a record that
-//! takes the journal's place.
+//! Bytes of the journal records of one input.
 [[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, const wire_format& format,
                                                        std::size_t snapshot_bytes,
                                                        std::size_t kept_draft_bytes) noexcept {
-  return journal_bytes(options.max_text_length, snapshot_bytes, kept_draft_bytes) +
+  return journal_bytes(options.max_text_length, snapshot_bytes) +
          journal_bytes(0, 0, kept_draft_bytes) + 2 * journal_bytes(format.max_draft_length + 1, snapshot_bytes);
 }
 

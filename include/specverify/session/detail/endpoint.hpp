@@ -66,7 +66,6 @@ class journal_buffer {
                                      std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
     const bool replaces =
         !snapshot.empty() && file_ > compaction_slack + 2 * journal_bytes(text.size(), snapshot.size());
-    if (!replaces && !snapshot.empty()) draft = {};  // the journal has it
     first = replaces ? 0 : std::min(first, length_);
     const std::span<std::byte> space = std::span<std::byte>(bytes_).subspan(used_);
     const auto written = write_journal_bytes({first, text.subspan(first), snapshot, draft}, space);
