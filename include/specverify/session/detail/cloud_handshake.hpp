@@ -33,7 +33,6 @@ SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& e
 
 //! Names the last hello that was read. The session stays as it was.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::refuse(status reason) noexcept {
-  leave_connection();
   if (const std::size_t bytes = encode_refusal(reason); bytes != 0) {
     statistics_.refusals += 1;
     send(bytes);
@@ -45,6 +44,7 @@ SPECVERIFY_BODY status cloud_session::fail(status why) noexcept {
   failure_ = refusal_ = why;
   state_.enter<cloud_event::fail>();
   rows_wanted_ = false;
+  leave_connection();
   static_cast<void>(refuse(why));
   outputs_.push({.action = session_action::failed, .reason = why});
   return why;
@@ -98,6 +98,7 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
 //! A message that does not fit what both sides know: as if there had been no handshake.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
+  if (shaken_) leave_connection();  // else a hello may wait for the engine
   static_cast<void>(refuse({errc::no_handshake, part::session, 0}));
   return why;
 }
