@@ -16,6 +16,7 @@
 #include <session/hash_model.hpp>
 #include <support/secret_of.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -138,7 +139,9 @@ struct basic_pair {
       }
       if (out.action == sv::session_action::evaluate) {
         CHECK(edge_engine.feed(out.position, out.tokens, out.rows));
-        const std::array<float, 6> hidden = hidden_of<6>(edge_engine.knows());
+        const std::array<float, 6> first = hidden_of<6>(edge_engine.knows());
+        std::vector<float> hidden(first.begin(), first.end());
+        hidden.resize(std::max(hidden.size(), std::size_t{options.attachments.hidden_size}));
         (void)edge->supply_row(sv::exec::seq, edge_engine.rows()[0], edge_row,
                                {std::span<const float>(hidden).first(options.attachments.hidden_size), attention}, now);
       }

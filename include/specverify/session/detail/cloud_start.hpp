@@ -83,6 +83,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
     return is_of_options ? why : detail::corrupt_snapshot();
   }
+  if (claimed < last.prompt_length) return detail::corrupt_snapshot();  // no edge has a part of the prompt
   const std::uint32_t own = last.target.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
   if (const status why = check_claim(claimed, own); !why.ok()) return why;
   const verdict_notice& verdict = last.last;
