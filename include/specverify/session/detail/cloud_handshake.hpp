@@ -213,11 +213,7 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   refusal_ = {};
   if (state_ == cloud_state::blank) begin_session(*read);
   state_.take(message_kind::hello);
-  const detail::edge_place edge{read->nonce,
-                                read->round,
-                                read->length,
-                                read->prefix_hash,
-                                read->format.check_bits,
+  const detail::edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
                                 stop_tokens_hash(*read).has_value()};
   if (!engine_works()) return answer(edge);
   owed_ = edge;  // the verdict comes first, and then where we stand with it

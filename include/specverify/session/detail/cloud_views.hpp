@@ -21,7 +21,6 @@ namespace detail {
 
 //! Where an edge stands, as its hello says, and what it says of its connection.
 struct edge_place {
-  std::uint32_t nonce = 0;
   std::uint32_t round = 0;
   std::uint32_t length = 0;
   std::uint64_t hash = 0;

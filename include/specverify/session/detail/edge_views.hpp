@@ -3,7 +3,6 @@
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
-#include <specverify/distribution/draft_block.hpp>
 #include <specverify/policy/observation.hpp>
 #include <specverify/session/detail/edge_drafts.hpp>
 #include <specverify/session/output.hpp>

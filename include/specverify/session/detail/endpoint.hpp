@@ -6,7 +6,6 @@
 #include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/secret.hpp>
-#include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/session_terms.hpp>
 #include <specverify/session/detail/text_place.hpp>
 #include <specverify/session/journal.hpp>
@@ -17,7 +16,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <span>
 
