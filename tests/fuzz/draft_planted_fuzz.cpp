@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft_body_fuzz with a bug planted behind the checksum: the dense decoder writes outside its array once a token holds
+// draft_body_fuzz with a bug planted behind the check: the dense decoder writes outside its array once a token holds
 // half of the resolution. The fuzzer must find it.
 #include <specverify/codec/count_code.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes it
-//! again and demands the same bytes. `raw` gives the bytes as they are; `body` gives them with a good header and
-//! checksum, so that the decoder behind the checksum is reached. The first byte of an input picks one of a few formats;
-//! the rest is the message. The same bodies are libFuzzer entries and, in replay_test.cpp, run over the committed
-//! corpus.
+//! again and demands the same bytes. `raw` gives the bytes as they are; `body` gives them with the right kind and a good
+//! check, or header and checksum, so that the decoder behind them is reached. The first byte of an input picks the width
+//! of the check and one of a few formats; the rest is the message. The same bodies are libFuzzer entries and, in
+//! replay_test.cpp, run over the committed corpus.
 #ifndef SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 #define SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 
@@ -29,8 +29,8 @@ inline void demand(bool holds, const char* what) {
   if (!holds) finding(what);
 }
 
-inline constexpr wire_context context{0x1122334455667788u, 3, 0x10203, 70000, 0x99aabbccddeeff00u, 0};
-inline constexpr std::uint32_t draft_length = 7;
+inline constexpr wire_place place{0x99aabbccddeeff00u, 0x10203};
+inline constexpr hello_name answered{0x1122334455667788u, 0xfedcba98u};
 
 //! Formats of drafts with laws, small enough that a block holds any message.
 inline constexpr std::array<wire_format, 20> law_formats{{
@@ -65,19 +65,47 @@ inline constexpr std::array<wire_format, 8> claim_formats{{
     {law_format::token_and_count, 50, 7, 0, 3, 16, {0, hidden_format::none, false, true, 2}},
     {law_format::token_only, 1, 0, 0, 4, 1, {1, hidden_format::int8, false, false, 65536}},
 }};
+
+//! The first byte of an input: 32 choices of a format, for each width of the check.
+inline constexpr unsigned formats_of_choice = 32;
+inline std::uint8_t check_bits_of(unsigned choice) {
+  constexpr std::array<std::uint8_t, 3> widths{8, 0, 16};
+  return widths[choice / formats_of_choice % widths.size()];
+}
+template <std::size_t N>
+wire_format chosen(const std::array<wire_format, N>& formats, unsigned choice) {
+  wire_format made = formats[choice % formats_of_choice % N];
+  made.check_bits = check_bits_of(choice);
+  return made;
+}
+//! Of messages without drafts.
+inline wire_format control_format(unsigned choice) {
+  wire_format made = law_formats[choice % 3];
+  made.check_bits = check_bits_of(choice);
+  return made;
+}
+//! Of requests and supplies: long drafts, half of them with hidden states.
+inline wire_format supply_format(unsigned choice) {
+  wire_format made = control_format(choice);
+  made.max_draft_length = 200;
+  if (choice % formats_of_choice >= 16)
+    made.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+  return made;
+}
+inline std::uint32_t supply_length(unsigned choice) { return choice % 7 * 31; }
+inline std::uint32_t most_ids(unsigned choice) { return choice % 2 == 0 ? 64 : 5; }
+
 //! Room for skipped ids; a message may hold more, and is then refused.
 inline constexpr std::size_t skipped_room = 300;
 
 //! What a decoder works on, made once per format.
 struct bench {
   explicit bench(const wire_format& with)
-      : format(with),
-        memory(decode_draft_workspace_size(with)),
+      : memory(decode_draft_workspace_size(with)),
         block(std::move(
             received_draft_block::make(
                 {with.max_draft_length, std::max<std::uint64_t>(1, max_draft_entries(with, with.max_draft_length))})
                 .value())) {}
-  wire_format format;
   std::vector<std::byte> memory;
   received_draft_block block;
 };
@@ -92,20 +120,14 @@ struct again {
   }
 };
 
-//! The context with the transmission number that the message carries: the only part that is not checked.
-inline wire_context context_of(std::span<const std::byte> message) {
-  wire_context with = context;
-  if (!message.empty()) with.transmission = static_cast<std::uint8_t>(std::to_integer<unsigned>(message[0]) >> 4);
-  return with;
-}
-
 inline void take_draft(unsigned choice, std::span<const std::byte> message) {
   static std::vector<std::unique_ptr<bench>> benches(law_formats.size());
-  auto& slot = benches[choice % law_formats.size()];
-  if (!slot) slot = std::make_unique<bench>(law_formats[choice % law_formats.size()]);
+  const wire_format format = chosen(law_formats, choice);
+  auto& slot = benches[choice % formats_of_choice % law_formats.size()];
+  if (!slot) slot = std::make_unique<bench>(format);
   workspace scratch(slot->memory);
   std::array<token_id, skipped_room> skipped{};
-  const auto attachments = decode_draft(context, slot->format, message, slot->block, skipped, scratch);
+  const auto attachments = decode_draft(place, format, message, slot->block, skipped, scratch);
   demand(attachments || slot->block.empty(), "a refused message left drafts behind");
   if (!attachments) return;
   for (const received_draft& drafted : slot->block.drafts()) {
@@ -113,93 +135,91 @@ inline void take_draft(unsigned choice, std::span<const std::byte> message) {
     demand(drafted.source_law().count(drafted.token()) > 0, "a token without mass");
   }
   again second(message.size());
-  second.same(encode_draft(context_of(message), slot->format, slot->block.drafts(), *attachments, second.bytes),
-              message);
-  const auto exact = draft_bytes(slot->format, slot->block.drafts(), *attachments);
+  second.same(encode_draft(place, format, slot->block.drafts(), *attachments, second.bytes), message);
+  const auto exact = draft_bytes(format, slot->block.drafts(), *attachments);
   demand(exact && *exact == message.size(), "draft_bytes is not exact");
-  demand(message.size() <= max_draft_bytes(slot->format, slot->block.size()), "longer than the predictor says");
+  demand(message.size() <= max_draft_bytes(format, slot->block.size()), "longer than the predictor says");
 }
 
 inline void take_claims(unsigned choice, std::span<const std::byte> message) {
-  const wire_format& format = claim_formats[choice % claim_formats.size()];
+  const wire_format format = chosen(claim_formats, choice);
   std::array<claimed_draft, 8> claims{};
   std::array<token_id, skipped_room> skipped{};
-  const auto read = decode_claims(context, format, message, claims, skipped);
+  const auto read = decode_claims(place, format, message, claims, skipped);
   if (!read) return;
   again second(message.size());
-  second.same(encode_claims(context_of(message), format, read->claims, read->attachments, second.bytes), message);
+  second.same(encode_claims(place, format, read->claims, read->attachments, second.bytes), message);
   demand(claims_bytes(format, read->claims.size(), read->attachments.skipped.size()) == message.size(),
          "claims_bytes is not exact");
 }
 
 inline void take_hello(unsigned, std::span<const std::byte> message) {
   const auto value = decode_hello(message);
+  const auto name = name_of(message);
+  if (name) {  // of any version: its sender can be refused
+    std::array<std::byte, detail::refuse_bytes> refusal{};
+    const status reason{errc::unknown_version, part::codec, 0};
+    const auto written = encode_refuse(*name, reason, refusal);
+    demand(written && decode_refuse(*name, *written)->reason == reason, "a name that takes no refusal");
+  }
   if (!value) return;
+  demand(name && *name == hello_name{value->session_id, value->nonce}, "a hello with another name");
   again second(message.size());
   second.same(encode_hello(*value, second.bytes), message);
 }
 
-inline void take_resume(unsigned, std::span<const std::byte> message) {
-  const auto value = decode_resume(message);
-  if (!value) return;
-  again second(message.size());
-  second.same(encode_resume(*value, second.bytes), message);
-}
-
 inline void take_feedback(unsigned choice, std::span<const std::byte> message) {
-  const wire_format& format = law_formats[choice % 3];
-  const std::uint32_t length = choice / 3 % (format.max_draft_length + 1);
-  const auto value = decode_feedback(context, format, length, message);
+  const wire_format format = control_format(choice);
+  const std::uint32_t length = choice % formats_of_choice / 3 % (format.max_draft_length + 1);
+  const auto value = decode_feedback(place, format, length, message);
   if (!value) return;
   again second(message.size());
-  second.same(encode_feedback(context_of(message), format, length, *value, second.bytes), message);
+  second.same(encode_feedback(place, format, length, *value, second.bytes), message);
 }
 
 inline void take_text(unsigned choice, std::span<const std::byte> message) {
-  const wire_format& format = law_formats[choice % 3];
+  const wire_format format = control_format(choice);
+  const std::uint32_t most = most_ids(choice);
   std::array<token_id, 64> storage{};
-  const auto value = decode_text(context, format, message, storage);
+  const auto value = decode_text(place, format, most, message, storage);
   if (!value) return;
+  demand(text_bytes(format, most, value->size()) == message.size(), "text_bytes is not exact");
   again second(message.size());
-  second.same(encode_text(context_of(message), format, *value, second.bytes), message);
+  second.same(encode_text(place, format, most, *value, second.bytes), message);
 }
 
 inline void take_request(unsigned choice, std::span<const std::byte> message) {
-  wire_format format = law_formats[choice % 3];
-  format.max_draft_length = 200;
-  if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
-  const std::uint32_t length = choice % 7 * 31;
+  const wire_format format = supply_format(choice);
+  const std::uint32_t length = supply_length(choice);
   std::array<std::uint64_t, 4> words{};
-  const auto value = decode_request(context, format, length, message, words);
+  const auto value = decode_request(place, format, length, message, words);
   if (!value) return;
   again second(message.size());
-  second.same(encode_request(context_of(message), format, length, *value, second.bytes), message);
+  second.same(encode_request(place, format, length, *value, second.bytes), message);
 }
 
 inline void take_supply(unsigned choice, std::span<const std::byte> message) {
-  wire_format format = law_formats[choice % 3];
-  format.max_draft_length = 200;
-  if (choice >= 128) format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
-  const std::uint32_t length = choice % 7 * 31;
+  const wire_format format = supply_format(choice);
+  const std::uint32_t length = supply_length(choice);
   std::array<std::uint64_t, 4> words{};
-  const auto value = decode_supply(context, format, length, message, words);
+  const auto value = decode_supply(place, format, length, message, words);
   if (!value) return;
   again second(message.size());
-  second.same(encode_supply(context_of(message), format, length, *value, second.bytes), message);
+  second.same(encode_supply(place, format, length, *value, second.bytes), message);
 }
 
 inline void take_refuse(unsigned, std::span<const std::byte> message) {
-  const auto value = decode_refuse(context, message);
+  const auto value = decode_refuse(answered, message);
   if (!value) return;
   again second(message.size());
-  second.same(encode_refuse(context_of(message), *value, second.bytes), message);
+  second.same(encode_refuse(answered, value->reason, second.bytes), message);
 }
 
 inline void take_stop(unsigned, std::span<const std::byte> message) {
-  const auto value = decode_stop(context, message);
+  const auto value = decode_stop(message);
   if (!value) return;
   again second(message.size());
-  second.same(encode_stop(context_of(message), *value, second.bytes), message);
+  second.same(encode_stop(*value, second.bytes), message);
 }
 
 //! A vector alone, without a message around it.
@@ -227,17 +247,28 @@ inline void raw_input(take_message take, std::span<const std::byte> input) {
 
 inline void body_input(take_message take, message_kind kind, std::span<const std::byte> input) {
   if (input.empty()) return;
-  std::vector<std::byte> message(message_header_bytes);
+  const unsigned choice = std::to_integer<unsigned>(input[0]);
+  const bool headed = kind == message_kind::hello || kind == message_kind::refuse;
+  std::vector<std::byte> message(headed ? message_header_bytes : 0);
   message.insert(message.end(), input.begin() + 1, input.end());
-  wire_context agreed = context;
-  const std::size_t at = kind == message_kind::hello ? 10 : 8;
-  if ((kind == message_kind::hello || kind == message_kind::resume) && message.size() >= at + detail::context_bytes)
-    agreed = detail::load_context(message, at);
-  specverify::numeric::store_le(message.data(), static_cast<std::uint64_t>(kind), 1);
-  specverify::numeric::store_le(message.data() + 1, agreed.round, 1);
-  specverify::numeric::store_le(message.data() + 2, agreed.base_length, 2);
-  specverify::numeric::store_le(message.data() + 4, message_checksum(agreed, message), 4);
-  take(std::to_integer<unsigned>(input[0]), message);
+  if (headed) {
+    detail::hello_head head{answered};
+    // Of version 2 a resume has a name, too; its head comes first.
+    const bool is_resume = kind == message_kind::hello && choice % 8 == 7;
+    const std::size_t at = is_resume ? message_header_bytes : detail::hello_head_at;
+    if (kind == message_kind::hello && message.size() >= at + detail::hello_head_bytes)
+      head = detail::load_head(message, at);
+    const auto sent = static_cast<message_kind>(is_resume ? detail::resume_of_version_2 : static_cast<unsigned>(kind));
+    detail::end_headed(sent, head, message.size(), message);
+  } else {
+    const std::size_t check = kind == message_kind::stop ? 0 : check_bits_of(choice) / 8u;
+    if (message.empty()) message.push_back({});
+    message[0] = (message[0] & std::byte{0xf0}) | static_cast<std::byte>(kind);
+    message.resize(message.size() + check);
+    numeric::store_le(message.data() + message.size() - check, detail::check_of(place, kind),
+                      static_cast<unsigned>(check));
+  }
+  take(choice, message);
 }
 
 //! Every target by its name; replay_test.cpp walks over them.
@@ -246,14 +277,13 @@ struct target {
   take_message take;
   message_kind kind;
 };
-inline constexpr std::array<target, 10> targets{{
+inline constexpr std::array<target, 9> targets{{
     {"hello", take_hello, message_kind::hello},
     {"draft", take_draft, message_kind::draft},
     {"claims", take_claims, message_kind::draft},
     {"request", take_request, message_kind::request},
     {"supply", take_supply, message_kind::supply},
     {"feedback", take_feedback, message_kind::feedback},
-    {"resume", take_resume, message_kind::resume},
     {"text", take_text, message_kind::text},
     {"refuse", take_refuse, message_kind::refuse},
     {"stop", take_stop, message_kind::stop},

@@ -19,13 +19,15 @@ std::filesystem::path folder_of(const char* name, const char* way) {
   return std::filesystem::path("tests/fuzz/corpus") / (std::string(name) + "_" + way);
 }
 
-void write_seed(const char* name, const char* label, unsigned choice, std::span<const std::byte> message) {
+//! `before` and `behind`: bytes at the front and at the end of the message that its body has not.
+void write_seed(const char* name, const std::string& label, unsigned choice, std::span<const std::byte> message,
+                std::size_t before, std::size_t behind) {
   for (const bool raw : {true, false}) {
     const auto folder = folder_of(name, raw ? "raw" : "body");
     std::filesystem::create_directories(folder);
     std::ofstream file(folder / label, std::ios::binary);
     file.put(static_cast<char>(choice));
-    const auto part = raw ? message : message.subspan(message_header_bytes);
+    const auto part = raw ? message : message.subspan(before, message.size() - before - behind);
     file.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
   }
 }
@@ -63,12 +65,16 @@ struct attached {
 
 void write_seeds() {
   using namespace specverify_test;
-  const wire_context& context = specverify_fuzz::context;
+  const wire_place& place = specverify_fuzz::place;
   std::vector<std::byte> out(1 << 16);
   const auto keep = [&](const char* name, const std::string& label, unsigned choice,
                         const result<std::span<std::byte>>& made) {
     REQUIRE(made.ok());
-    write_seed(name, label.c_str(), choice, *made);
+    const message_kind kind = kind_of(*made).value();
+    const bool headed = kind == message_kind::hello || kind == message_kind::refuse;
+    const bool checked = !headed && kind != message_kind::stop;
+    write_seed(name, label, choice, *made, headed ? message_header_bytes : 0,
+               checked ? specverify_fuzz::check_bits_of(choice) / 8u : 0);
   };
   std::mt19937_64 random(1);
   for (unsigned choice = 0; choice < specverify_fuzz::law_formats.size(); ++choice) {
@@ -93,9 +99,9 @@ void write_seeds() {
     attached with(format.attachments, list.view().size());
     if (format.attachments.resolution_with_draft) with.resolution = format.resolution - 5;
     keep("draft", "seed" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view(), with.attachments(length), out));
+         encode_draft(place, format, list.view(), with.attachments(length), out));
     keep("draft", "empty" + std::to_string(choice), choice,
-         encode_draft(context, format, list.view().first(0), with.attachments(0), out));
+         encode_draft(place, format, list.view().first(0), with.attachments(0), out));
   }
   for (unsigned choice = 0; choice < specverify_fuzz::claim_formats.size(); ++choice) {
     const wire_format& format = specverify_fuzz::claim_formats[choice];
@@ -105,51 +111,72 @@ void write_seeds() {
         {static_cast<token_id>(format.vocab_size - 1), counted ? 1u : 0, format.resolution}};
     const attached with(format.attachments, claims.size());
     keep("claims", "seed" + std::to_string(choice), choice,
-         encode_claims(context, format, std::span(claims), with.attachments(2), out));
+         encode_claims(place, format, std::span(claims), with.attachments(2), out));
   }
   hello_message hello;
-  hello.context = context;
+  hello.session_id = specverify_fuzz::answered.session_id;
+  hello.nonce = specverify_fuzz::answered.nonce;
+  hello.round = place.round;
+  hello.length = 70000;
+  hello.prefix_hash = place.prefix_hash;
   hello.format = specverify_fuzz::law_formats[3];
   hello.truncation = {40, 0.5, 0.25, truncation_order::joint};
   keep("hello", "seed", 0, encode_hello(hello, out));
+  hello_fields every;
+  every.add({7, 3, 1, 0, 0x12345678u});
+  every.add_stop_tokens(42);
+  every.add_check(16);
+  hello.fields = every.bytes();
+  hello.format.check_bits = 16;
+  keep("hello", "cloud", 0, encode_hello(hello, out));
+  hello.format = specverify_fuzz::law_formats[13];
   hello.rule = wire_rule::semantic;
   hello.threshold = 0.5;
   hello.bonus = false;
-  hello.format = specverify_fuzz::law_formats[13];
-  constexpr std::array<std::byte, 8> fields{std::byte{1}, std::byte{2}, {}, std::byte{9}, std::byte{9}, std::byte{5}};
-  hello.fields = fields;
+  constexpr std::array<std::byte, 8> unknown{std::byte{4}, std::byte{2}, {}, std::byte{9}, std::byte{9}, std::byte{5}};
+  hello.fields = unknown;
   keep("hello", "semantic", 0, encode_hello(hello, out));
-  keep("resume", "seed", 0, encode_resume({context}, out));
-  keep("feedback", "token", 24, encode_feedback(context, specverify_fuzz::law_formats[0], 8, {5, 128000, 1, 0}, out));
-  keep("feedback", "stop", 7, encode_feedback(context, specverify_fuzz::law_formats[1], 2, {2, no_token, 0, 1}, out));
+  // What version 2 begins a connection with.
+  std::ifstream recorded("tests/wire/version_2.txt");
+  for (std::string name, hex; recorded >> name >> hex;) {
+    if (name != "hello" && name != "resume") continue;
+    std::vector<std::byte> message;
+    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+      message.push_back(static_cast<std::byte>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+    write_seed("hello", name + "_of_version_2", name == "resume" ? 7 : 0, message, message_header_bytes, 0);
+  }
+  for (const unsigned width : {0u, 32u, 64u}) {  // of the check
+    wire_format token = specverify_fuzz::law_formats[0], stop = specverify_fuzz::law_formats[1];
+    token.check_bits = stop.check_bits = specverify_fuzz::check_bits_of(width);
+    const std::string label = width == 0 ? "" : std::to_string(width);
+    keep("feedback", "token" + label, 24 + width, encode_feedback(place, token, 8, {5, 128000, 1, 0}, out));
+    keep("feedback", "stop" + label, 7 + width, encode_feedback(place, stop, 2, {2, no_token, 0, 1}, out));
+  }
   const std::array<token_id, 3> tokens{0, 36, 5};
   for (unsigned choice = 0; choice < 3; ++choice)
     keep("text", "seed" + std::to_string(choice), choice,
-         encode_text(context, specverify_fuzz::law_formats[choice], {9, tokens}, out));
-  const std::array<std::uint64_t, 2> words{1, 0x10000000u};
+         encode_text(place, specverify_fuzz::control_format(choice), specverify_fuzz::most_ids(choice), tokens, out));
+  const std::array<std::uint64_t, 4> words{1, 0x10000000u};
   const std::array<std::byte, 3> payload{std::byte{1}, std::byte{2}, std::byte{0}};
-  for (unsigned choice = 3; choice < 6; ++choice) {
-    wire_format format = specverify_fuzz::law_formats[choice % 3];
-    format.max_draft_length = 200;
-    const std::uint32_t length = choice * 31;
-    const auto positions = std::span(words).first(length > 64 ? 2 : 1);
-    if (length > 128) continue;
+  for (const unsigned choice : {3u, 4u, 36u, 66u}) {
+    const wire_format format = specverify_fuzz::supply_format(choice);
+    const std::uint32_t length = specverify_fuzz::supply_length(choice);
+    const auto positions = std::span(words).first((length + 63) / 64);
     keep("request", "seed" + std::to_string(choice), choice,
-         encode_request(context, format, length, {0, positions}, out));
+         encode_request(place, format, length, {0, positions}, out));
     keep("supply", "seed" + std::to_string(choice), choice,
-         encode_supply(context, format, length, {0, positions, payload}, out));
+         encode_supply(place, format, length, {0, positions, payload}, out));
   }
-  for (const unsigned choice : {128u, 131u}) {  // 62 positions and halves, 155 and bytes
-    wire_format format = specverify_fuzz::law_formats[choice % 3];
-    format.max_draft_length = 200;
-    format.attachments = {3, choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8};
+  for (const unsigned choice : {16u, 19u}) {  // 62 positions and halves, 155 and bytes
+    const wire_format format = specverify_fuzz::supply_format(choice);
+    const std::uint32_t length = specverify_fuzz::supply_length(choice);
     const attached with(format.attachments, 2);
     const std::array<std::uint64_t, 3> two{0x10000001u, 0, 0};
-    const auto positions = std::span(two).first((choice % 7 * 31 + 63) / 64);
+    const auto positions = std::span(two).first((length + 63) / 64);
     keep("request", "hidden" + std::to_string(choice), choice,
-         encode_request(context, format, choice % 7 * 31, {1, positions}, out));
+         encode_request(place, format, length, {1, positions}, out));
     keep("supply", "hidden" + std::to_string(choice), choice,
-         encode_supply(context, format, choice % 7 * 31, {1, positions, with.hidden}, out));
+         encode_supply(place, format, length, {1, positions, with.hidden}, out));
   }
   for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
     const attached with({5, format}, 1);
@@ -159,8 +186,8 @@ void write_seeds() {
     file.put(format == hidden_format::float16 ? 0 : 1);
     file.write(reinterpret_cast<const char*>(with.hidden.data()), static_cast<std::streamsize>(with.hidden.size()));
   }
-  keep("refuse", "seed", 0, encode_refuse(context, {{errc::busy, part::session, 7}}, out));
-  keep("stop", "seed", 0, encode_stop(context, {stop_cause::cancelled, 70000, context.prefix_hash}, out));
+  keep("refuse", "seed", 0, encode_refuse(specverify_fuzz::answered, {errc::busy, part::session, 7}, out));
+  keep("stop", "seed", 0, encode_stop({stop_cause::cancelled, 70000, place.prefix_hash}, out));
 }
 
 }  // namespace
