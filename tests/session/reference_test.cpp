@@ -70,10 +70,9 @@ std::vector<token_id> plain_loop(std::uint64_t session_id, std::uint32_t tokens)
 
 TEST_CASE("COR-7 DET-4 a session writes the text of the plain loop") {
   for (std::uint64_t session_id = 1; session_id <= 20; ++session_id) {
-    simulation_options o;
-    o.session_id = session_id;
-    simulation session(o);
+    const simulated_system system = plain_system(session_id);
+    simulation session(system, {});
     REQUIRE(session.run());
-    CHECK(session.text() == plain_loop(session_id, o.tokens));
+    CHECK(session.text() == plain_loop(session_id, system.device.token_budget));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fault schedules are made of: how many there are, which systems take part, what they suffer.
+// Fault schedules: how many there are, how one is drawn, and how its run is judged.
 #ifndef SPECVERIFY_TESTS_SESSION_SCHEDULES_HPP
 #define SPECVERIFY_TESTS_SESSION_SCHEDULES_HPP
 
@@ -8,11 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 namespace specverify_test {
 
 //! As many as SPECVERIFY_SCHEDULES says, else `in_long` with SPECVERIFY_LONG=1, else `in_short`.
-inline std::uint64_t schedules(std::uint64_t in_short = 300, std::uint64_t in_long = 10000) {
+inline std::uint64_t schedules(std::uint64_t in_short = 1000, std::uint64_t in_long = 100000) {
   if (const char* number = std::getenv("SPECVERIFY_SCHEDULES")) return std::strtoull(number, nullptr, 10);
   return std::getenv("SPECVERIFY_LONG") != nullptr ? in_long : in_short;
 }
@@ -20,54 +21,71 @@ inline std::uint64_t schedules(std::uint64_t in_short = 300, std::uint64_t in_lo
 //! What the lives of an engine may add to its logits.
 inline constexpr std::array<float, 4> jitters{0.0F, 1e-5F, 1e-3F, 1e-2F};
 
-inline simulation_options options_of(std::uint64_t seed) {
-  simulation_options o;
-  o.seed = seed;
-  o.session_id = seed;
-  switch (seed % 8) {  // every law kind takes part
-    case 5:
-      o.format = sv::law_format::dense_lattice;
-      break;
-    case 6:
-      o.format = sv::law_format::sparse_paper;
-      break;
-    case 7:
-      o.format = seed % 16 == 7 ? sv::law_format::fp16_row : sv::law_format::token_only;
-      break;
-    default:
-      break;
+struct drawn_schedule {
+  kind_of_system kind = kind_of_system::token;
+  simulated_system system{};
+  schedule with{};
+};
+
+//! One in ten demands `unconditional`, one in twelve has a cloud that is not honest.
+inline drawn_schedule draw_schedule(std::uint64_t seed) {
+  dice chance(mix(seed ^ 0x5C4ED));
+  drawn_schedule made;
+  const bool unconditional = chance.chance(0.1);
+  constexpr std::array of_law{kind_of_system::token, kind_of_system::greedy, kind_of_system::stream};
+  made.kind = unconditional ? of_law[chance.below(of_law.size())] : all_kinds[chance.below(all_kinds.size())];
+  made.system = draw_system(made.kind, seed, unconditional, chance);
+  schedule& with = made.with;
+  with.seed = seed;
+  constexpr std::array links{link_kind::pipe,      link_kind::pipe,      link_kind::broker,
+                             link_kind::datagrams, link_kind::datagrams, link_kind::copies};
+  constexpr std::array<double, 3> noises{0, 0.1, 0.3}, copies{0, 0.2, 0.5};
+  with.link = links[chance.below(links.size())];
+  with.faults = static_cast<std::uint32_t>(chance.below(9));
+  with.cuts = chance.chance(0.6);
+  if (with.link == link_kind::datagrams) with.noise = noises[chance.below(noises.size())];
+  if (with.link == link_kind::datagrams || with.link == link_kind::copies)
+    with.copies = copies[chance.below(copies.size())];
+  with.edge_jitter = with.cloud_jitter = chance.chance(0.5) ? jitters[1 + chance.below(3)] : 0;
+  if (chance.chance(1.0 / 12)) with.liar = static_cast<lie>(1 + chance.below(4));
+  return made;
+}
+
+//! What came of schedules.
+struct outcomes {
+  std::map<std::string, std::uint64_t> ends{};
+  simulation_counts all{};
+  link_counts links{};
+  std::uint64_t compared = 0;
+  sv::session_statistics counts{};
+};
+
+//! Runs one schedule. Returns what is wrong with it: nothing, if all is well.
+inline std::string judge(const drawn_schedule& drawn, outcomes& seen) {
+  simulation run(drawn.system, drawn.with);
+  if (!run.run()) return run.trouble();
+  const bool honest = drawn.with.liar == lie::none;
+  const bool unconditional = drawn.system.service.required == sv::guarantee::unconditional;
+  const sv::status why = run.reason();
+  seen.ends[std::string(honest ? "honest" : "lying cloud") + (unconditional ? ", unconditional: " : ": ") +
+            (why.ok() ? "finished" : sv::name(why.code))] += 1;
+  seen.all += run.counts();
+  seen.links += run.link();
+  sv::merge(seen.counts, run.edge_statistics());
+  if (!honest) {
+    const bool believed = why.ok() && (drawn.with.liar == lie::silent || drawn.with.liar == lie::forgets);
+    return believed ? "a lie was believed" : "";
   }
-  if (o.format == sv::law_format::token_only && seed % 32 == 15) o.rule = sv::wire_rule::greedy;
-  return o;
+  if (!why.ok() || run.was_cut() || drawn.with.edge_jitter > 0 || drawn.kind == kind_of_system::ahead) return "";
+  const bool keeps_drafts = drawn.system.device.journal_drafts == sv::draft_journaling::always;
+  if (drawn.kind == kind_of_system::learns && !keeps_drafts) return "";  // its laws follow from what it has learnt
+  seen.compared += 1;
+  simulation calm(drawn.system, {.seed = drawn.with.seed});
+  if (!calm.run()) return "without faults: " + calm.trouble();
+  if (calm.text() != run.text()) return "another text than without faults";
+  if (keeps_drafts && calm.learned() != run.learned()) return "learned something else than without faults";
+  return "";
 }
-
-inline constexpr fault_rates rates{0.02, 0.02, 0.02, 0.02, 0.02, 0.004, 0.006, 0.3, 0.01};
-
-inline simulation_options hybrid_options(std::uint64_t seed) {
-  simulation_options o;
-  o.seed = seed;
-  o.session_id = seed;
-  o.bonus = false;
-  o.draft_length = 1;
-  o.format = seed % 3 == 0   ? sv::law_format::fp16_row
-             : seed % 3 == 1 ? sv::law_format::sparse_drop_zero
-                             : sv::law_format::top_k_tail;
-  o.draw_from_row = o.format == sv::law_format::top_k_tail && seed % 4 == 0;
-  o.tokens = 40;
-  return o;
-}
-
-inline simulation_options semantic_options(std::uint64_t seed) {
-  simulation_options o;
-  o.seed = seed;
-  o.session_id = seed;
-  o.rule = sv::wire_rule::semantic;
-  o.format = sv::law_format::token_only;
-  o.hidden = seed % 2 == 0 ? sv::hidden_format::float16 : sv::hidden_format::int8;
-  return o;
-}
-
-inline std::uint64_t system_schedules() { return (schedules() + 2) / 3; }
 
 }  // namespace specverify_test
 

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edge, cloud, a lossy link and a virtual clock in one process; a ledger of what was injected, kept without looking
-// into the sessions.
-//
-// A message suffers at most one fault, drawn when it arrives. Accounting (docs/session.md, "How faults are counted"):
-//   drop 1 (a deadline passes), duplicate 1 (the copy), reorder 2 (a deadline passes, and the message arrives late,
-//   right after the next undamaged one of its direction), truncate 1, flip 1; a process killed while it works on a
-//   question 1 (a deadline passes); a message that reaches a cloud which lost its session 1; damage that nobody answers
-//   at once 1 more (a deadline passes); a refusal that is of no use 1 more; an answer to a copy, or to a late question,
-//   1 more where it is of no use, and it suffers no fault. `masked` takes back what a kill or a broken connection made
-//   unobservable.
+// One schedule: two hosts with their journals, and a link between them, under random faults. One step takes one output,
+// supplies one row, or lets one message arrive; a process may die between any two. Asserts what holds at every moment:
+// committed text stays, what is told is on disk, what no engine decided is told as the edge's, nobody waits for ever.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
-#include <specverify/policy/skip.hpp>
-#include <specverify/policy/window.hpp>
-#include <specverify/session/cloud.hpp>
-#include <specverify/session/edge.hpp>
-
-#include <session/hash_model.hpp>
+#include <session/simulated_link.hpp>
+#include <session/simulated_system.hpp>
 #include <support/forge.hpp>
-#include <support/secret_of.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -29,8 +17,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,52 +27,26 @@
 
 namespace specverify_test {
 
-namespace sv = specverify;
-
-enum class fault : std::uint8_t { none, drop, duplicate, reorder, truncate, flip };
-
-struct fault_rates {
-  double drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
-  double kill_edge = 0, kill_cloud = 0;  // before each output and each delivery
-  double without_journal = 0;            // share of the kills after which the journal is gone
-  double reconnect = 0;                  // before each delivery: what is under way is lost, and the edge comes back
-  double jump = 0;                       // before each step: the edge's clock jumps ahead; a new life has any clock
-  double lie = 0;                        // of each message: a bit is changed under a checksum that is right again
+//! A cloud that is not honest.
+enum class lie : std::uint8_t {
+  none,
+  silent,   //!< says nothing
+  forgets,  //!< forgets everything with each message
+  bits,     //!< some messages of an honest one with a bit changed, under a checksum that is right
+  own_text  //!< comes back with more text than it had, and with a later round
 };
 
-struct ledger {
-  std::uint64_t drop = 0, duplicate = 0, reorder = 0, truncate = 0, flip = 0;
-  std::uint64_t kill_edge = 0, kill_edge_blank = 0, kill_cloud = 0, kill_cloud_blank = 0;
-  std::uint64_t lost_work = 0;  // a question died with the process that worked on it
-  std::uint64_t unknown = 0;    // questions to a cloud that lost its session
-  std::uint64_t waited = 0;     // damage that was not answered at once
-  std::uint64_t again = 0;      // answers to copies and to late questions, of no use
-  std::uint64_t reconnect = 0;
-  std::uint64_t jump = 0, lie = 0;  // not in the equation
-  std::uint64_t masked = 0;
-  std::uint64_t duplicates = 0, stale = 0, corrupt = 0, truncated = 0, timeouts = 0;  // what the sessions counted
-
-  [[nodiscard]] std::uint64_t injected() const {
-    return drop + duplicate + 2 * reorder + truncate + flip + lost_work + unknown + waited + again - masked;
-  }
-  [[nodiscard]] std::uint64_t counted() const { return duplicates + stale + corrupt + truncated + timeouts; }
-  void add(const sv::session_statistics& s) {
-    duplicates += s.duplicates;
-    stale += s.stale;
-    corrupt += s.corrupt;
-    truncated += s.truncated;
-    timeouts += s.timeouts;
-  }
-  void add(const ledger& o) {
-    drop += o.drop, duplicate += o.duplicate, reorder += o.reorder, truncate += o.truncate, flip += o.flip;
-    kill_edge += o.kill_edge, kill_edge_blank += o.kill_edge_blank, kill_cloud += o.kill_cloud,
-        kill_cloud_blank += o.kill_cloud_blank;
-    lost_work += o.lost_work, unknown += o.unknown, waited += o.waited, again += o.again, reconnect += o.reconnect,
-        masked += o.masked;
-    jump += o.jump, lie += o.lie;
-    duplicates += o.duplicates, stale += o.stale, corrupt += o.corrupt, truncated += o.truncated,
-        timeouts += o.timeouts;
-  }
+//! What a session goes through.
+struct schedule {
+  std::uint64_t seed = 1;
+  link_kind link = link_kind::pipe;
+  lie liar = lie::none;
+  std::uint32_t faults = 0;                 // kills, and connections or deadlines before their time
+  bool cuts = false;                        // some kills cost a part of the journal
+  double noise = 0, copies = 0;             // datagram_faults
+  float edge_jitter = 0, cloud_jitter = 0;  // of the logits of each life of an engine: hash_engine
+  std::uint64_t kill_at = 0;                // one more kill, of either side, after so many steps
+  bool trace = false;                       // tells the story of the run on stderr
 };
 
 //! With SPECVERIFY_WRITE_OUT, bytes of journals and messages go to the system, as from a host: valgrind then names
@@ -98,657 +61,689 @@ inline void write_out(std::span<const std::byte> written) {
   (void)!::write(file, copy.get(), written.size() + (planted ? 1 : 0));
 }
 
-struct simulation_options {
-  std::uint64_t seed = 1;
-  std::uint64_t session_id = 1;
-  std::uint64_t salt = 1;  // of the first cloud; later ones count on
-  std::uint32_t vocab_size = 40;
-  std::uint32_t tokens = 64;
-  std::uint32_t prompt_length = 5;
-  std::uint32_t draft_length = 4;
-  sv::law_format format = sv::law_format::sparse_drop_zero;
-  sv::wire_rule rule = sv::wire_rule::token;
-  sv::session_mode mode = sv::session_mode::draft;
-  bool bonus = true;
-  bool draw_from_row = false;
-  std::uint32_t max_skipped = 0;
-  sv::hidden_format hidden = sv::hidden_format::none;
-  bool with_draft = false;  // hidden states travel with each draft
-  bool lazy = false;
-  double threshold = 0.5;
-  sv::link_loss on_link_loss = sv::link_loss::wait;
-  std::uint32_t loss_after = 0;
-  fault_rates rates{};
-  // of the logits of each life of an engine: hash_engine
-  float edge_jitter = 0, cloud_jitter = 0;
-  sv::draft_journaling journal_drafts = sv::draft_journaling::automatic;
-  std::uint64_t draw = 0;     // another one: other secrets, the same models
-  std::uint64_t kill_at = 0;  // one kill, at this moment of either side, counted from 1; 0: none
-  std::uint64_t step_limit = 200000;
-  bool trace = false;  // tells the story of the run on stderr
+//! A process with its engine, its disk, and what its host has heard.
+template <class Session>
+struct simulated_host {
+  std::optional<Session> session{};  // none: it is dead
+  hash_engine engine;
+  std::vector<bytes> disk{};        // records
+  std::vector<token_id> told{};     // committed text, prompt included
+  sv::session_statistics before{};  // of earlier lives
+  std::uint64_t sent = 0;           // messages
+  std::uint32_t floor = 0;          // keep_from of the last feed: nothing is cut below
+  bool was_cut = false, over = false, has_rows = false;
+  std::optional<sv::status> failure{};
+
+  [[nodiscard]] bool is_drained() const { return session && !session->has_outputs(); }
+  [[nodiscard]] bytes journal() const {
+    bytes all;
+    for (const bytes& record : disk) all.insert(all.end(), record.begin(), record.end());
+    return all;
+  }
+  //! The text that the journal holds.
+  [[nodiscard]] std::vector<token_id> held() const {
+    std::vector<token_id> text;
+    for (const bytes& record : disk) {
+      const auto payload = sv::detail::open_record(record);
+      if (!payload || payload->empty()) continue;  // torn
+      const auto word = [](const std::byte* at) { return static_cast<std::uint32_t>(sv::numeric::load_le(at, 4)); };
+      const std::uint32_t first = word(record.data() + 8), count = word(record.data() + 12);
+      text.resize(first + count);
+      for (std::uint32_t i = 0; i < count; ++i)
+        text[first + i] = static_cast<token_id>(word(payload->data() + 4 + 4 * std::size_t{i}));
+    }
+    return text;
+  }
 };
 
-//! The drafter of a schedule, or its target.
-[[nodiscard]] inline hash_model model_of(const simulation_options& options, bool drafter) {
-  hash_model m;
-  m.vocab_size = options.vocab_size;
-  m.seed = 1000 + options.session_id;
-  if (drafter) m.agreement = 0.8F, m.own = 5 + options.session_id;
-  return m;
-}
+//! What a simulation did, and what its sides owe to that.
+struct simulation_counts {
+  std::uint64_t kills = 0, cuts = 0, jumps = 0, lies = 0, handed_over = 0;
+  std::uint64_t starts = 0, restarts = 0;         // lives of the edge that shake hands; of either side with a past
+  std::uint64_t disconnects = 0, reconnects = 0;  // that the edge's host told
+  std::uint64_t ticks = 0, again = 0;             // deadlines; handshakes because the cloud had none
+  std::uint64_t messages = 0, unsent = 0;         // taken from the sessions; lost with a process
+  std::uint64_t up = 0, down = 0, hellos = 0;     // that the sessions heard
 
-template <class Skip, class Sparsifier = sv::top_k>
-class basic_simulation {
+  simulation_counts& operator+=(const simulation_counts& o) {
+    for (const auto count :
+         {&simulation_counts::kills, &simulation_counts::cuts, &simulation_counts::jumps, &simulation_counts::lies,
+          &simulation_counts::handed_over, &simulation_counts::starts, &simulation_counts::restarts,
+          &simulation_counts::disconnects, &simulation_counts::reconnects, &simulation_counts::ticks,
+          &simulation_counts::again, &simulation_counts::messages, &simulation_counts::unsent, &simulation_counts::up,
+          &simulation_counts::down, &simulation_counts::hellos})
+      this->*count += o.*count;
+    return *this;
+  }
+};
+
+class simulation {
  public:
-  static constexpr std::size_t hidden_size = 6;
-
-  explicit basic_simulation(const simulation_options& options, const Skip& skip = {},
-                            const Sparsifier& sparsifier = {8})
-      : options_(options),
-        skip_(skip),
-        sparsifier_(sparsifier),
-        dice_(options.seed),
-        edge_engine_(model(true), options.edge_jitter),
-        cloud_engine_(model(false), options.cloud_jitter),
-        next_salt_(options.salt) {
-    prompt_.resize(options.prompt_length);
-    for (std::uint32_t i = 0; i < options.prompt_length; ++i)
-      prompt_[i] = static_cast<token_id>(mix(options.session_id * 77 + i) % options.vocab_size);
+  simulation(const simulated_system& system, const schedule& with)
+      : system_(system),
+        with_(with),
+        chance_(with.seed),
+        edge_{{}, hash_engine(system.drafter, with.edge_jitter)},
+        cloud_{{}, hash_engine(system.target, with.cloud_jitter)} {
+    const bool delivers = with.link == link_kind::datagrams || with.link == link_kind::copies;
+    if (delivers) {
+      const datagram_faults suffers{with.noise, with.copies, with.link == link_kind::datagrams};
+      link_ = std::make_unique<datagram_link>(suffers, chance_);
+    } else {
+      link_ = std::make_unique<message_link>(with.link == link_kind::pipe, chance_);
+    }
+    system_.device.retry_timeout = has_timers() ? 24 * datagram_link::patience : 0;
+    edge_.told = cloud_.told = system.prompt;
   }
 
   //! Runs the session to its end. False: `trouble()` says what went wrong.
   bool run() {
-    make_cloud();
-    restart_edge();
-    std::uint64_t steps = 0;
-    while (goes_on() && (edge_->state() != sv::edge_state::finished || !up_.empty() || !down_.empty())) {
-      if (++steps > options_.step_limit) return fail("the session does not end");
-      if (!step()) return fail("nothing is under way and no deadline is set");
+    begin_edge();
+    begin_cloud();
+    for (std::uint64_t step = 1; trouble_.empty(); ++step) {
+      if (is_over()) break;
+      if (step > 60000) fail("no end");
+      if (step == with_.kill_at) {
+        kill_one();
+      } else if (faults_ < with_.faults && chance_.chance(0.04)) {
+        fault();
+      } else if (!act() && !time_passes()) {
+        fail("both sides wait for ever");
+      }
     }
-    if (!held_up_.bytes.empty()) ++ledger_.masked;  // of a life whose journal was whole: the next one asked nothing
-    release(held_down_, false);
-    if (!trouble_.empty()) return false;
-    ledger_.add(edge_->statistics());
-    ledger_.add(cloud_->statistics());
-    return true;
+    if (trouble_.empty()) check_end();
+    return trouble_.empty();
   }
 
-  [[nodiscard]] const std::vector<token_id>& text() const { return told_; }
-  //! Of the cloud that wrote the first record.
-  [[nodiscard]] std::uint64_t salt() const { return salt_; }
-  //! Tokens that a run without faults under that salt has as well: those committed before a cloud lost its journal.
-  [[nodiscard]] std::size_t same_until() const { return std::min(same_until_, told_.size()); }
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  //! Why a side failed, in a schedule with lies; ok: none did.
-  [[nodiscard]] sv::status reason() const { return reason_; }
-  [[nodiscard]] const ledger& counts() const { return ledger_; }
-  [[nodiscard]] std::uint64_t scored() const { return scored_; }
-  [[nodiscard]] const sv::edge_session& edge() const { return *edge_; }
-  [[nodiscard]] const sv::cloud_session& cloud() const { return *cloud_; }
-  [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
-  [[nodiscard]] hash_model model(bool drafter) const { return model_of(options_, drafter); }
+  //! ok: the text is whole, and both sides have said so.
+  [[nodiscard]] sv::status reason() const {
+    const sv::status why = edge_.failure.value_or(sv::status{});
+    return why.code == sv::errc::refused_by_peer ? edge_.session->refusal() : why;
+  }
+  //! Behind the prompt, as the edge's host heard it.
+  [[nodiscard]] std::vector<token_id> text() const {
+    return {edge_.told.begin() + static_cast<std::ptrdiff_t>(system_.prompt.size()), edge_.told.end()};
+  }
+  [[nodiscard]] bool was_cut() const { return edge_.was_cut || cloud_.was_cut; }
+  [[nodiscard]] const simulation_counts& counts() const { return counts_; }
+  [[nodiscard]] const link_counts& link() const { return link_->counts; }
+  [[nodiscard]] sv::session_statistics edge_statistics() const { return all(edge_); }
+  [[nodiscard]] sv::session_statistics cloud_statistics() const { return all(cloud_); }
+  [[nodiscard]] learnt learned() const { return system_.read_learnt(edge_.journal()); }
 
  private:
-  struct packet {
-    sv::session_time arrives = 0;
-    std::vector<std::byte> bytes;
-    std::uint32_t life = 0;         // of the edge process whose question this is, or answers
-    std::uint32_t sender_life = 0;  // of the cloud process that sent it
-    bool copy = false;
-    bool exempt = false;
-    bool damaged = false;
-    bool late = false;
-    bool again = false;  // answers a copy or a late question, or is overtaken by such an answer
-  };
-  static constexpr sv::session_time flight = 10000;
-  static constexpr sv::session_time patience = 100000;
-  static constexpr std::uint64_t longest_jump = 100 * patience;
-
-  [[nodiscard]] sv::fixed_window window() const { return {options_.draft_length, 50}; }
-  //! None where the laws list no support.
-  [[nodiscard]] std::optional<Sparsifier> kept() const {
-    if (!sv::has_support(options_.format)) return std::nullopt;
-    Sparsifier made = sparsifier_;
-    if constexpr (std::is_same_v<Sparsifier, sv::top_k>) {
-      if (options_.draw_from_row) made.support_size = 7;  // and the token, in laws of 8
-    }
-    return made;
-  }
-  [[nodiscard]] sv::edge_options edge_options() const {
-    sv::edge_options o;
-    o.session_id = options_.session_id;
-    o.secret = secret_of(815 + 2 * options_.draw);
-    o.vocab_size = options_.vocab_size;
-    o.format = options_.format;
-    o.attachments.max_skipped = options_.max_skipped;
-    o.attachments.hidden = options_.hidden;
-    o.attachments.hidden_size = options_.hidden == sv::hidden_format::none ? 0 : hidden_size;
-    o.attachments.hidden_with_draft = options_.with_draft;
-    o.attachments.channel_report = options_.hidden != sv::hidden_format::none;
-    o.rule = options_.rule;
-    o.mode = options_.mode;
-    o.bonus = options_.bonus;
-    o.draw_from_row = options_.draw_from_row;
-    o.threshold = options_.threshold;
-    o.on_link_loss = options_.on_link_loss;
-    o.loss_after = options_.loss_after;
-    o.max_ahead = 9;
-    o.max_text_length = 256;
-    o.token_budget = options_.tokens;
-    o.retry_timeout = patience;
-    o.text_chunk = 24;
-    o.journal_drafts = options_.journal_drafts;
-    return o;
-  }
-  void make_cloud() {
-    sv::cloud_options o;
-    o.secret = secret_of(4711 + 2 * options_.draw);
-    o.salt = next_salt_++;  // a restored cloud goes on with the journal's
-    if (cloud_journal_.empty() && same_until_ == everything) salt_ = o.salt;
-    o.vocab_size = options_.vocab_size;
-    o.limits = sv::cloud_session::limits_for(sv::format_of(edge_options(), kept(), window()));
-    o.max_text_length = 256;
-    o.text_chunk = 24;
-    o.lazy = options_.lazy;
-    auto made = sv::make_cloud(o);
-    if (!made.ok()) return void(fail("cloud options"));
-    cloud_ = std::make_unique<sv::cloud_session>(std::move(made).value());
-    cloud_engine_.clear();
-    cloud_floor_ = 0;
-  }
-  void make_edge() {
-    auto made = sv::make_edge(edge_options(), kept(), window(), skip_);
-    if (!made.ok()) return void(fail("edge options"));
-    edge_ = std::make_unique<sv::edge_session>(std::move(made).value());
-    edge_engine_.clear();
-    edge_floor_ = 0;
-  }
   bool fail(const std::string& what) {
-    if (trouble_.empty())
-      trouble_ = what + " (schedule " + std::to_string(options_.seed) + ", time " + std::to_string(now_) + ")";
+    if (trouble_.empty()) trouble_ = what;
     return false;
-  }
-
-  //! A side failed: the end of a schedule with lies, and trouble in one without.
-  bool end_by_name(const char* who, sv::status why) {
-    if (ledger_.lie == 0)
-      return fail(who + (" failed: " + std::string(sv::message(why.code))) + " " + std::to_string(why.where));
-    reason_ = why;
-    return false;
-  }
-  [[nodiscard]] bool goes_on() const { return trouble_.empty() && reason_.ok(); }
-  //! What the edge takes for the time.
-  [[nodiscard]] sv::session_time edge_time() const { return now_ + ahead_; }
-
-  // Processes and their ends.
-  void restart_edge() {
-    ++life_;
-    ++now_;  // a clock moves on between two processes
-    if (options_.rates.jump > 0) ahead_ = dice_.below(longest_jump);
-    make_edge();
-    shown_ = told_;
-    if (edge_journal_.empty()) {
-      if (begun_) {
-        expect(edge_->recover(options_.prompt_length, edge_time()).ok(), "recover");
-      } else {
-        expect(edge_->start(prompt_, edge_time()).ok(), "start");
-      }
-    } else {
-      if (const auto read = edge_->restore(edge_journal_, edge_time()); !read.ok())
-        fail("restore of the edge: " + std::string(sv::name(read.error().code)));
-      expect(redraws_ || told_.empty() || edge_->text().size() >= told_.size() + options_.prompt_length,
-             "the restored text is shorter than what the host was told");
-    }
-    drain_edge();
-  }
-  //! The one kill of `kill_at`.
-  [[nodiscard]] bool is_the_moment() { return options_.kill_at != 0 && ++moments_ == options_.kill_at; }
-  //! Kills the edge with the chance of the schedule; true when that happened (the process is another one afterwards).
-  bool maybe_kill_edge(double exposure = 1) {
-    if (!dice_.chance(exposure * options_.rates.kill_edge) && !is_the_moment()) return false;
-    const bool cloud_can_help = cloud_->state() == sv::cloud_state::ready ||
-                                cloud_->state() == sv::cloud_state::finished ||
-                                cloud_->state() == sv::cloud_state::streaming;
-    const bool blank = begun_ && cloud_can_help && !cloud_blank_ && dice_.chance(options_.rates.without_journal);
-    ++(blank ? ledger_.kill_edge_blank : ledger_.kill_edge);
-    tell("edge", "KILL", blank ? 1 : 0, dead_ ? 1 : 0);
-    ledger_.add(edge_->statistics());
-    if (dead_) ++ledger_.masked;  // its timer will not ring
-    dead_ = false;
-    if (!held_down_.bytes.empty()) ++ledger_.masked;  // nobody is there for the late one
-    held_down_ = {};
-    if (blank) edge_journal_.clear();
-    redraws_ = redraws_ || (blank && options_.max_skipped > 0);
-    if (blank && options_.max_skipped > 0 &&
-        // other ones, where they were drawn as tokens written ahead, or rows do not repeat
-        (options_.on_link_loss == sv::link_loss::continue_local || options_.edge_jitter > 0)) {
-      const std::uint32_t heard = std::max(cloud_->length(), options_.prompt_length) - options_.prompt_length;
-      told_.resize(std::min<std::size_t>(told_.size(), heard));  // this host takes back what the cloud has not heard of
-    }
-    restart_edge();
-    return true;
-  }
-  bool maybe_kill_cloud() {
-    if (!dice_.chance(options_.rates.kill_cloud) && !is_the_moment()) return false;
-    const bool edge_has_text = begun_ && !edge_journal_.empty() && edge_->length() >= options_.prompt_length &&
-                               edge_->state() != sv::edge_state::fetching_text;
-    const bool blank = edge_has_text && dice_.chance(options_.rates.without_journal);
-    ++(blank ? ledger_.kill_cloud_blank : ledger_.kill_cloud);
-    tell("cloud", "KILL", blank ? 1 : 0);
-    ledger_.add(cloud_->statistics());
-    if (blank) {
-      cloud_journal_.clear();
-      same_until_ = std::min(same_until_, told_.size());
-      if (!held_down_.bytes.empty()) ++ledger_.masked;
-      held_down_ = {};
-    }
-    ++cloud_life_;
-    make_cloud();
-    cloud_blank_ = cloud_journal_.empty();
-    if (cloud_blank_) return true;
-    if (const auto read = cloud_->restore(cloud_journal_); !read.ok())
-      fail("restore of the cloud: " + std::string(sv::name(read.error().code)));
-    return true;
-  }
-  //! The connection breaks and stands again: the edge asks at once, and no deadline passes.
-  bool maybe_reconnect() {
-    if (!dice_.chance(options_.rates.reconnect) || edge_->state() == sv::edge_state::finished) return false;
-    ++ledger_.reconnect;
-    tell("edge", "RECONNECT", dead_ ? 1 : 0);
-    if (dead_) ++ledger_.masked;
-    dead_ = false;
-    for (packet* held : {&held_up_, &held_down_}) {
-      if (!held->bytes.empty()) ++ledger_.masked;
-      *held = {};
-    }
-    up_.clear();
-    down_.clear();
-    expect(edge_->reconnect(edge_time()).ok(), "reconnect");
-    drain_edge();
-    return true;
-  }
-  void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
-    if (!options_.trace) return;
-    std::fprintf(stderr, "%8llu %s %s %llu %llu | edge s%d e%u r%u n%u | cloud s%d e%u r%u n%u\n",
-                 static_cast<unsigned long long>(now_), who, what, static_cast<unsigned long long>(a),
-                 static_cast<unsigned long long>(b), static_cast<int>(edge_->state()), edge_->epoch(), edge_->round(),
-                 edge_->length(), static_cast<int>(cloud_->state()), cloud_->epoch(), cloud_->round(),
-                 cloud_->length());
   }
   void expect(bool condition, const char* what) {
     if (!condition) fail(what);
   }
-
-  // Outputs. True: the process was killed on the way.
-  bool drain_edge() {
-    while (goes_on()) {
-      if (maybe_kill_edge()) return true;
-      const sv::session_output out = edge_->next();
-      tell("edge", sv::name(out.action), out.position, out.bytes.size());
-      switch (out.action) {
-        case sv::session_action::none:
-          return false;
-        case sv::session_action::journal:
-          if (out.replaces) edge_journal_.clear();
-          write_out(out.bytes);
-          edge_journal_.insert(edge_journal_.end(), out.bytes.begin(), out.bytes.end());
-          begun_ = true;
-          break;
-        case sv::session_action::send: {
-          write_out(out.bytes);
-          ++edge_sent_;
-          note_contexts();
-          packet sent{std::max(now_ + flight, last_up_), {out.bytes.begin(), out.bytes.end()}, life_};
-          last_up_ = sent.arrives;
-          const auto header = sv::peek_header(out.bytes);
-          sent.exempt = header && header->kind == sv::message_kind::refuse;
-          if (!sent.exempt) dead_ = false;
-          up_.push_back(std::move(sent));
-          break;
-        }
-        case sv::session_action::evaluate:
-          expect(out.position >= edge_floor_, "the edge feeds below keep_from");
-          edge_floor_ = edge_->keep_from();
-          if (!edge_engine_.feed(out.position, out.tokens, out.rows)) return fail("the edge feeds its engine wrongly");
-          if (maybe_kill_edge()) return true;
-          expect(edge_->next().action == sv::session_action::none, "evaluate is the last output");
-          {
-            const std::array<float, hidden_size> hidden = hidden_of<hidden_size>(edge_engine_.knows());
-            const std::array<float, 12> attention = attention_of(edge_engine_.knows());
-            (void)edge_->supply_row(sv::exec::seq, edge_engine_.rows()[0], {}, {hidden, attention}, edge_time());
-          }
-          break;
-        case sv::session_action::rollback:
-          expect(out.position >= edge_floor_, "the edge cuts below keep_from");
-          if (!edge_engine_.cut(out.position)) return fail("the edge cuts its engine wrongly");
-          break;
-        case sv::session_action::committed:
-          hear(out);
-          break;
-        case sv::session_action::failed:
-          return end_by_name("the edge", out.reason);
-        case sv::session_action::tentative:
-          show(out);
-          break;
-        case sv::session_action::retracted:
-          shown_.resize(std::min<std::size_t>(shown_.size(), out.position - options_.prompt_length));
-          break;
-        case sv::session_action::score:
-        case sv::session_action::finished:
-          break;
-      }
-    }
-    return false;
+  template <class Session>
+  [[nodiscard]] static sv::session_statistics all(const simulated_host<Session>& host) {
+    sv::session_statistics made = host.before;
+    if (host.session) sv::merge(made, host.session->statistics());
+    return made;
   }
-  //! What a reader sees: tokens come in order and are never exchanged without being taken back first.
+  void tell(const char* who, const char* what, std::uint64_t a = 0, std::uint64_t b = 0) const {
+    if (!with_.trace) return;
+    const auto print = [](const char* name, const auto& host) {
+      if (!host.session) return std::fprintf(stderr, " | %s dead", name);
+      return std::fprintf(stderr, " | %s s%d r%u n%u", name, static_cast<int>(host.session->state()),
+                          host.session->round(), host.session->length());
+    };
+    std::fprintf(stderr, "%8llu %s %s %llu %llu", static_cast<unsigned long long>(now_), who, what,
+                 static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
+    print("edge", edge_);
+    print("cloud", cloud_);
+    std::fputc('\n', stderr);
+  }
+
+  [[nodiscard]] bool has_timers() const {
+    return with_.link == link_kind::broker || with_.link == link_kind::datagrams;
+  }
+  //! What the edge takes for the time.
+  [[nodiscard]] sv::session_time edge_time() const { return now_ + ahead_; }
+
+  // Processes.
+  void begin_edge() {
+    tell("edge", "BEGINS", edge_.disk.size());
+    sv::edge_options o = system_.device;
+    o.salt = chance_.next();  // another life has other nonces
+    auto made = system_.make_edge(o);
+    if (!made.ok()) return void(fail("edge options"));
+    edge_.session.emplace(std::move(made).value());
+    edge_.engine.clear();
+    edge_.floor = 0;
+    edge_.has_rows = edge_.over = offline_ = false;
+    if (link_->may_connect(cloud_.session.has_value())) link_->connect(now_);
+    const auto read = edge_.session->restore(edge_.journal(), edge_time());
+    counts_.restarts += read.ok() || edge_.sent > 0 ? 1u : 0u;
+    edge_.over = edge_.session->state() == sv::edge_state::finished;  // before the host heard of it
+    counts_.starts += edge_.over ? 0u : 1u;
+    if (read.ok()) restored(edge_, "edge", read->valid_bytes);
+    shown_ = system_.prompt;
+    if (read.ok()) return shown_.assign(edge_.session->text().begin(), edge_.session->text().end());
+    const sv::errc why = read.error().code;
+    if (why != sv::errc::unknown_session && why != sv::errc::truncated)
+      return void(fail("restore of the edge: " + std::string(sv::name(why))));
+    edge_.disk.clear();
+    const auto length = static_cast<std::uint32_t>(system_.prompt.size());
+    const sv::status begun = edge_.sent > 0 ? edge_.session->recover(length, edge_time())
+                                            : edge_.session->start(system_.prompt, edge_time());
+    expect(begun.ok(), "start or recover");
+  }
+  void begin_cloud() {
+    tell("cloud", "BEGINS", cloud_.disk.size());
+    sv::cloud_options o = system_.service;
+    o.salt += emptied_;  // a restored one goes on with the journal's
+    auto made = sv::make_cloud(o);
+    if (!made.ok()) return void(fail("cloud options"));
+    cloud_.session.emplace(std::move(made).value());
+    cloud_.engine.clear();
+    cloud_.floor = 0;
+    cloud_.has_rows = cloud_.over = wants_scores_ = false;
+    cloud_.failure.reset();
+    if (cloud_.disk.empty()) return;
+    const auto read = cloud_.session->restore(cloud_.journal());
+    counts_.restarts += read.ok() ? 1u : 0u;
+    if (read.ok()) return restored(cloud_, "cloud", read->valid_bytes);
+    if (read.error().code != sv::errc::truncated && with_.liar == lie::none)
+      fail("restore of the cloud: " + std::string(sv::name(read.error().code)));
+    cloud_.disk.clear();
+  }
+  //! A restored side has its text again; the host cuts off a record that was torn.
+  template <class Session>
+  void restored(simulated_host<Session>& host, const char* who, std::size_t valid) {
+    if (host.journal().size() > valid) host.disk.pop_back();
+    commit(host, who, 0, host.session->text());
+  }
+  template <class Session>
+  void kill(simulated_host<Session>& host, side which, bool cut) {
+    tell(which == side::edge ? "edge" : "cloud", "DIES", cut ? 1 : 0);
+    counts_.kills += 1;
+    if (!host.was_cut && with_.liar == lie::none && (which == side::cloud || edge_.sent > 0)) {
+      const std::vector<token_id> held = host.held();
+      const bool has_told =
+          host.told.size() <= std::max(held.size(), system_.prompt.size()) &&
+          std::equal(host.told.begin(),
+                     host.told.begin() + static_cast<std::ptrdiff_t>(std::min(host.told.size(), held.size())),
+                     held.begin());
+      expect(has_told, "told what is not journaled");
+    }
+    for (sv::session_output out = host.session->next(); out.action != sv::session_action::none;
+         out = host.session->next())
+      counts_.unsent += out.action == sv::session_action::send ? 1u : 0u;
+    host.before = all(host);
+    host.session.reset();
+    if (cut && !host.disk.empty()) cut_journal(host, which);
+    link_->die(which);
+  }
+  //! To any prefix: whole records, and perhaps a part of one more.
+  template <class Session>
+  void cut_journal(simulated_host<Session>& host, side which) {
+    counts_.cuts += 1;
+    host.was_cut = true;
+    const std::size_t kept = chance_.chance(0.5) ? host.disk.size() - 1 : chance_.below(host.disk.size() + 1);
+    const std::size_t torn = kept < host.disk.size() && chance_.chance(0.5) ? chance_.below(host.disk[kept].size()) : 0;
+    if (torn > 0) {
+      host.disk[kept].resize(torn);
+      host.disk.resize(kept + 1);
+    } else {
+      host.disk.resize(kept);
+    }
+    emptied_ += which == side::cloud && kept == 0 ? 1u : 0u;
+    forget(edge_);
+    forget(cloud_);
+  }
+  //! What a side whose journal was cut has told counts as far as some honest journal still has it.
+  template <class Session>
+  void forget(simulated_host<Session>& host) {
+    if (!host.was_cut) return;
+    std::size_t keep = system_.prompt.size();
+    for (const bool of_cloud : {false, true}) {
+      if (of_cloud && with_.liar != lie::none) continue;
+      const std::vector<token_id> held = of_cloud ? cloud_.held() : edge_.held();
+      const auto [mine, its] = std::mismatch(host.told.begin(), host.told.end(), held.begin(), held.end());
+      keep = std::max(keep, static_cast<std::size_t>(mine - host.told.begin()));
+    }
+    if (keep < host.told.size()) host.told.resize(keep);
+  }
+
+  // What can happen next.
+  enum class action : std::uint8_t {
+    begin_edge,
+    drain_edge,
+    supply_edge,
+    tick_edge,
+    disconnect,
+    reconnect,
+    begin_cloud,
+    drain_cloud,
+    supply_cloud,
+    score,
+    arrive_up,
+    arrive_down
+  };
+  [[nodiscard]] std::vector<action> possible() const {
+    std::vector<action> can;
+    const auto add = [&can](bool possible, action what, int weight = 1) {
+      if (possible) can.insert(can.end(), static_cast<std::size_t>(weight), what);
+    };
+    const bool edge_drained = edge_.is_drained(), cloud_drained = cloud_.is_drained(), lives = !edge_.over;
+    add(!edge_.session, action::begin_edge);
+    add(edge_.session && !edge_drained && link_->takes(side::edge), action::drain_edge, 2);
+    add(edge_drained && edge_.has_rows && edge_.session->wants_rows(), action::supply_edge);
+    const bool hears = edge_drained && lives && !is_writing_ahead();
+    add(hears && edge_.session->deadline() && *edge_.session->deadline() <= edge_time(), action::tick_edge);
+    add(hears && !offline_ && !link_->stands(), action::disconnect);
+    add(hears && offline_ && link_->may_connect(cloud_.session.has_value()), action::reconnect);
+    add(!cloud_.session, action::begin_cloud);
+    add(cloud_.session && !cloud_drained && link_->takes(side::cloud), action::drain_cloud, 2);
+    add(cloud_drained && cloud_.has_rows && cloud_.session->wants_rows(), action::supply_cloud);
+    add(cloud_drained && wants_scores_ && cloud_.session->wants_scores(), action::score);
+    const bool delivers = with_.link == link_kind::datagrams || with_.link == link_kind::copies;
+    add(cloud_.session && (cloud_drained || delivers) && link_->carries_to(side::cloud), action::arrive_up);
+    add(edge_.session && (edge_drained || delivers) && link_->carries_to(side::edge), action::arrive_down);
+    return can;
+  }
+  bool act() {
+    const std::vector<action> can = possible();
+    if (can.empty()) return false;
+    switch (can[chance_.below(can.size())]) {
+      case action::begin_edge:
+        begin_edge();
+        break;
+      case action::drain_edge:
+        drain_edge();
+        break;
+      case action::supply_edge:
+        supply_edge();
+        break;
+      case action::tick_edge:
+        counts_.ticks += 1;
+        tell("edge", "TICK");
+        (void)edge_.session->tick(edge_time());
+        break;
+      case action::disconnect:
+        counts_.disconnects += 1;
+        tell("edge", "DISCONNECT");
+        expect(edge_.session->disconnect(edge_time()).ok(), "disconnect");
+        offline_ = true;
+        break;
+      case action::reconnect:
+        link_->connect(now_);
+        tell("edge", "RECONNECT");
+        reconnect();
+        break;
+      case action::begin_cloud:
+        begin_cloud();
+        break;
+      case action::drain_cloud:
+        drain_cloud();
+        break;
+      case action::supply_cloud:
+        supply_cloud();
+        break;
+      case action::score:
+        supply_scores();
+        break;
+      case action::arrive_up:
+        if (const auto message = link_->arrive(side::cloud, cloud_.is_drained(), now_)) hear_at_cloud(*message);
+        break;
+      case action::arrive_down:
+        if (const auto message = link_->arrive(side::edge, edge_.is_drained() && !is_writing_ahead(), now_))
+          hear_at_edge(*message);
+        break;
+    }
+    return true;
+  }
+  //! A row is wanted that may be written ahead: the session hears nothing else.
+  [[nodiscard]] bool is_writing_ahead() const {
+    return system_.device.on_link_loss == sv::link_loss::continue_local && edge_.session->wants_rows();
+  }
+
+  void reconnect() {
+    counts_.reconnects += 1;
+    const sv::errc why = edge_.session->reconnect(edge_time()).code;
+    expect(why == sv::errc::ok || (why == sv::errc::peer_timeout && with_.liar != lie::none), "reconnect");
+    offline_ = false;
+  }
+
+  // Messages.
+  void hear_at_edge(const bytes& message) {
+    if (offline_ || edge_.over) return;  // the host has closed the connection
+    counts_.down += 1;
+    const std::uint64_t before = edge_.session->statistics().handshakes;
+    const sv::status used = edge_.session->receive(message, edge_time());
+    tell("edge", sv::name(used.code), std::to_integer<unsigned>(message[0]) & 15u, message.size());
+    expect(used.code != sv::errc::busy, "the edge is busy");
+    counts_.again += edge_.session->statistics().handshakes - before;
+  }
+  void hear_at_cloud(const bytes& message) {
+    const std::size_t first = cloud_.session->length();
+    const std::uint32_t round = cloud_.session->round();
+    counts_.up += 1;
+    counts_.hellos += is_hello(message) ? 1u : 0u;
+    if (const auto name = sv::name_of(message)) answered_ = *name;
+    const sv::status used = cloud_.session->receive(message, now_);
+    tell("cloud", sv::name(used.code), std::to_integer<unsigned>(message[0]) & 15u, message.size());
+    expect(used.code != sv::errc::busy, "the cloud is busy");
+    if (with_.liar == lie::none) expect(cloud_.session->round() >= round, "the round of the cloud went back");
+    if (!is_hello(message) && cloud_.session->state() != sv::cloud_state::filling && !fills_) note_verified(first);
+    fills_ = cloud_.session->state() == sv::cloud_state::filling;
+  }
+  //! The text that grew here is what the engine decided.
+  void note_verified(std::size_t first) {
+    const std::span<const token_id> text = cloud_.session->text();
+    for (std::size_t at = first; at < text.size(); ++at) verified_[at] = text[at];
+  }
+
+  // Outputs, one at a time.
+  void drain_edge() {
+    const sv::session_output out = edge_.session->next();
+    tell("edge", sv::name(out.action), out.position, out.bytes.size());
+    switch (out.action) {
+      case sv::session_action::send:
+        edge_.sent += 1;
+        counts_.messages += 1;
+        write_out(out.bytes);
+        if (!offline_) link_->send(side::edge, out.bytes, now_);
+        break;
+      case sv::session_action::committed:
+        show(out);
+        commit(edge_, "edge", out.position, out.tokens);
+        break;
+      case sv::session_action::tentative:
+        show(out);
+        break;
+      case sv::session_action::retracted:
+        shown_.resize(std::min<std::size_t>(shown_.size(), out.position));
+        break;
+      default:
+        take(edge_, out);
+    }
+    if (edge_.is_drained() && !is_writing_ahead()) link_->drained(side::edge, now_);
+  }
+  void drain_cloud() {
+    const sv::session_output out = cloud_.session->next();
+    tell("cloud", sv::name(out.action), out.position, out.bytes.size());
+    switch (out.action) {
+      case sv::session_action::send:
+        counts_.messages += 1;
+        write_out(out.bytes);
+        say(out.bytes);
+        break;
+      case sv::session_action::committed:
+        check_authority(out);
+        commit(cloud_, "cloud", out.position, out.tokens);
+        break;
+      case sv::session_action::score:
+        asked_ = {out.positions.begin(), out.positions.end()};
+        vectors_.assign(out.bytes.begin(), out.bytes.end());
+        score_position_ = out.position;
+        score_rows_ = out.rows;
+        wants_scores_ = true;
+        break;
+      default:
+        take(cloud_, out);
+    }
+    if (!cloud_.is_drained()) return;
+    link_->drained(side::cloud, now_);
+    if (with_.liar == lie::forgets) {
+      cloud_.before = all(cloud_);
+      cloud_.disk.clear();
+      begin_cloud();
+    }
+  }
+  template <class Session>
+  void take(simulated_host<Session>& host, const sv::session_output& out) {
+    switch (out.action) {
+      case sv::session_action::journal:
+        write_out(out.bytes);
+        if (out.replaces) host.disk.clear();
+        host.disk.emplace_back(out.bytes.begin(), out.bytes.end());
+        break;
+      case sv::session_action::evaluate:
+        expect(out.position >= host.floor, "a session feeds below keep_from");
+        host.floor = host.session->keep_from();
+        expect(host.engine.feed(out.position, out.tokens, out.rows), "a session feeds its engine wrongly");
+        host.has_rows = true;
+        break;
+      case sv::session_action::rollback:
+        expect(out.position >= host.floor, "a session cuts below keep_from");
+        expect(host.engine.cut(out.position), "a session cuts its engine wrongly");
+        break;
+      case sv::session_action::failed:
+        host.failure = out.reason;
+        host.over = true;
+        break;
+      case sv::session_action::finished:
+        host.over = true;
+        break;
+      default:
+        break;
+    }
+  }
+  //! What the host is told is final.
+  template <class Session>
+  void commit(simulated_host<Session>& host, const char* who, std::size_t position, std::span<const token_id> tokens) {
+    if (&host.told == &cloud_.told && with_.liar != lie::none) return;
+    if (position > host.told.size()) return void(fail(std::string(who) + ": a gap in the committed text"));
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (position + i == host.told.size()) host.told.push_back(tokens[i]);
+      if (host.told[position + i] != tokens[i]) return void(fail(std::string(who) + ": committed text was changed"));
+    }
+  }
+  //! What a reader sees: tokens come in order, and none is exchanged without being taken back first.
   void show(const sv::session_output& out) {
-    if (out.position > shown_.size() + options_.prompt_length) return void(fail("a gap in the text shown"));
+    if (out.position > shown_.size()) return void(fail("a gap in the text shown"));
     for (std::size_t i = 0; i < out.tokens.size(); ++i) {
-      const std::size_t at = out.position + i - options_.prompt_length;
+      const std::size_t at = out.position + i;
       if (at == shown_.size()) shown_.push_back(out.tokens[i]);
       if (shown_[at] != out.tokens[i]) return void(fail("a token that was shown was exchanged"));
     }
   }
-  void hear(const sv::session_output& out) {
-    show(out);
-    if (out.position > told_.size() + options_.prompt_length) return void(fail("a gap in the committed text"));
+  //! What the engine did not decide is told as the edge's, and never under `unconditional`.
+  void check_authority(const sv::session_output& out) {
+    if (with_.liar != lie::none) return;
     for (std::size_t i = 0; i < out.tokens.size(); ++i) {
-      const std::size_t at = out.position + i - options_.prompt_length;
-      if (at < told_.size()) {
-        if (told_[at] != out.tokens[i]) return void(fail("committed text was changed"));
-      } else {
-        told_.push_back(out.tokens[i]);
-      }
+      const std::size_t at = out.position + i;
+      const auto known = verified_.find(at);
+      if (at < system_.prompt.size() || (known != verified_.end() && known->second == out.tokens[i])) continue;
+      counts_.handed_over += 1;
+      expect(out.authority == sv::token_authority::edge, "text of an edge is told as verified");
+      expect(system_.service.required != sv::guarantee::unconditional, "unverified text was taken");
     }
-    if (out.position + out.tokens.size() >= told_.size() + options_.prompt_length) redraws_ = false;
   }
-  void score(const sv::session_output& out) {
-    const std::size_t each = out.rows == 0 ? 0 : out.bytes.size() / out.rows;
+  void supply_edge() {
+    edge_.has_rows = false;
+    const std::array<float, hidden_size> hidden = hidden_of<hidden_size>(edge_.engine.knows());
+    const std::array<float, 12> attention = attention_of(edge_.engine.knows());
+    const std::size_t numbers = system_.device.attachments.hidden_size;
+    (void)edge_.session->supply_row(sv::exec::seq, edge_.engine.rows()[0], {},
+                                    {std::span<const float>(hidden).first(numbers), attention}, edge_time());
+  }
+  void supply_cloud() {
+    cloud_.has_rows = false;
+    const std::size_t first = cloud_.session->length();
+    const std::array<sv::row_transform, 1> transform{};
+    (void)cloud_.session->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_.engine.rows(), transform),
+                                      now_);
+    note_verified(first);
+  }
+  void supply_scores() {
+    wants_scores_ = false;
+    const std::size_t first = cloud_.session->length();
+    const std::span<const std::byte> vectors(vectors_);
+    const std::size_t each = score_rows_ == 0 ? 0 : vectors.size() / score_rows_;
     std::vector<double> scores;
-    for (std::uint32_t i = 0; scores.size() < out.rows && i < 64 * out.positions.size(); ++i) {
-      if ((out.positions[i / 64] >> (i % 64) & 1u) == 0) continue;
-      scores.push_back(
-          score_of(out.bytes.subspan(each * scores.size(), each), cloud_engine_.knows(out.position + i - 1)));
+    for (std::uint32_t i = 0; scores.size() < score_rows_ && i < 64 * asked_.size(); ++i) {
+      if ((asked_[i / 64] >> (i % 64) & 1u) == 0) continue;
+      const std::span<const std::byte> vector = vectors.subspan(each * scores.size(), each);
+      scores.push_back(score_of(vector, cloud_.engine.knows(score_position_ + i - 1)));
     }
-    scored_ += scores.size();
-    (void)cloud_->supply_scores(scores, now_);
+    (void)cloud_.session->supply_scores(scores, now_);
+    note_verified(first);
   }
-  //! `life`: whose question is being worked on; `live`: it is the question that the edge waits for.
-  bool drain_cloud(std::uint32_t life, bool live) {
-    bool answered = false;
-    const auto killed = [&] {
-      if (!maybe_kill_cloud()) return false;
-      if (live && life == life_ && !answered) {
-        ++ledger_.lost_work;
-        dead_ = true;
-      }
-      return true;
-    };
-    while (goes_on()) {
-      if (killed()) return true;
-      const sv::session_output out = cloud_->next();
-      tell("cloud", sv::name(out.action), out.position, out.bytes.size());
-      switch (out.action) {
-        case sv::session_action::none:
-          return false;
-        case sv::session_action::journal:
-          if (out.replaces) cloud_journal_.clear();
-          write_out(out.bytes);
-          cloud_journal_.insert(cloud_journal_.end(), out.bytes.begin(), out.bytes.end());
-          break;
-        case sv::session_action::send: {
-          answered = true;
-          write_out(out.bytes);
-          ++cloud_sent_;
-          note_contexts();
-          packet sent{std::max(now_ + flight, last_down_), {out.bytes.begin(), out.bytes.end()}, life, cloud_life_};
-          last_down_ = sent.arrives;
-          if (life == life_) down_.push_back(std::move(sent));  // a dead process has no address
-          break;
-        }
-        case sv::session_action::evaluate:
-          expect(out.position >= cloud_floor_, "the cloud feeds below keep_from");
-          cloud_floor_ = cloud_->keep_from();
-          if (!cloud_engine_.feed(out.position, out.tokens, out.rows))
-            return fail("the cloud feeds its engine wrongly");
-          if (killed()) return true;
-          expect(cloud_->next().action == sv::session_action::none, "evaluate is the last output");
-          (void)cloud_->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine_.rows(), transform_),
-                                    now_);
-          break;
-        case sv::session_action::score:
-          if (killed()) return true;
-          score(out);
-          break;
-        case sv::session_action::rollback:
-          expect(out.position >= cloud_floor_, "the cloud cuts below keep_from");
-          if (!cloud_engine_.cut(out.position)) return fail("the cloud cuts its engine wrongly");
-          break;
-        case sv::session_action::failed:
-          return end_by_name("the cloud", out.reason);
-        default:
-          break;
-      }
-    }
-    return false;
+  //! What a cloud says, honest or not.
+  void say(std::span<const std::byte> message) {
+    if (with_.liar == lie::silent) return;
+    bytes said(message.begin(), message.end());
+    if (with_.liar == lie::bits && chance_.chance(0.15))
+      counts_.lies += forge(said, answered_, chance_.below(8 * said.size())) ? 1u : 0u;
+    link_->send(side::cloud, said, now_);
   }
 
-  // The link.
-  bool step() {
-    const bool from_edge = !up_.empty() && (down_.empty() || up_.front().arrives <= down_.front().arrives);
-    const bool from_cloud = !from_edge && !down_.empty();
-    if (options_.rates.jump > 0 && dice_.chance(options_.rates.jump)) {
-      ++ledger_.jump;
-      ahead_ += dice_.below(longest_jump);
+  // Time and faults.
+  //! Nothing else can happen, or it is too early. False: no time would help.
+  bool time_passes() {
+    std::optional<sv::session_time> next = link_->deadline();
+    if (edge_.session && edge_.session->deadline()) {
+      const sv::session_time of_edge = *edge_.session->deadline() - std::min(*edge_.session->deadline(), ahead_);
+      next = next ? std::min(*next, of_edge) : of_edge;
     }
-    auto deadline = edge_->deadline();
-    if (deadline.has_value()) deadline = *deadline - std::min(*deadline, ahead_);
-    const sv::session_time next = from_edge    ? up_.front().arrives
-                                  : from_cloud ? down_.front().arrives
-                                               : ~sv::session_time{0};
-    if (deadline.has_value() && *deadline <= next) {
-      now_ = std::max(now_, *deadline);
-      if (maybe_kill_edge(10)) return true;  // a deadline is ten flights long
-      const std::uint64_t before = edge_->statistics().timeouts;
-      (void)edge_->tick(edge_time());
-      if (edge_->statistics().timeouts != before) dead_ = false;  // noticed
-      drain_edge();
-      return true;
+    if (!next) {  // without timers: the host of a dead process's peer, or of a liar's, ends the connection
+      const bool allowed = with_.liar != lie::none || (with_.link == link_kind::copies && faults_ > 0);
+      return allowed && link_->break_off();
     }
-    if (!from_edge && !from_cloud) return false;
-    now_ = std::max(now_, next);
-    if (maybe_kill_cloud() || maybe_reconnect()) return true;
-    packet p = std::move(from_edge ? up_.front() : down_.front());
-    (from_edge ? up_ : down_).pop_front();
-    if (!from_edge && p.life != life_) return true;
-    arrive(std::move(p), from_edge);
+    now_ = std::max(now_, *next);
+    link_->tick(now_);
     return true;
   }
-
-  [[nodiscard]] fault draw(const packet& p, bool upward) {
-    if (p.life != life_ || p.exempt) return fault::none;
-    const double roll = static_cast<double>(dice_.next() >> 11) * 0x1.0p-53;
-    const fault_rates& r = options_.rates;
-    double sum = r.drop;
-    if (roll < sum) return fault::drop;
-    if (roll < (sum += r.duplicate)) return fault::duplicate;
-    if (roll < (sum += r.reorder))
-      return (upward ? held_up_ : held_down_).bytes.empty() && (upward || p.sender_life == cloud_life_) ? fault::reorder
-                                                                                                        : fault::none;
-    if (upward && cloud_blank_) return fault::none;  // it could not tell damage from a foreign session
-    if (roll < (sum += r.truncate)) return fault::truncate;
-    if (roll < (sum += r.flip)) return fault::flip;
-    return fault::none;
+  void kill_one() {
+    const bool edge = chance_.chance(0.5);
+    const bool cut = with_.cuts && chance_.chance(0.6);
+    if (edge && edge_.session) kill(edge_, side::edge, cut);
+    if (!edge && cloud_.session) kill(cloud_, side::cloud, cut);
   }
-
-  void maybe_lie(packet& p) {
-    if (options_.rates.lie == 0) return;
-    if (dice_.chance(options_.rates.lie) && forge(p.bytes, contexts_, dice_.below(8 * p.bytes.size()))) ++ledger_.lie;
-  }
-  //! What a message that is sent now may be under.
-  void note_contexts() {
-    if (options_.rates.lie == 0) return;
-    const auto note = [&](std::uint32_t epoch, std::uint32_t round, std::span<const token_id> text) {
-      contexts_.push_back({options_.session_id, epoch, 0, 0, 0, 0});
-      contexts_.push_back(
-          {options_.session_id, epoch, round, static_cast<std::uint32_t>(text.size()), sv::prefix_hash(text), 0});
-    };
-    note(edge_->epoch(), edge_->round(), edge_->text().first(edge_->agreed_length()));
-    note(cloud_->epoch(), cloud_->round(), cloud_->text());
-  }
-  void arrive(packet p, bool upward) {
-    packet& held = upward ? held_up_ : held_down_;
-    maybe_lie(p);
-    const fault what = draw(p, upward);
-    switch (what) {
-      case fault::drop:
-        ++ledger_.drop;
-        dead_ = true;
-        return;
-      case fault::reorder:
-        ++ledger_.reorder;
-        dead_ = true;
-        p.copy = p.late = true;
-        held = std::move(p);
-        return;
-      case fault::truncate:
-        ++ledger_.truncate;
-        p.bytes.resize(1 + dice_.below(p.bytes.size() - 1));
-        p.damaged = true;
-        deliver(p, upward);
-        return;
-      case fault::flip: {
-        ++ledger_.flip;
-        const std::uint64_t bit = dice_.below(8 * p.bytes.size());
-        p.bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
-        p.damaged = true;
-        deliver(p, upward);
-        return;
-      }
-      case fault::duplicate:
-      case fault::none:
+  void fault() {
+    faults_ += 1;
+    switch (chance_.below(6)) {
+      case 0:
+        if (edge_.session) kill(edge_, side::edge, with_.cuts && chance_.chance(0.6));
         break;
+      case 1:
+        if (cloud_.session) kill_cloud();
+        break;
+      case 2:
+        if (edge_.session) kill(edge_, side::edge, with_.cuts && chance_.chance(0.6));
+        if (cloud_.session) kill_cloud();
+        break;
+      case 3:
+        counts_.jumps += 1;
+        ahead_ += chance_.below(100 * 24 * datagram_link::patience);
+        break;
+      default:
+        if (link_->stands() && !link_->break_off()) (void)time_passes();
     }
-    bool killed = deliver(p, upward);
-    if (what == fault::duplicate) {
-      ++ledger_.duplicate;
-      p.copy = true;
-      if (killed) {
-        ++ledger_.masked;
-      } else {
-        killed = deliver(p, upward);
-      }
-    }
-    if (held.bytes.empty() || p.exempt) return;
-    if (killed) {
-      ++ledger_.masked;
-      held = {};
+  }
+  void kill_cloud() {
+    kill(cloud_, side::cloud, with_.cuts && chance_.chance(0.6));
+    if (with_.liar == lie::own_text) lengthen_journal();
+  }
+  //! The journal of a cloud that lies consistently: more text than it had, perhaps a later round, and right hashes.
+  void lengthen_journal() {
+    std::vector<token_id> text(512);
+    const auto read = sv::read_journal<sv::cloud_snapshot>(cloud_.journal(), text);
+    if (!read || !read->last || read->last->length < read->last->prompt_length) return;
+    counts_.lies += 1;
+    sv::cloud_snapshot last = *read->last;
+    text.resize(last.length);
+    const std::size_t limit = system_.prompt.size() + system_.device.token_budget;
+    for (std::uint64_t more = chance_.below(4); more > 0 && text.size() < limit; --more)
+      text.push_back(static_cast<token_id>(chance_.below(system_.device.vocab_size)));
+    last.length = static_cast<std::uint32_t>(text.size());
+    last.prefix_hash = sv::prefix_hash(text);
+    last.round = std::array{last.round, last.round + 1, sv::detail::last_round}[chance_.below(3)];
+    last.target = {};
+    std::array<std::byte, sv::detail::snapshot_bytes<sv::cloud_snapshot>()> snapshot;
+    sv::detail::store_snapshot(last, snapshot.data());
+    bytes record(sv::detail::journal_bytes(text.size(), snapshot.size()));
+    expect(sv::detail::write_journal_bytes({0, text, snapshot, {}}, record).ok(), "a forged journal");
+    cloud_.disk.assign(1, record);
+  }
+
+  // The end.
+  [[nodiscard]] bool is_over() const {
+    if (!edge_.session || !edge_.over || !edge_.is_drained()) return false;
+    if (!edge_.failure || cloud_.over || with_.liar != lie::none) return true;
+    return !link_->carries_to(side::edge) && !link_->carries_to(side::cloud) &&
+           (!cloud_.session || cloud_.is_drained());
+  }
+  void check_end() {
+    check_ledger();
+    if (edge_.failure) return check_reason();
+    const std::span<const token_id> text = edge_.session->text();
+    expect(std::ranges::equal(text, edge_.told), "the host was told another text");
+    if (with_.liar != lie::none) return;
+    const std::vector<token_id> theirs =
+        cloud_.session ? std::vector<token_id>(cloud_.session->text().begin(), cloud_.session->text().end())
+                       : cloud_.held();
+    const std::size_t agreed = edge_.session->agreed_length();
+    const std::size_t same = cloud_.was_cut ? std::min(agreed, theirs.size()) : agreed;
+    expect(same <= theirs.size() &&
+               std::equal(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(same), text.begin()),
+           "the texts differ");
+    expect(theirs.size() <= agreed || system_.device.mode == sv::session_mode::stream, "the cloud has more text");
+    expect(text.size() - agreed <= system_.device.attachments.max_skipped, "more tokens alone than agreed");
+  }
+
+  //! What the sides have counted is what the simulation did.
+  void check_ledger() {
+    const sv::session_statistics edge = all(edge_), cloud = all(cloud_);
+    const simulation_counts& c = counts_;
+    expect(link_->adds_up(), "the datagrams do not add up");
+    expect(edge.messages_up + cloud.messages_down == c.messages + c.unsent, "ledger: messages sent");
+    expect(edge.messages_down == c.down && cloud.messages_up == c.up, "ledger: messages heard");
+    expect(edge.restarts + cloud.restarts == c.restarts, "ledger: restarts");
+    const bool ahead = system_.device.on_link_loss == sv::link_loss::continue_local;  // a tick may be for that
+    expect(ahead ? edge.timeouts <= c.ticks : edge.timeouts == c.ticks, "ledger: deadlines");
+    expect(
+        edge.handshakes == c.starts + c.reconnects + edge.timeouts + c.again || reason().code == sv::errc::peer_timeout,
+        "ledger: handshakes");
+    expect(cloud.handshakes == c.hellos, "ledger: hellos");
+    if (with_.liar == lie::none) expect(edge.corrupt + cloud.corrupt == 0, "ledger: a check did not fit");
+  }
+  //! Between honest sides nothing ends by name but what nobody has, and what nobody may hand over.
+  void check_reason() {
+    if (with_.liar != lie::none) return;
+    const sv::errc why = reason().code;
+    const auto state = cloud_.session ? cloud_.session->state() : sv::cloud_state::blank;
+    const bool whole = state != sv::cloud_state::blank && state != sv::cloud_state::filling;
+    if (why == sv::errc::unknown_session) {
+      expect(edge_.was_cut && edge_.session->length() == 0, "unknown_session, and the edge has text");
+      expect(!whole, "unknown_session, and the cloud has the text");
+    } else if (why == sv::errc::unverified_text) {
+      expect(system_.service.required == sv::guarantee::unconditional && cloud_.was_cut,
+             "unverified_text without a cut");
+      expect(edge_.session->agreed_length() > cloud_.held().size(), "unverified_text, and the cloud has the text");
     } else {
-      release(held, upward);
+      fail("an end by name between honest sides: " + std::string(sv::name(why)));
     }
-  }
-  void release(packet& held, bool upward) {
-    if (held.bytes.empty()) return;
-    const packet late = std::move(held);
-    held = {};
-    deliver(late, upward);
-  }
-  //! True: the receiver was killed while it worked on the message.
-  bool deliver(const packet& p, bool upward) {
-    if (!goes_on()) return false;
-    if (!upward) {
-      const std::uint64_t sent = edge_sent_;
-      const sv::status used = edge_->receive(p.bytes, edge_time());
-      tell("edge hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
-      if (p.late && used.ok() && dead_) {  // it is the answer, as nothing else came since the deadline
-        dead_ = false;
-        ledger_.masked += 2;
-      }
-      const bool refusal = !p.damaged && !p.copy && refuses_damage(p.bytes);
-      if (refusal && !used.ok()) ++ledger_.waited;  // of no use: counted where it arrives
-      if (p.again) note_again(used.ok());
-      if (drain_edge()) return true;
-      note_wait((p.damaged || refusal) && edge_sent_ == sent);
-      return false;
-    }
-    if (cloud_blank_) {
-      const auto header = sv::peek_header(p.bytes);
-      const bool hello = header && header->kind == sv::message_kind::hello;
-      if (!hello && !p.copy && (!p.exempt || p.again)) ++ledger_.unknown;
-    }
-    const std::uint64_t sent = cloud_sent_;
-    const std::size_t under_way = down_.size();
-    const sv::status used = cloud_->receive(p.bytes, now_);
-    tell("cloud hears", sv::name(used.code), static_cast<std::uint64_t>(p.bytes[0]), p.copy ? 1 : 0);
-    if (cloud_->state() != sv::cloud_state::blank) cloud_blank_ = false;
-    const bool killed = drain_cloud(p.life, !p.copy && !p.exempt);
-    for (std::size_t i = under_way; (p.copy || p.again) && i < down_.size(); ++i)
-      down_[i].again = down_[i].exempt = true;
-    if (killed) return true;
-    note_wait(p.damaged && p.life == life_ && cloud_sent_ == sent);
-    return false;
-  }
-  //! An answer to a copy, or to a late question, arrived. Where it is the answer, what is under way comes too late.
-  void note_again(bool used) {
-    if (!used) return void(++ledger_.again);
-    if (dead_) ++ledger_.masked;
-    dead_ = false;
-    for (packet& late : up_) late.again = late.exempt = true;
-    for (packet& late : down_) late.again = late.exempt = true;
-  }
-  //! Damage that nobody answers at once: the edge's deadline will.
-  void note_wait(bool unanswered) {
-    if (!unanswered || dead_) return;
-    ++ledger_.waited;
-    dead_ = true;
-  }
-  [[nodiscard]] bool refuses_damage(const std::vector<std::byte>& message) const {
-    sv::wire_context session{};
-    session.session_id = options_.session_id;
-    for (const sv::wire_context& context : {sv::wire_context{}, session}) {
-      const auto refusal = sv::decode_refuse(context, message);
-      if (refusal)
-        return !sv::detail::ends_session(refusal->reason.code) && refusal->reason.code != sv::errc::unknown_session;
-    }
-    return false;
   }
 
-  simulation_options options_;
-  Skip skip_;
-  Sparsifier sparsifier_;
-  dice dice_;
-  hash_engine edge_engine_, cloud_engine_;
-  std::array<sv::row_transform, 1> transform_{};
-  std::vector<token_id> prompt_;
-  std::unique_ptr<sv::edge_session> edge_;
-  std::unique_ptr<sv::cloud_session> cloud_;
-  std::vector<std::byte> edge_journal_, cloud_journal_;
-  std::vector<token_id> shown_;  // what a reader sees, tentative tokens included
-  std::vector<token_id> told_;   // what the host was told is committed, without the prompt
-  std::deque<packet> up_, down_;
-  packet held_up_{}, held_down_{};
-  sv::session_time now_ = 1, last_up_ = 0, last_down_ = 0;
-  sv::session_time ahead_ = 0;  // the edge's clock is ahead of the link's
-  std::vector<sv::wire_context> contexts_;
-  sv::status reason_{};
-  std::uint32_t life_ = 0, cloud_life_ = 0;
-  // the edge lost its journal, and with it tokens that it committed alone: it draws the same ones again
-  bool redraws_ = false;
-  bool dead_ = false;  // the question that the edge waits for will not be answered
-  bool begun_ = false;
-  bool cloud_blank_ = true;
-  static constexpr std::size_t everything = ~std::size_t{0};
-  std::uint64_t next_salt_, salt_ = 0;
-  std::size_t same_until_ = everything;
-  ledger ledger_{};
-  std::uint64_t scored_ = 0;
-  std::uint64_t edge_sent_ = 0, cloud_sent_ = 0;    // messages
-  std::uint32_t edge_floor_ = 0, cloud_floor_ = 0;  // keep_from of the last feed: nothing is cut below
-  std::uint64_t moments_ = 0;                       // outputs, and work of engines, so far
-  std::string trouble_;
+  simulated_system system_;
+  schedule with_;
+  dice chance_;
+  simulated_host<sv::edge_session> edge_;
+  simulated_host<sv::cloud_session> cloud_;
+  std::unique_ptr<simulated_link> link_{};
+  std::vector<token_id> shown_{system_.prompt};  // what a reader sees, tentative tokens included
+  std::map<std::size_t, token_id> verified_{};   // tokens that the cloud's engine decided
+  std::vector<std::uint64_t> asked_{};           // of `score`
+  bytes vectors_{};
+  std::uint32_t score_position_ = 0, score_rows_ = 0;
+  bool wants_scores_ = false, fills_ = false;
+  bool offline_ = false;                  // as the edge's host has said
+  sv::session_time now_ = 1, ahead_ = 0;  // the edge's clock is ahead of the world's
+  sv::hello_name answered_{};             // the last hello that the cloud heard
+  std::uint64_t emptied_ = 0;             // a cloud that lost its whole journal draws a new salt
+  std::uint32_t faults_ = 0;
+  simulation_counts counts_{};
+  std::string trouble_{};
 };
-
-using simulation = basic_simulation<sv::always_send>;
 
 }  // namespace specverify_test
 

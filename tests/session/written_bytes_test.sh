@@ -7,7 +7,7 @@ program=$SPECVERIFY_BUILD_DIR/tests/test_session
 [ -x "$program" ] || { echo "test_session was not built here"; exit 77; }
 watch() { # HOW SCHEDULES
   SPECVERIFY_WRITE_OUT=$1 SPECVERIFY_SCHEDULES=$2 valgrind -q --error-exitcode=9 --leak-check=no "$program" --no-version \
-    '--test-case=restart: journals*' 2>&1
+    '--test-case=*fault schedules:*' 2>&1
 }
 [ "${SPECVERIFY_LONG:-0}" = 1 ] && schedules=400
 output=$(watch 1 "${schedules:-40}") || { echo "$output"; exit 1; }
