@@ -67,8 +67,7 @@ typedef struct specverify_statistics {
   uint64_t rounds, drafted, evaluated, accepted, emitted, skipped, written_ahead;
   uint64_t residual_tokens, bonus_tokens, residual_fallbacks, near_ties, mismatches, accepted_mismatches;
   uint64_t messages_up, messages_down, bytes_up, bytes_down, draft_bytes, supply_bytes;
-  uint64_t duplicates, stale, corrupt, truncated, timeouts;
-  uint64_t retransmissions, repeated_answers, refusals, restarts, fed_tokens, rollbacks;
+  uint64_t handshakes, stale, corrupt, timeouts, refusals, restarts, fed_tokens, rollbacks;
 } specverify_statistics;
 
 // One round of an edge, its times by the host's clock; the same names as round_record.
@@ -152,7 +151,8 @@ static inline specverify_observer specverify_observer_of(void* self, specverify_
 
 #define SPECVERIFY_NO_DEADLINE UINT64_MAX
 
-// A blocking transport of whole messages. Time is in microseconds and never goes back.
+// A blocking transport: messages arrive whole, in order and each once, until the link is lost (TLS, a pipe). Time is in
+// microseconds and never goes back.
 typedef struct specverify_link {
   size_t struct_size;
   void* self;
@@ -213,8 +213,8 @@ SPECVERIFY_API uint64_t specverify_edge_deadline(const specverify_edge* edge);
 SPECVERIFY_API int specverify_edge_wants_rows(const specverify_edge* edge);
 enum specverify_edge_state {
   SPECVERIFY_EDGE_IDLE = 0,
-  SPECVERIFY_EDGE_FINISHED = 8,
-  SPECVERIFY_EDGE_FAILED = 9  // others: at work
+  SPECVERIFY_EDGE_FINISHED = 9,
+  SPECVERIFY_EDGE_FAILED = 10  // others: at work
 };
 SPECVERIFY_API uint32_t specverify_edge_state(const specverify_edge* edge);
 // Prompt and committed tokens; the first *prompt_length are the prompt (may be null).
@@ -264,8 +264,8 @@ SPECVERIFY_API int specverify_cloud_wants_rows(const specverify_cloud* cloud);
 SPECVERIFY_API int specverify_cloud_wants_scores(const specverify_cloud* cloud);
 enum specverify_cloud_state {
   SPECVERIFY_CLOUD_BLANK = 0,
-  SPECVERIFY_CLOUD_FINISHED = 7,
-  SPECVERIFY_CLOUD_FAILED = 8  // others: at work
+  SPECVERIFY_CLOUD_FINISHED = 9,
+  SPECVERIFY_CLOUD_FAILED = 10  // others: at work
 };
 SPECVERIFY_API uint32_t specverify_cloud_state(const specverify_cloud* cloud);
 SPECVERIFY_API uint64_t specverify_cloud_session_id(const specverify_cloud* cloud);

@@ -162,11 +162,12 @@ typedef struct specverify_edge_options {
   const specverify_transform* transform;  // none: the default one
   const int32_t* stop_tokens;
   size_t stop_count;
-  uint64_t retry_timeout;  // microseconds until a question is asked again; 0: never
-  uint32_t retry_limit;
+  uint64_t retry_timeout;  // microseconds until an answer is given up, and hands are shaken again; 0: never
+  uint64_t salt;           // of hellos: another one for each process, where messages outlive it; 0: of the time
+  uint32_t retry_limit;    // handshakes without progress
+  uint32_t check_bits;     // of each message: 16; 8 or 0 where the transport itself delivers in order and whole
   uint32_t text_chunk;
   uint32_t on_link_loss;  // 0: wait; 1: stop; 2: go on alone
-  uint32_t loss_after;
   uint32_t max_ahead;
   uint32_t journal_drafts;  // 0: automatic; 1: always; 2: never
 } specverify_edge_options;
@@ -193,7 +194,8 @@ typedef struct specverify_cloud_options {
   size_t stop_count;
   uint32_t trial_cap;
   uint32_t text_chunk;
-  uint32_t lazy;  // wisv: 1: asks for one mismatch at a time
+  uint32_t lazy;        // wisv: 1: asks for one mismatch at a time
+  uint32_t check_bits;  // as the edge's; the larger one of both sides counts
   // Limits on what an edge may ask for. 0: those of the systems that the cloud serves.
   uint32_t max_draft_length;
   uint32_t max_law_entries;

@@ -2,6 +2,7 @@
 #include "cloud_process.hpp"
 
 #include "cloud_host.hpp"
+#include "delivered_end.hpp"
 #include "framed_server.hpp"
 #include "pace.hpp"
 
@@ -13,8 +14,11 @@ class cloud_process {
  public:
   cloud_process(const run_settings& run, const side_model& model, std::uint16_t port)
       : end_(io_, SIGTERM, SIGINT),
-        host_(run, model, [this](std::span<const std::byte> message) { link_.send(message); }),
-        link_(io_, port, [this](const frame& message) { host_.receive(message), work_later(); }) {
+        host_(run, model, [this](std::span<const std::byte> message) { delivered_.send(message); }),
+        delivered_(io_, specverify::delivery_side::server, 0, 1,
+                   {[this](std::span<const std::byte> datagram) { link_.send(datagram); },
+                    [this](const frame& message) { host_.receive(message), work_later(); }}),
+        link_(io_, port, [this](const frame& datagram) { delivered_.receive(datagram); }) {
     end_.async_wait([this](asio::error_code, int) { io_.stop(); });
   }
 
@@ -38,6 +42,7 @@ class cloud_process {
   asio::io_context io_{1};
   asio::signal_set end_;
   cloud_host host_;
+  delivered_end delivered_;
   framed_server link_;
   bool planned_ = false;
 };

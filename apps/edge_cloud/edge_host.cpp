@@ -38,7 +38,6 @@ specverify::edge_session make_session(const run_settings& run, const side_model&
   options.stop_tokens = end;
   options.retry_timeout = std::uint64_t{run.retry_ms} * 1000;
   options.on_link_loss = link_loss_named(run.on_link_loss);
-  options.loss_after = 1;  // asked again once in vain
   auto made = specverify::make_edge(options, system.info().name, system.settings(), network);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::move(made).value();

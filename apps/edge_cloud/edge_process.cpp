@@ -2,6 +2,7 @@
 #include "edge_process.hpp"
 
 #include "clock.hpp"
+#include "delivered_link.hpp"
 #include "edge_host.hpp"
 #include "framed_client.hpp"
 #include "pace.hpp"
@@ -121,8 +122,17 @@ int run_edge_process(const run_settings& run, const make_link& link) {
   return process.interrupted() ? 128 + SIGINT : 0;
 }
 
+int run_delivered_edge(run_settings run, const make_link& over) {
+  // An edge that does not wait for a lost link hears of it soon.
+  const std::uint32_t retry_ms = run.retry_ms, retry_limit = run.on_link_loss == "wait" ? 8 : 1;
+  run.retry_ms *= 8;  // what is lost is sent again without the session
+  return run_edge_process(run, [&](asio::io_context& io, link_events events) {
+    return std::make_unique<delivered_link>(io, retry_ms, retry_limit, std::move(events), over);
+  });
+}
+
 int run_edge_process(const run_settings& run, std::uint16_t port) {
-  return run_edge_process(run, [port](asio::io_context& io, link_events events) {
+  return run_delivered_edge(run, [port](asio::io_context& io, link_events events) {
     return std::make_unique<loopback_link>(io, port, std::move(events));
   });
 }

@@ -10,7 +10,9 @@ namespace edge_cloud {
 
 //! The exit code of the process.
 int run_edge_process(const run_settings& run, const make_link& link);
-//! Its cloud, or a link to it, is on the loopback.
+//! Over datagrams that may be lost.
+int run_delivered_edge(run_settings run, const make_link& over);
+//! The demo's link, which loses frames, is on the loopback.
 int run_edge_process(const run_settings& run, std::uint16_t port);
 
 }  // namespace edge_cloud

@@ -30,6 +30,9 @@ inline constexpr std::size_t max_frame_bytes = 4u << 20;  //!< a peer that annou
          (std::to_integer<std::size_t>(prefix[2]) << 16);
 }
 
+//! Of a datagram's check on a link that loses frames.
+inline constexpr std::uint8_t delivery_check_bytes = 2;
+
 //! Bytes that a message of this size occupies on the wire.
 [[nodiscard]] constexpr std::uint64_t framed_bytes(std::size_t message_bytes) noexcept {
   return message_bytes + frame_prefix{}.size();

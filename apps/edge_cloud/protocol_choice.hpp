@@ -23,8 +23,9 @@ namespace edge_cloud {
   model.format.vocab_size = drafter.vocab_size;
   model.format.hidden_size = drafter.hidden_size;
   model.allow_lazy = true;
+  constexpr unsigned kind_and_check_bits = 4 + 8;
   model.format.uplink_overhead = model.format.downlink_overhead =
-      static_cast<std::uint32_t>(8 * framed_bytes(specverify::message_header_bytes));
+      static_cast<std::uint32_t>(8 * framed_bytes(1 + delivery_check_bytes) + kind_and_check_bits);
   const std::uint32_t drafts = system.shape().format.max_draft_length;
   switch (model.choose(drafts, opening_state(link), history.of(drafts))) {
     case specverify::hidden_protocol::full:

@@ -380,7 +380,7 @@ void run_bits(lab_context& context, figure& f) {
       "The drafter's laws along held-out prose at temperature 1, l = 100: what a draft costs by the paper's formula "
       "(without the drafted token), on the wire "
       "in "
-      "the paper's code, and on the wire without zero counts; messages of 8 drafts, header and checksum included.";
+      "the paper's code, and on the wire without zero counts; messages of 8 drafts, kind and check included.";
   constexpr std::uint32_t resolution = 100;
   constexpr std::size_t block = 8;
   const auto texts = context.prose(context.scaled<std::size_t>(40, 6), 41);
@@ -463,7 +463,7 @@ void run_bits(lab_context& context, figure& f) {
     t.rows.push_back({learns ? "C-SQS, paper's constants" : "K = " + std::to_string(sizes[s]), number(all.kept / n),
                       number(all.positive / n), number(all.formula / n), number(all.paper_wire / n),
                       number(all.drop_formula / n), number(all.drop_wire / n)});
-    // Beyond the formula: the header of 8 bytes over 8 drafts, the place of the token, and what the code loses.
+    // Beyond the formula: kind and check over 8 drafts, the place of the token, and what the code loses.
     const double place = std::log2(std::max(1.0, all.positive / n));
     worst = std::max(worst, all.drop_wire / n - all.drop_formula / n - place);
     if (learns) {

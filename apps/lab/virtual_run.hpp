@@ -278,10 +278,9 @@ class virtual_pair {
   //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as
   //! text.
   [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
-    const auto header = specverify::peek_header(bytes);
-    if (!header) return false;
-    return header->kind == specverify::message_kind::hello || header->kind == specverify::message_kind::resume ||
-           (up && header->kind == specverify::message_kind::text);
+    const auto kind = specverify::kind_of(bytes);
+    if (!kind) return false;
+    return *kind == specverify::message_kind::hello || (up && *kind == specverify::message_kind::text);
   }
   [[nodiscard]] link_state link() const { return options_.channel(static_cast<std::uint32_t>(made_.rounds.size())); }
 

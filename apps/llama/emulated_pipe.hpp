@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The demo's link between two threads: rates, round trip, jitter and loss of edge_cloud/link_lane.hpp, in real time.
+//! The demo's link between two threads: rates, round trip and jitter of edge_cloud/link_lane.hpp, in real time.
 #ifndef LLAMA_PAIR_EMULATED_PIPE_HPP
 #define LLAMA_PAIR_EMULATED_PIPE_HPP
 
@@ -29,6 +29,8 @@ class emulated_pipe {
   //! A transport (host/language_model.hpp). `change` may alter what is sent; what it empties is lost.
   class end {
    public:
+    static constexpr bool ordered_and_whole = true;  // its settings have no loss
+
     end(emulated_pipe& pipe, std::size_t own) : pipe_(pipe), own_(own) {}
     end(const end&) = delete;
     end& operator=(const end&) = delete;

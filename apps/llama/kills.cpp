@@ -5,7 +5,8 @@
 // llama_decode; SIGKILL by itself behind a random output, or inside the write of a record; an exception out of `feed`
 // in the middle of its tokens, behind which the side is built anew in the same process. Behind some kills the parent
 // cuts the journal's last record at a random byte, as where a host loses what it did not sync.
-// The next life restores from the file. The link outlives both: what was under way arrives late.
+// The next life restores from the file. The link outlives both: what was under way arrives late, and delivery drops it.
+#include <specverify/delivery/delivered.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/presets.hpp>
@@ -91,6 +92,16 @@ class datagram_end {
   std::vector<std::byte> heard_ = std::vector<std::byte>(1 << 18);
 };
 
+//! What each life has of it: messages in order, each once.
+sv::delivered<datagram_end> link_over(datagram_end& socket, sv::delivery_side side) {
+  sv::delivery_options options;
+  options.side = side;
+  options.salt = sv::salt_from(std::random_device{});
+  options.retry_timeout = 300'000;
+  options.retry_limit = 1000;
+  return std::move(sv::delivered<datagram_end>::make(socket, options)).value();
+}
+
 struct thrown_by_engine {};
 
 //! An engine that throws in the middle of a feed.
@@ -168,9 +179,10 @@ class life {
 
 void live_at_edge(const text_plan& plan, engine& side, doom end) {
   life own(plan, 0, end);
-  datagram_end link(plan.sockets[0]);
+  datagram_end socket(plan.sockets[0]);
+  auto link = link_over(socket, sv::delivery_side::client);
   auto options = edge_options_of(side, plan.id, plan.given.tokens, plan.greedily);
-  options.retry_timeout = 300'000;
+  options.retry_timeout = 3'000'000;
   options.retry_limit = 1000;
   auto edge = plan.greedily ? sv::make_edge(options, sv::greedy(4)) : sv::make_edge(options, sv::k_sqs());
   if (!edge) throw failure_of(edge.error(), {});
@@ -188,7 +200,8 @@ void live_at_edge(const text_plan& plan, engine& side, doom end) {
 
 void live_at_cloud(const text_plan& plan, engine& side, doom end) {
   life own(plan, 1, end);
-  datagram_end link(plan.sockets[1]);
+  datagram_end socket(plan.sockets[1]);
+  auto link = link_over(socket, sv::delivery_side::server);
   auto cloud = sv::make_cloud(cloud_options_of(side, plan.id, plan.greedily));
   if (!cloud) throw failure_of(cloud.error(), {});
   (void)own.goes_on(cloud->restore(own.load()));

@@ -37,16 +37,12 @@ sv::edge_options options_of(const run_settings& run, const engine& small) {
   return options;
 }
 
-//! The same greeting, as another version would send it.
+//! The same hello, as another version would send it.
 void raise_version(std::vector<std::byte>& message) {
-  const auto greeting = sv::decode_hello(message);
-  if (!greeting.ok()) return;
-  const auto put = [&](std::size_t at, std::uint64_t value, int count) {
-    for (int i = 0; i < count; ++i)
-      message[at + static_cast<std::size_t>(i)] = static_cast<std::byte>(value >> (8 * i));
-  };
-  put(8, sv::wire_version + 1u, 2);
-  put(4, sv::message_checksum(greeting->context, message), 4);
+  if (!sv::decode_hello(message).ok()) return;
+  sv::numeric::store_le(message.data() + sv::message_header_bytes, sv::wire_version + 1u, 2);
+  const auto head = sv::detail::load_head(message, sv::detail::hello_head_at);
+  (void)sv::detail::end_headed(sv::message_kind::hello, head, message.size(), message);  // its checksum
 }
 
 edge_cloud::token_kind kind_of(bool streams, const sv::session_output& out, std::uint32_t i) {

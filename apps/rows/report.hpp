@@ -25,7 +25,7 @@ struct measured {
   double acceptance = 0;  //!< sum of min(p, q^): how often a draft stands
   double paper_bits = 0;  //!< of a drafted token, as its paper counts them
   double ideal_bits = 0;  //!< of a drafted token: the logarithm of how many laws and tokens its code tells apart
-  double coded_bits = 0;  //!< of a drafted token: real messages, headers included
+  double coded_bits = 0;  //!< of a drafted token: real messages, kind and check included
 };
 
 template <class Value>
@@ -137,8 +137,8 @@ class message_counter {
 
  private:
   void send() {
-    const specverify::wire_context context{.session_id = 1, .round = ++messages_};
-    total_ += demand(specverify::encode_draft(context, format_, block_.drafts(), bytes_), "a message").size();
+    const specverify::wire_place place{.round = ++messages_};
+    total_ += demand(specverify::encode_draft(place, format_, block_.drafts(), bytes_), "a message").size();
     block_.truncate(0);
   }
 

@@ -14,6 +14,7 @@
 
 class socket_link {
  public:
+  static constexpr bool ordered_and_whole = true;
   explicit socket_link(int file) : file_(file), room_(1 << 16) {}
 
   specverify::status send(std::span<const std::byte> message) {

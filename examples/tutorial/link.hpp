@@ -12,6 +12,7 @@
 #include <chrono>
 
 struct socket_link {
+  static constexpr bool ordered_and_whole = true;
   int socket;
   std::array<std::byte, 65536> buffer{};
   static constexpr specverify::status lost{specverify::errc::link_lost, specverify::part::host, 0};

@@ -31,17 +31,20 @@ class given_draft {
 
 // What a codec works with.
 struct codec_terms {
-  sv::wire_context context;
+  sv::wire_place place;
   sv::wire_format format;
 };
 [[nodiscard]] sv::result<codec_terms> terms_of(const specverify_round* round,
                                                const specverify_system* system) noexcept {
   const auto set = taken(round);
   if (!set) return set.error();
-  const auto format = format_of(system, set->vocab_size);
+  auto format = format_of(system, set->vocab_size);
   if (!format) return format.error();
+  if (set->check_bits != 0 && set->check_bits != 8 && set->check_bits != 16)
+    return refused(sv::errc::invalid_argument, offsetof(specverify_round, check_bits));
+  format->check_bits = static_cast<std::uint8_t>(set->check_bits);
   if (const sv::status why = check(*format); !why.ok()) return why;
-  return codec_terms{{set->session_id, set->epoch, set->round, set->base_length, set->prefix_hash, 0}, *format};
+  return codec_terms{{set->prefix_hash, set->round}, *format};
 }
 
 // Memory cut from the caller's space and never given back.
@@ -144,7 +147,7 @@ specverify_status specverify_encode(const specverify_round* round, const specver
   const std::span<const given_draft> all = std::span<const given_draft>(room).first(count);
   // The encoder looks at the laws. Where there is too little room, it is asked a second time how much would do.
   const std::span<std::byte> space(static_cast<std::byte*>(out), out == nullptr ? 0 : *size);
-  const auto written = encode_draft(terms->context, terms->format, all, space);
+  const auto written = encode_draft(terms->place, terms->format, all, space);
   if (written.ok()) *size = written->size();
   if (written.error().code != sv::errc::output_too_small) return to_c(written.error());
   const auto needed = draft_bytes(terms->format, all, {});
@@ -169,7 +172,7 @@ specverify_status specverify_decode(const specverify_round* round, const specver
   auto block = sv::received_draft_block::make({most, entries});
   if (!block) return to_c(block.error());
   sv::workspace scratch{from.left};
-  const auto read = decode_draft(terms->context, format, bytes_of(message), *block, scratch);
+  const auto read = decode_draft(terms->place, format, bytes_of(message), *block, scratch);
   if (!read) return to_c(read.error());
   if (const sv::status wrong = check_aligned(drafts); !wrong.ok()) return to_c(wrong);
   if (drafts == nullptr || *count < block->size()) return to_c(refused(sv::errc::output_too_small, block->size()));

@@ -88,6 +88,8 @@ struct c_observer {
 
 class c_link {
  public:
+  static constexpr bool ordered_and_whole = true;  // the host says so
+
   explicit c_link(const specverify_link& from) noexcept : from_(from) {}
 
   sv::status send(std::span<const std::byte> message) {

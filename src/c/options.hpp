@@ -24,10 +24,11 @@ constexpr void for_each_number(specverify_edge_options& c, sv::edge_options& mad
   visit(c.fingerprint_low, made.fingerprint.low);
   visit(c.threshold, made.threshold);
   visit(c.retry_timeout, made.retry_timeout);
+  visit(c.salt, made.salt);
   visit(c.retry_limit, made.retry_limit);
+  visit(c.check_bits, made.check_bits, 16u);
   visit(c.text_chunk, made.text_chunk);
   visit(c.on_link_loss, made.on_link_loss, 2u);
-  visit(c.loss_after, made.loss_after);
   visit(c.max_ahead, made.max_ahead);
   visit(c.journal_drafts, made.journal_drafts, 2u);
   visit(c.mode, made.mode, 1u);
@@ -43,10 +44,13 @@ constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& m
   visit(c.trial_cap, made.trial_cap);
   visit(c.text_chunk, made.text_chunk);
   visit(c.lazy, made.lazy);
+  visit(c.check_bits, made.check_bits, 16u);
 }
 
+// What a C link is like no type says.
 template <class Struct, class Options>
 [[nodiscard]] constexpr Struct numbers_of(Options from) noexcept {
+  from.check_bits = 16;
   Struct made{};
   for_each_number(made, from, []<class Number>(Number& to, auto its, auto...) { to = static_cast<Number>(its); });
   return made;
@@ -56,6 +60,12 @@ inline constexpr auto blank<specverify_edge_options> = numbers_of<specverify_edg
 template <>
 inline constexpr auto blank<specverify_cloud_options> = numbers_of<specverify_cloud_options>(sv::cloud_options{});
 
+template <>
+inline constexpr auto blank<specverify_round> = [] {
+  specverify_round made{};
+  made.check_bits = sv::wire_format{}.check_bits;
+  return made;
+}();
 template <>
 inline constexpr auto blank<specverify_target> = [] {
   specverify_target made{};

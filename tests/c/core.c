@@ -26,7 +26,7 @@ enum { most = 4 };
 static uint32_t play(const char* name, uint32_t number) {
   const specverify_system system = system_of(name);
   specverify_round round = specverify_round_defaults();
-  round.session_id = 1, round.epoch = 1, round.vocab_size = V, round.base_length = 10, round.round = number;
+  round.vocab_size = V, round.base_length = 10, round.round = number;
   const specverify_edge_options device = device_options();
   const specverify_cloud_options service = service_options();
   specverify_key draft_key, verdict_key;
@@ -123,6 +123,13 @@ static void check_errors(void) {
   const specverify_space message = {bytes, size}, room = {space, sizeof space};
   size_t count = 1;
   IS(specverify_decode(&round, &k_sqs, message, room, drafts, &count), checksum_mismatch);
+  round.check_bits = 9;
+  IS(specverify_decode(&round, &k_sqs, message, room, drafts, &count), invalid_argument);
+  round.check_bits = 16;  // one byte more
+  size_t longer = sizeof bytes;
+  IS(specverify_encode(&round, &k_sqs, drafts, 1, bytes, &longer), ok);
+  CHECK(longer == size + 1);
+  round.check_bits = 8;
   drafts[0].law.ids = NULL;
   IS(specverify_encode(&round, &k_sqs, drafts, 1, bytes, &size), null_span);
   // More than 32 bits can say.

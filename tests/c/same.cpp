@@ -123,6 +123,7 @@ transcript in_library(const char* name) {
 
 // Messages on standard output and input: the length in four bytes, little-endian, then the bytes.
 struct standard_link {
+  static constexpr bool ordered_and_whole = true;
   std::vector<std::byte> last{};
   status send(std::span<const std::byte> message) {
     std::array<std::byte, 4> head{};

@@ -10,6 +10,7 @@
 #include "toy_model.hpp"
 
 struct pipe_link {
+  static constexpr bool ordered_and_whole = true;
   int in, out;
   std::array<std::byte, 4096> packet{};
   static constexpr sv::status lost{sv::errc::link_lost, sv::part::host, 0};

@@ -42,24 +42,21 @@ host_and_port parted(const std::string& server) {
   return made;
 }
 
-//! What a server refuses, where the message is one of its refusals: of the connection, or of the session.
-std::optional<refusal> refused(std::span<const std::byte> message, std::uint64_t session_id) {
-  specverify::wire_context contexts[2];
-  contexts[1].session_id = session_id;
-  for (const specverify::wire_context& context : contexts) {
-    const auto read = specverify::decode_refuse(context, message);
+//! What a server refuses, where the message is one of its refusals: of the connection, or of this hello.
+std::optional<refusal> refused(std::span<const std::byte> message, const specverify::hello_name& hello) {
+  for (const specverify::hello_name& answered : {specverify::hello_name{}, hello}) {
+    const auto read = specverify::decode_refuse(answered, message);
     if (!read) continue;
     if (const auto own = host_refusal(read->reason)) return own;
   }
   return std::nullopt;
 }
 
-//! Answers to greetings come from a server that serves nothing, too.
+//! Answers to hellos come from a server that serves nothing, too.
 bool is_useful(std::span<const std::byte> message) {
   using specverify::message_kind;
-  const auto header = specverify::peek_header(message);
-  return header && header->kind != message_kind::hello && header->kind != message_kind::resume &&
-         header->kind != message_kind::refuse;
+  const auto kind = specverify::kind_of(message);
+  return kind && *kind != message_kind::hello && *kind != message_kind::refuse;
 }
 
 std::string other_name(const std::string& name) {
@@ -104,11 +101,9 @@ bool may_begin_again(refusal why) { return why == refusal::host_failed || why ==
 
 }  // namespace
 
-device_link::device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id,
-                         link_events events)
+device_link::device_link(asio::io_context& io, const device_settings& settings, link_events events)
     : io_(io),
       events_(std::move(events)),
-      session_id_(session_id),
       tls_(device_tls(settings.tls)),
       server_(settings.server),
       dialing_(io),
@@ -134,6 +129,7 @@ device_link::~device_link() {
 }
 
 void device_link::send(std::span<const std::byte> message) {
+  if (const auto name = specverify::name_of(message)) hello_ = *name;
   if (line_ && admitted_) line_->send(message);
 }
 
@@ -215,12 +211,12 @@ void device_link::prove(const frame& challenge) {
 //! Refusals of the server are said in plain words. They end the device, but for those that may pass.
 void device_link::take(frame message) {
   heard_ = true;
-  const std::optional<refusal> why = refused(message, session_id_);
+  const std::optional<refusal> why = refused(message, hello_);
   if (!why && !admitted_) return prove(message);
   if (!why) {
     useful_ = useful_ || is_useful(message);
     if (useful_) give_up_.cancel();
-    missing_ = "the server answers greetings and nothing else";
+    missing_ = "the server answers hellos and nothing else";
     return events_.on_frame(std::move(message));
   }
   const std::string said = "the server refuses " + told_to_device(*why);
@@ -267,15 +263,14 @@ int run_device_process(run_settings run, const device_settings& settings) {
   const state_folder folder(run.state);
   run.session_id = folder.session_id(settings.session_id);
   run.edge_secret = folder.secret(settings.secret);
-  const std::uint64_t session_id = run.session_id;
-  const make_link dial = [&settings, session_id](asio::io_context& io, link_events events) {
-    return std::make_unique<device_link>(io, settings, session_id, std::move(events));
+  const make_link dial = [&settings](asio::io_context& io, link_events events) {
+    return std::make_unique<device_link>(io, settings, std::move(events));
   };
   const make_link slow = [&](asio::io_context& io, link_events events) {
     return std::make_unique<emulated_link>(io, run.link, std::move(events), dial);
   };
   try {
-    return run_edge_process(run, settings.emulate_link ? slow : dial);
+    return settings.emulate_link ? run_delivered_edge(run, slow) : run_edge_process(run, dial);
   } catch (const session_failure& failure) {
     if (failure.refusal().ok()) throw;
     throw std::runtime_error("the server refuses " + told_to_device(failure.refusal()));

@@ -9,6 +9,8 @@
 #include "key_challenge.hpp"
 #include "serve_settings.hpp"
 
+#include <specverify/codec/message_types.hpp>
+
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -17,9 +19,8 @@ namespace edge_cloud {
 
 class device_link final : public edge_link {
  public:
-  //! `session_id`: whose refusals are told from the log's point of view. Throws std::runtime_error: the server's name
-  //! is not known, a file of key or certificate is not what it must be.
-  device_link(asio::io_context& io, const device_settings& settings, std::uint64_t session_id, link_events events);
+  //! Throws std::runtime_error: the server's name is not known, a file of key or certificate is not what it must be.
+  device_link(asio::io_context& io, const device_settings& settings, link_events events);
   ~device_link() override;
   device_link(const device_link&) = delete;
   device_link& operator=(const device_link&) = delete;
@@ -44,7 +45,7 @@ class device_link final : public edge_link {
 
   asio::io_context& io_;
   link_events events_;
-  std::uint64_t session_id_;
+  specverify::hello_name hello_{};  // the last one that was sent
   std::shared_ptr<asio::ssl::context> tls_;
   std::string server_;  // as it was given
   std::string server_name_;

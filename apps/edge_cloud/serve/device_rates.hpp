@@ -13,7 +13,7 @@ class device_rates {
  public:
   explicit device_rates(const serve_limits& limits) : limits_(limits) {}
 
-  //! A connection that a device opened, a hello or a resume. none, or the limit that the device is beyond. Times are in
+  //! A connection that a device opened, or a hello. none, or the limit that the device is beyond. Times are in
   //! microseconds.
   [[nodiscard]] refusal handshake(std::uint64_t device, std::uint64_t now) {
     counts& found = of(device, now);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's way to its server with the rate, the delay and the losses of an emulated link. Greeting the server by a
-//! key or a certificate is no message, and is not lost.
+//! A device's way to its server with the rate, the delay and the losses of an emulated link. The link ends in front of
+//! the connection to the server: its far end delivers whole messages to that. What proves who the device is is no
+//! message, and is not lost.
 #ifndef EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 #define EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 
+#include "../delivered_end.hpp"
 #include "../edge_link.hpp"
 #include "../link_direction.hpp"
 
@@ -12,19 +14,24 @@
 
 namespace edge_cloud {
 
+//! It takes and gives datagrams.
 class emulated_link final : public edge_link {
  public:
   emulated_link(asio::io_context& io, const link_settings& settings, link_events events, const make_link& inner)
       : events_(std::move(events)),
-        up_(io, {uplink(settings), settings.seed, 0}, [this](const frame& message) { inner_->send(message); }),
-        down_(io, {downlink(settings), settings.seed, 1}, [this](const frame& message) { events_.on_frame(message); }),
+        up_(io, {uplink(settings), settings.seed, 0}, [this](const frame& datagram) { far_end_.receive(datagram); }),
+        down_(io, {downlink(settings), settings.seed, 1}, [this](const frame& datagram) { events_.on_frame(datagram); }),
+        far_end_(io, specverify::delivery_side::server, 0, 1,
+                 {[this](std::span<const std::byte> datagram) { down_.accept(frame(datagram.begin(), datagram.end())); },
+                  [this](const frame& message) { inner_->send(message); }}),
         inner_(inner(
-            io, {[this](frame message) { down_.accept(std::move(message)); }, events_.on_connect, events_.on_loss})) {}
-  void send(std::span<const std::byte> message) override { up_.accept(frame(message.begin(), message.end())); }
+            io, {[this](const frame& message) { far_end_.send(message); }, events_.on_connect, events_.on_loss})) {}
+  void send(std::span<const std::byte> datagram) override { up_.accept(frame(datagram.begin(), datagram.end())); }
 
  private:
   link_events events_;
   link_direction up_, down_;
+  delivered_end far_end_;
   std::unique_ptr<edge_link> inner_;
 };
 

@@ -47,7 +47,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30, "that wait for all of them");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many, "of a connection");
   limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
-        "connections, hellos and resumes of one device per second");
+        "connections and hellos of one device per second");
   limit(app, "--written-of-device", limits.written_of_device, std::uint64_t{1} << 12, std::uint64_t{1} << 40,
         "bytes of journals of one device per second");
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "drafts of a message");

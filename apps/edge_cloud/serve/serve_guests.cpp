@@ -37,7 +37,7 @@ std::string why_of(asio::error_code handshake, peer_stream& stream) {
 }
 
 std::vector<std::byte> refusal_of_connection(refusal why) {
-  return refusal_message(0,
+  return refusal_message({},
                          {specverify::errc::refused_by_peer, specverify::part::host, static_cast<std::uint32_t>(why)});
 }
 
@@ -231,6 +231,7 @@ void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   found.known = std::make_shared<visitor>();
   found.known->device = device;
   found.known->send = [this, number](std::span<const std::byte> message) { send(number, message); };
+  found.known->close = [this, number] { drop(number, refusal::none); };
   found.name += ", device " + std::to_string(device);
   found.line->accept_up_to(bounded_by(refusal::frame_too_long, max_frame_bytes, limits_.frame_bytes));
 }

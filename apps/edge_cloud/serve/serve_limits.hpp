@@ -27,7 +27,7 @@ struct serve_limits {
   std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
   std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
   std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
-  std::uint32_t handshakes_of_device = 32;       //!< per second: connections, hellos and resumes of one device
+  std::uint32_t handshakes_of_device = 32;       //!< per second: connections and hellos of one device
   std::uint64_t written_of_device = 1u << 21;    //!< per second: bytes of journals of one device
   std::uint32_t draft_length = 12;               //!< drafts of a message
   std::uint32_t journal_bytes = 1u << 16;        //!< for one session: of its journal, and of its owner's file
@@ -68,7 +68,8 @@ enum class refusal : std::uint32_t {
   plain_client,
   other_first_frame,
   handshakes_of_device,
-  written_of_device
+  written_of_device,
+  other_version
 };
 
 struct refusal_words {
@@ -77,7 +78,7 @@ struct refusal_words {
   std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
 };
 
-inline constexpr std::array<refusal_words, 29> refusal_table{{
+inline constexpr std::array<refusal_words, 30> refusal_table{{
     {"none", "nothing was refused", "log"},
     {"not_the_owner", "another device opened this session id; give another --session-id and --state-dir", "session"},
     {"sessions", "the server holds as many sessions as it may; try later", "session"},
@@ -92,14 +93,14 @@ inline constexpr std::array<refusal_words, 29> refusal_table{{
     {"half_open", "newer connections pushed this one out before it was authenticated; connect again", "connection"},
     {"first_frame_late", "the connection was not authenticated in time; send the first frame at once", "connection"},
     {"key_unknown", "no device has this id and key; look at --device-id and --device-key-file", "connection"},
-    {"idle_connection", "no whole message came for too long; connect again and resume", "connection"},
+    {"idle_connection", "no whole message came for too long; connect again", "connection"},
     {"idle_session", "the session had no message for too long; say hello again with its text", "log"},
     {"frame_too_long",
      "a frame is longer than the server takes (its --frame-bytes); take a --system with shorter messages",
      "connection"},
     {"unsent_bytes", "too many bytes wait for this connection; read what the server sends", "log"},
     {"unsent_in_all", "too many bytes wait for all connections, most of them for this one; connect again", "log"},
-    {"useless_frames", "too many frames were of no use; connect again and say hello or resume first", "connection"},
+    {"useless_frames", "too many frames were of no use; connect again and say hello first", "connection"},
     {"certificate",
      "the certificate names no device; its common name is the device id in decimal digits, without leading zeros",
      "connection"},
@@ -114,9 +115,11 @@ inline constexpr std::array<refusal_words, 29> refusal_table{{
     {"other_first_frame",
      "the first frame is of another version; use the same version on both sides, and a new key if the old one sent it",
      "connection"},
-    {"handshakes_of_device", "too many connections, hellos and resumes of this device in a second; try later",
+    {"handshakes_of_device", "too many connections and hellos of this device in a second; try later",
      "connection"},
     {"written_of_device", "the server wrote too many bytes for this device in a second; try later", "connection"},
+    {"other_version", "the device speaks another version of the messages; use the same version on both sides",
+     "connection"},
 }};
 
 [[nodiscard]] constexpr refusal_words words_of(refusal why) noexcept {

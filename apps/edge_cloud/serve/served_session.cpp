@@ -31,8 +31,8 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
 }
 
 bool is_refusal(std::span<const std::byte> message) {
-  const auto header = specverify::peek_header(message);
-  return header && header->kind == specverify::message_kind::refuse;
+  const auto kind = specverify::kind_of(message);
+  return kind && *kind == specverify::message_kind::refuse;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ class served_session {
   [[nodiscard]] specverify::status why_refused() const noexcept { return session_.refusal(); }
   //! Messages that no device writes: damage does not come over a stream of frames.
   [[nodiscard]] std::uint64_t unreadable() const noexcept {
-    return session_.statistics().corrupt + session_.statistics().truncated;
+    return session_.statistics().corrupt;
   }
 
  private:

@@ -44,20 +44,11 @@ std::runtime_error more_than(refusal limit, const serve_limits& limits, const st
                             " has more that is not over; give as much as before, or another --state-dir");
 }
 
-//! This side does not know what the message is about: the device says hello.
-void answer_unknown(const visitor& from, std::span<const std::byte> message) {
-  const auto header = specverify::peek_header(message);
-  if (!header) return;
-  from.send(refusal_message(0, {specverify::errc::unknown_session, specverify::part::session, header->checksum}));
-}
-
 }  // namespace
 
-std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::status why) {
+std::vector<std::byte> refusal_message(const specverify::hello_name& hello, specverify::status why) {
   std::array<std::byte, 64> space{};
-  specverify::wire_context context;
-  context.session_id = session_id;
-  const auto bytes = specverify::encode_refuse(context, {why}, space);
+  const auto bytes = specverify::encode_refuse(hello, why, space);
   if (!bytes) return {};
   return {bytes->begin(), bytes->end()};
 }
@@ -142,29 +133,42 @@ void served_sessions::set_aside(entry_map::iterator of, const std::string& why, 
 
 refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                  std::uint64_t now) {
-  const auto greeted = specverify::session_of(message);
+  const auto greeted = specverify::name_of(message);
   refusal beyond = parts_.rates.message(from->device, now);
   if (beyond == refusal::none && greeted) beyond = parts_.rates.handshake(from->device, now);
   if (beyond != refusal::none) return beyond;
   const outcome found = greeted ? greet(from, *greeted, message, now) : hear(from, message, now);
   if (found.why != refusal::none) log_.refused(found.why, name_of(*from), now);
+  if (found.why == refusal::other_version) return found.why;
   if (found.why == refusal::none && found.useful) return refusal::none;
   from->useless += 1;
   return exceeds(refusal::useless_frames, from->useless, parts_.limits.useless_frames) ? refusal::useless_frames
                                                                                        : refusal::none;
 }
 
-//! What is no greeting is for the session that this connection greeted last.
+//! What is no hello is for the session that this connection speaks for.
 served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                                std::uint64_t now) {
-  const auto at = from->session ? entries_.find(*from->session) : entries_.end();
+  const auto at = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
   if (at == entries_.end() || !at->second.session || at->second.link.lock() != from) {
-    if (from->session) answer_unknown(*from, message);
+    from->send(refusal_message(from->hello.value_or(specverify::hello_name{}),
+                               {specverify::errc::no_handshake, specverify::part::session, 0}));
     return {refusal::none, false};
   }
   const std::uint64_t bad = at->second.session->unreadable();
   pass_on(at, message, now);
   return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
+}
+
+//! A connection speaks for one session, and a session has one connection: the one that it had is closed.
+void served_sessions::speak_for(const std::shared_ptr<visitor>& from, const specverify::hello_name& name) {
+  const auto left = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
+  if (left != entries_.end() && left->second.link.lock() == from) left->second.link.reset();
+  from->hello = name;
+  const auto at = entries_.find(name.session_id);
+  if (at == entries_.end() || at->second.owner != from->device) return;
+  if (const auto other = at->second.link.lock(); other && other != from) other->close();
+  at->second.link = from;
 }
 
 //! The session of this id. One that the server failed at, or had no disk for, is forgotten when its owner comes back,
@@ -177,36 +181,36 @@ served_sessions::entry_map::iterator served_sessions::found_for(const visitor& f
   return entries_.end();
 }
 
-//! A hello or a resume. Only a hello opens a session.
-served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
-                                                std::span<const std::byte> message, std::uint64_t now) {
-  const auto at = found_for(*from, id);
-  if (at == entries_.end()) {
-    if (specverify::peek_header(message)->kind == specverify::message_kind::hello) return begin(from, id, message, now);
-    answer_unknown(*from, message);
-    return {refusal::none, false};
+served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, const specverify::hello_name& name,
+                                                std::span<const std::byte> hello, std::uint64_t now) {
+  if (const auto why = specverify::decode_hello(hello).error(); why.code == specverify::errc::unknown_version) {
+    from->send(refusal_message(name, why));
+    return {refusal::other_version};
   }
+  const auto at = found_for(*from, name.session_id);
+  speak_for(from, name);
+  if (at == entries_.end()) return begin(from, hello, now);
   entry& found = at->second;
   if (exceeds(refusal::not_the_owner, found.owner == from->device ? 0 : 1, 0)) {
-    from->send(refusal_message(id, {specverify::errc::refused_by_peer, specverify::part::host,
-                                    static_cast<std::uint32_t>(refusal::not_the_owner)}));
+    from->send(refusal_message(name, {specverify::errc::refused_by_peer, specverify::part::host,
+                                      static_cast<std::uint32_t>(refusal::not_the_owner)}));
     return {refusal::not_the_owner};
   }
   found.heard = now;
-  found.link = from;
-  from->session = id;
   if (!found.session) {
-    from->send(refusal_message(id, named(found.ended)));
+    from->send(refusal_message(name, named(found.ended)));
     return {found.ended};
   }
-  pass_on(at, message, now);
+  pass_on(at, hello, now);
   return {};
 }
 
 //! The first hello of a session. Other sessions make room for one that the library takes, and where the limits allow
 //! it.
-served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from, std::uint64_t id,
-                                                std::span<const std::byte> hello, std::uint64_t now) {
+served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from, std::span<const std::byte> hello,
+                                                std::uint64_t now) {
+  const specverify::hello_name name = *from->hello;
+  const std::uint64_t id = name.session_id;
   const auto of = entries_.try_emplace(id, parts_, id, from->device, disk_).first;
   of->second.folder.own(from->device);
   of->second.heard = now;
@@ -221,7 +225,7 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
   const std::string who = name_of(*from), what = name_of(id);
   if (beyond != refusal::none) {
     forget(of);
-    from->send(refusal_message(id, named(beyond)));
+    from->send(refusal_message(name, named(beyond)));
     return {beyond};
   }
   if (of->second.session && of->second.session->is_blank()) {  // refused by the library's name
@@ -230,7 +234,6 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
     return {refusal::none, false};
   }
   peak_ = std::max(peak_, entries_.size());
-  from->session = id;
   if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has said so
   log_.device_event(who + " opens " + what, now);
   return {};
@@ -338,7 +341,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
 void served_sessions::end(entry_map::iterator of, refusal why, std::uint64_t now) {
   entry& e = of->second;
   log_.refused(why, name_of(of->first), now);
-  if (const auto link = e.link.lock()) link->send(refusal_message(of->first, named(why)));
+  if (const auto link = e.link.lock()) link->send(refusal_message(*link->hello, named(why)));
   e.ended = why;
   e.session.reset();
   e.folder.remove();

@@ -19,8 +19,9 @@ namespace edge_cloud {
 struct visitor {
   std::uint64_t device = 0;
   message_sender send;
-  std::optional<std::uint64_t> session{};  //!< of its last greeting
-  std::uint32_t useless = 0;               //!< frames that served nothing
+  std::function<void()> close{};                  //!< another connection has taken its session over
+  std::optional<specverify::hello_name> hello{};  //!< its last one: the session that it speaks for
+  std::uint32_t useless = 0;                      //!< frames that served nothing
 };
 
 class served_sessions {
@@ -53,7 +54,7 @@ class served_sessions {
     session_folder folder;
     std::unique_ptr<served_session> session{};  // none: a limit ended it
     refusal ended = refusal::none;
-    std::weak_ptr<visitor> link{};  // of the last greeting
+    std::weak_ptr<visitor> link{};  // that speaks for it
     std::uint64_t heard = 0;        // when
     bool waits = false;             // for an engine
     bool told = false;              // in the log, that it is over
@@ -72,10 +73,11 @@ class served_sessions {
   void set_aside(entry_map::iterator of, const std::string& why, std::uint64_t now);
   [[nodiscard]] outcome hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                              std::uint64_t now);
-  [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, std::uint64_t id,
-                              std::span<const std::byte> message, std::uint64_t now);
-  [[nodiscard]] outcome begin(const std::shared_ptr<visitor>& from, std::uint64_t id, std::span<const std::byte> hello,
+  [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, const specverify::hello_name& name,
+                              std::span<const std::byte> hello, std::uint64_t now);
+  [[nodiscard]] outcome begin(const std::shared_ptr<visitor>& from, std::span<const std::byte> hello,
                               std::uint64_t now);
+  void speak_for(const std::shared_ptr<visitor>& from, const specverify::hello_name& name);
   [[nodiscard]] std::vector<entry_map::iterator> over();
   [[nodiscard]] refusal hold_limits(std::uint64_t owner, std::uint64_t more_bytes);
   [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
@@ -95,8 +97,8 @@ class served_sessions {
   std::size_t peak_ = 0;
 };
 
-//! Why a message is refused, as the library's devices take it: for the session of this id, or 0 where none is known.
-[[nodiscard]] std::vector<std::byte> refusal_message(std::uint64_t session_id, specverify::status why);
+//! Why a hello is refused, as the library's devices take it; of no name: why a connection or a message is.
+[[nodiscard]] std::vector<std::byte> refusal_message(const specverify::hello_name& hello, specverify::status why);
 
 }  // namespace edge_cloud
 

@@ -147,7 +147,7 @@ template <execution_policy Policy, host_session Session, language_model Model, t
       }
     } else if (const status why = end.wait(std::nullopt); !why.ok()) {
       using state = decltype(cloud.state());
-      if (cloud.state() == state::finished) return {};
+      if (cloud.state() == state::finished || cloud.state() == state::closing) return {};
       return cloud.refusal().ok() ? why : cloud.refusal();
     }
   }

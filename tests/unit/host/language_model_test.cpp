@@ -2,6 +2,7 @@
 // What is a language model, a transport, a session for a host; and what is not.
 #include <doctest/doctest.h>
 
+#include <specverify/delivery/delivered.hpp>
 #include <specverify/host/language_model.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -40,6 +41,12 @@ struct plain_link {
   }
   session_time now() { return 0; }
 };
+struct ordered_link : plain_link {
+  static constexpr bool ordered_and_whole = true;
+};
+struct unordered_link : plain_link {
+  static constexpr bool ordered_and_whole = false;
+};
 struct link_that_stands_again : plain_link {
   status reconnect(std::optional<session_time>) { return {}; }
 };
@@ -64,7 +71,11 @@ TEST_CASE("host: what is a language model, and which members are optional") {
 
 TEST_CASE("host: what is a transport, and what is a session") {
   CHECK(transport<plain_link>);
-  CHECK(transport<message_pipe::end>);
+  CHECK_FALSE(ordered_transport<plain_link>);
+  CHECK_FALSE(ordered_transport<unordered_link>);
+  CHECK(ordered_transport<ordered_link>);
+  CHECK(ordered_transport<message_pipe::end>);
+  CHECK(ordered_transport<delivered<unordered_link>>);
   CHECK_FALSE(reconnecting_transport<plain_link>);
   CHECK(reconnecting_transport<link_that_stands_again>);
   CHECK_FALSE(transport<link_without_clock>);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One end of a way that loses frames: whole messages in order, each once, by the library's `delivery`.
+#ifndef EDGE_CLOUD_DELIVERED_END_HPP
+#define EDGE_CLOUD_DELIVERED_END_HPP
+
+#include <specverify/core/secret.hpp>
+#include <specverify/delivery/delivery.hpp>
+
+#include "clock.hpp"
+#include "frame.hpp"
+
+#include <asio.hpp>
+
+#include <deque>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+namespace edge_cloud {
+
+struct delivered_events {
+  std::function<void(std::span<const std::byte>)> send;  //!< a frame, which may be lost
+  std::function<void(frame)> on_message;
+  // Of a client, as link_events.
+  std::function<void()> on_connect = {};
+  std::function<void()> on_loss = {};
+};
+
+class delivered_end {
+ public:
+  //! `retry_ms`: a client asks again after so long (0: never), and `retry_limit` times before its messages count as
+  //! lost.
+  delivered_end(asio::io_context& io, specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit,
+                delivered_events events)
+      : delivery_(made(side, retry_ms, retry_limit)),
+        is_client_(side == specverify::delivery_side::client),
+        deadline_(io),
+        events_(std::move(events)) {}
+
+  //! Client: the way is there.
+  void open() {
+    way_ = way::there;
+    connect();
+    events_.on_connect();
+  }
+  //! Client: the way is gone.
+  void close() {
+    if (std::exchange(way_, way::gone) == way::there) events_.on_loss();
+  }
+  void send(std::span<const std::byte> message) {
+    waiting_.emplace_back(message.begin(), message.end());
+    work();
+  }
+  void receive(std::span<const std::byte> datagram) {
+    const std::uint64_t before = delivery_.statistics().incarnations;
+    const auto heard = delivery_.receive(datagram, microseconds_now());
+    if (delivery_.statistics().incarnations != before) opened();
+    if (heard && !heard->empty()) events_.on_message(frame(heard->begin(), heard->end()));
+    after(heard.error());
+  }
+
+ private:
+  enum class way { gone, there, lost };  // lost: the other end did not answer, or has forgotten what was
+
+  static specverify::delivery made(specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit) {
+    specverify::delivery_options options;
+    options.side = side;
+    options.salt = specverify::salt_from(std::random_device{});
+    options.max_message_bytes = 1u << 17;
+    options.check_bytes = delivery_check_bytes;
+    options.retry_timeout = std::uint64_t{retry_ms} * 1000;
+    options.retry_limit = retry_limit;
+    auto its = specverify::delivery::make(options);
+    if (!its) throw std::runtime_error(std::string("delivery: ") + specverify::message(its.error().code));
+    return *std::move(its);
+  }
+
+  void connect() {
+    waiting_.clear();
+    delivery_.open(microseconds_now());
+    work();
+  }
+  void opened() {
+    if (!is_client_) waiting_.clear();  // what waits was for an earlier one
+    if (way_ != way::lost) return;
+    way_ = way::there;
+    events_.on_connect();
+  }
+  //! A client whose incarnation is lost begins another one.
+  void after(specverify::status why) {
+    if (why.code == specverify::errc::link_lost || why.code == specverify::errc::peer_timeout) {
+      connect();
+      const bool was_there = way_ == way::there;
+      if (was_there) way_ = way::lost;
+      if (was_there) events_.on_loss();
+    }
+    work();
+  }
+  void work() {
+    while (!waiting_.empty()) {
+      const specverify::status why = delivery_.send(waiting_.front(), microseconds_now());
+      if (why.code == specverify::errc::busy) break;
+      if (why.code == specverify::errc::size_mismatch) throw std::runtime_error("a message is too long for the link");
+      waiting_.pop_front();  // it is under way, or nobody is there
+    }
+    for (auto next = delivery_.next_datagram(); !next.empty(); next = delivery_.next_datagram()) events_.send(next);
+    const auto due = delivery_.deadline();
+    if (!due) return void(deadline_.cancel());
+    deadline_.expires_at(at_microseconds(*due));
+    deadline_.async_wait([this](asio::error_code error) {
+      if (!error) after(delivery_.tick(microseconds_now()));
+    });
+  }
+
+  specverify::delivery delivery_;
+  bool is_client_;
+  asio::steady_timer deadline_;
+  delivered_events events_;
+  std::deque<frame> waiting_;  // until delivery has room
+  way way_ = way::gone;
+};
+
+}  // namespace edge_cloud
+
+#endif
