@@ -103,7 +103,7 @@ def main():
     first = LINK.search(page)
     planted = {
         "does not define": page.replace(f"[`{first[1]}`]", "[`no_such_function`]", 1),
-        "does not name": page[: first.start()] + f"1. [`peek_header`](../include/specverify/codec/message.hpp)\n" + page[first.start() :],
+        "does not name": page[: first.start()] + f"1. [`kind_of`](../include/specverify/codec/message.hpp)\n" + page[first.start() :],
         "more than 12": page.replace(first[0], "\n".join([first[0]] * 13), 1),
         "nothing leads to": FROM.sub("Then", page, count=1),
         "does not lead to": page.replace("From [`take_row`]", "From [`draw_draft`]", 1),

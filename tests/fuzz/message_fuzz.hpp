@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes it
-//! again and demands the same bytes. `raw` gives the bytes as they are; `body` gives them with the right kind and a good
-//! check, or header and checksum, so that the decoder behind them is reached. The first byte of an input picks the width
-//! of the check and one of a few formats; the rest is the message. The same bodies are libFuzzer entries and, in
-//! replay_test.cpp, run over the committed corpus.
+//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes
+//! it again and demands the same bytes. `raw` gives the bytes as they are. `body` gives them with the right kind and a
+//! good check, or with header and checksum, so that the decoder behind them is reached. The first byte of an input
+//! picks the width of the check and one of a few formats; the rest is the message. The same bodies are libFuzzer
+//! entries and, in replay_test.cpp, run over the committed corpus.
 #ifndef SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 #define SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 

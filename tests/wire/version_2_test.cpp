@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 2 and this one refuse each other by name. tests/wire/version_2.txt has what version 2 wrote and read: the
-// golden hello and resume of its page, the first hello of an edge in session 7 and its resume after a reconnect, and the
-// refusal by a cloud that read this version's golden hello. refuse_of_hello and refuse_of_resume are this version's:
-// the edge that had sent hello failed on the first of them with unknown_version.
+// Version 2 and this one refuse each other by name. tests/wire/version_2.txt has messages that version 2 wrote: the
+// golden hello and resume of its page, the first hello of an edge in session 7, the resume of this edge after a
+// reconnect, and the refusal by a cloud that read this version's golden hello. refuse_of_hello and refuse_of_resume are
+// this version's: the edge that had sent the hello failed on the first of them with unknown_version.
 #include <specverify/codec/message.hpp>
 
 #include <doctest/doctest.h>

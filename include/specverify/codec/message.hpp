@@ -64,8 +64,8 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept;
 //! Session and nonce of a hello of any version, for a host that serves several sessions over new connections, and to
-//! refuse a hello that decode_hello does not take. Of version 2 also those of a resume; the epoch takes the place of the
-//! nonce. The checksum holds. Errors: as decode_hello; unexpected_message for every other kind.
+//! refuse a hello that decode_hello does not take. Of version 2 it also reads a resume, and the epoch is the nonce. The
+//! checksum holds. Errors: as decode_hello; unexpected_message for every other kind.
 [[nodiscard]] inline result<hello_name> name_of(std::span<const std::byte> message) noexcept;
 //! The hash in the field `stop_tokens`; none: the sender lists none, or did not say. `value`: as decode_hello gave it.
 [[nodiscard]] inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept;

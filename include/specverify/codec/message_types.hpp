@@ -81,7 +81,8 @@ struct wire_format {
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< what travels with the drafts; none by default
-  //! of the check of each steady message: 0, 8 or 16. No term of hello, but one of its fields: each connection has its own
+  //! of the check of each steady message: 0, 8 or 16. A field of hello and none of its terms, so that each connection
+  //! has its own
   std::uint8_t check_bits = 8;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };

@@ -311,8 +311,8 @@ TEST_CASE("side: what the encoder refuses, by name") {
 }
 
 TEST_CASE("T29 side: what the decoder refuses with the check right, by name") {
-  // Bits: 4 of the kind, 4 of the skipped count (0..12), 3 of the vectors (0..5), 3 ids of 10, 7 of filling; the report;
-  //       2 vectors of 7 bytes; the claims; the check.
+  // Bits: 4 of the kind, 4 of the skipped count (0..12), 3 of the vectors (0..5), 3 ids of 10, 7 of filling. Then the
+  //       report; 2 vectors of 7 bytes; the claims; the check.
   const full_claims of;
   constexpr std::size_t report = 48, vectors = report + 80, claims = vectors + 112;
   CHECK(of.bytes.size() == claims / 8 + 3 + 1);
@@ -369,7 +369,7 @@ TEST_CASE("T29 side: what the decoder refuses with the check right, by name") {
 }
 
 TEST_CASE("T29 of all messages of two bytes and a check, those are accepted that hold ids of the vocabulary") {
-  // V = 5: 4 bits of the kind, 2 of the count (0..2), 3 an id, then 1 bit of length and 3 a claim: 7, 10, 13 or 16 bits.
+  // V = 5: 4 bits of the kind, 2 of the count (0..2), 3 an id, then 1 bit of length and 3 a claim: 7, 10, 13, 16 bits.
   const wire_format format{law_format::token_only, 5, 0, 0, 1, 1, {0, hidden_format::none, false, false, 2}};
   int accepted = 0;
   for (std::uint32_t body = 0; body < 4096; ++body) {

@@ -444,8 +444,8 @@ TEST_CASE("feedback: ceil(log2(L + 1)) bits, 5 bits and a token; ranges") {
   CHECK(encode_feedback(some_place, some_format, 4, {1, 128256, 1, 0}, out).error().code == errc::token_out_of_range);
   CHECK(encode_feedback(some_place, some_format, 4, {1, no_token, 1, 0}, out).error().code == errc::token_out_of_range);
   CHECK(encode_feedback(some_place, some_format, 9, {1, 1, 1, 0}, out).error().code == errc::draft_too_long);
-  // All messages of two bytes and a check, L = 2, V = 5: 4 + 2 + 3 + 2 = 11 bits, and 3 of a token. Exactly the values of
-  // an encoder are accepted.
+  // All messages of two bytes and a check, L = 2, V = 5: 4 + 2 + 3 + 2 = 11 bits, and 3 of a token. Exactly the values
+  // of an encoder are accepted.
   const wire_format tiny{law_format::sparse_drop_zero, 5, 10, 0, 8, 1};
   int accepted = 0, refused_tokens = 0, refused_padding = 0;
   for (std::uint32_t body = 0; body < 4096; ++body) {
@@ -839,7 +839,7 @@ TEST_CASE("T29 drafts: what the encoder refuses, and the decoder with the check 
         decode_draft(some_place, paper, bytes, paper_block, scratch).error().code == errc::token_not_in_law ? 1 : 0;
   }
   CHECK(refused > 0);
-  // Nothing stands beside the kind.
+  // The bits next to the kind are zero.
   put_bits(bytes, 4, 4, 8);
   workspace again(paper_memory);
   CHECK(decode_draft(some_place, paper, bytes, paper_block, again).error() ==
