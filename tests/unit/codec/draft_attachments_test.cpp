@@ -180,6 +180,7 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
   const int runs = std::getenv("SPECVERIFY_LONG") != nullptr ? 100000 : 4000;
   for (int run = 0; run < runs; ++run) {
     wire_format format = some_law_format(with_laws[static_cast<std::size_t>(run) % with_laws.size()], random);
+    format.check_bits = check_widths[static_cast<std::size_t>(run / 5 % 3)];
     format.attachments = random_attachments(random);
     format.attachments.resolution_with_draft = format.format != law_format::fp16_row && random() % 2 == 0;
     format.attachments.drafted_probability = format.format == law_format::top_k_tail && random() % 2 == 0;
@@ -199,8 +200,10 @@ TEST_CASE("drafts of every format with every kind of side: sizes to the byte, an
     wire_format bare = laws;
     bare.attachments = {};
     bare.pad_to = 1;
+    bare.check_bits = 8;
     REQUIRE(into(plain, draft_bytes(bare, list.view(), {})).ok());
-    const std::size_t total = side_of(format, given.skipped.size(), length).with_laws(plain - frame_bytes) + 1;
+    const std::size_t total =
+        side_of(format, given.skipped.size(), length).with_laws(plain - frame_bytes) + format.check_bits / 8u;
     REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
     out.resize(written);
     auto block = make_block(format);
@@ -236,6 +239,7 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
                        0,
                        7,
                        run % 5 == 0 ? 32u : 1};
+    format.check_bits = check_widths[static_cast<std::size_t>(run / 2 % 3)];
     format.attachments = random_attachments(random);
     const auto length = static_cast<std::uint32_t>(random() % 8);
     std::array<claimed_draft, 7> claims{}, read{};
@@ -250,7 +254,7 @@ TEST_CASE("claims with every kind of side: sizes to the byte, and all of it come
     REQUIRE(written == out.size());
     REQUIRE(written <= max_draft_bytes(format, length));
     const std::size_t bits = 3 + length * (width(format.vocab_size) + (counted ? 7 : 0));
-    const std::size_t total = side_of(format, given.skipped.size(), length).with_claims(bits) + 1;
+    const std::size_t total = side_of(format, given.skipped.size(), length).with_claims(bits) + format.check_bits / 8u;
     REQUIRE(written == (total + format.pad_to - 1) / format.pad_to * format.pad_to);
     std::vector<token_id> room(format.attachments.max_skipped);
     std::uint32_t count = 0;

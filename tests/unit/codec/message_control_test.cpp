@@ -16,7 +16,6 @@ using namespace specverify_test;
 namespace {
 
 constexpr wire_format some_format{law_format::sparse_drop_zero, 128256, 100, 0, 8, 1};
-constexpr std::array<std::uint8_t, 3> check_widths{0, 8, 16};
 
 hello_message some_hello() {
   hello_message hello;

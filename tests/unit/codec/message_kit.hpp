@@ -7,6 +7,7 @@
 #include <specverify/core/random.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -114,6 +115,7 @@ inline received_draft_block make_block(const wire_format& format) {
 }
 
 inline constexpr wire_place some_place{0x99aabbccddeeff00u, 0x10203};
+inline constexpr std::array<std::uint8_t, 3> check_widths{0, 8, 16};
 //! Bytes of a draft with laws that are neither laws nor attachments: its kind, and a check of 8 bits.
 inline constexpr std::size_t frame_bytes = 2;
 

@@ -83,6 +83,7 @@ TEST_CASE("drafts of every format come back with their laws, and encode to the s
       wire_format format = small_format(kind);
       if (run % 4 == 1 && kind != law_format::fp16_row)
         format = {kind, 128256, 100, kind == law_format::sparse_paper ? 16u : 0u, 8, 1};
+      format.check_bits = check_widths[static_cast<std::size_t>(run / 8 % 3)];
       if (run % 4 == 2) format.pad_to = 64;
       if (run % 4 == 3) format.vocab_size = 1000;
       if (run % 8 == 3) format.support_size = 0;
