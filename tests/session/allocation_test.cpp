@@ -13,6 +13,8 @@
 #include <session/engine_model.hpp>
 
 #include <array>
+#include <utility>
+#include <vector>
 
 using namespace specverify;
 using namespace specverify_test;
@@ -31,6 +33,22 @@ struct reserved_model : engine_model {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = given[i];
     return {};
   }
+};
+
+//! The messages of one side's turn, in memory that is there.
+struct messages {
+  messages() {
+    for (auto* turn : {&said, &heard})
+      for (std::vector<std::byte>& message : *turn) message.reserve(1 << 18);
+  }
+  void push(std::span<const std::byte> message) { said[count++].assign(message.begin(), message.end()); }
+  //! What was said is to be heard: so many.
+  std::size_t turn() {
+    std::swap(said, heard);
+    return std::exchange(count, 0);
+  }
+  std::array<std::vector<std::byte>, 4> said{}, heard{};
+  std::size_t count = 0;
 };
 
 struct system_options {
@@ -75,20 +93,24 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   cloud_engine.reserve(256, 128);
   reserved_model small{edge_engine}, large{cloud_engine};
   const std::array<token_id, 3> prompt{1, 2, 3};
-  std::vector<std::byte> message;  // one question or one answer is under way
-  message.reserve(1 << 20);
+  messages said;
   const auto send = [&](const session_output& out) {
-    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+    if (out.action == session_action::send) said.push(out.bytes);
+  };
+  const auto hear = [&](auto& side, auto& model) {
+    status ended;
+    for (std::size_t i = 0, count = said.turn(); i < count && ended.ok(); ++i) {
+      (void)side.receive(said.heard[i], 1);
+      ended = drive(policy, side, model, send);
+    }
+    return ended;
   };
   const alloc_guard guard;
   (void)edge.start(prompt, 1);
   status ended = drive(policy, edge, small, send);
   while (ended.ok() && edge.state() != edge_state::finished) {
-    (void)cloud.receive(message, 1);
-    ended = drive(policy, cloud, large, send);
-    if (!ended.ok()) break;
-    (void)edge.receive(message, 1);
-    ended = drive(policy, edge, small, send);
+    ended = hear(cloud, large);
+    if (ended.ok()) ended = hear(edge, small);
   }
   const std::uint64_t count = guard.count();
   CHECK(ended.ok());

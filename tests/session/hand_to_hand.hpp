@@ -54,12 +54,14 @@ struct hand_to_hand {
   void exchange(Policy policy, specverify::cloud_session& cloud, hash_engine& engine, Edge& edge) {
     using specverify::session_action;
     strict_model model{engine};
-    for (; !up.empty(); up.pop_front()) REQUIRE(cloud.receive(up.front(), 1).ok());
     const auto observer = [&](const specverify::session_output& out) {
       if (out.action == session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
       REQUIRE(out.action != session_action::failed);
     };
-    REQUIRE(specverify::drive(policy, cloud, model, observer).ok());
+    for (; !up.empty(); up.pop_front()) {
+      REQUIRE(cloud.receive(up.front(), 1).ok());
+      REQUIRE(specverify::drive(policy, cloud, model, observer).ok());
+    }
     for (; !down.empty(); down.pop_front()) REQUIRE(edge.receive(down.front(), 1).ok());
   }
 };

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace specverify_test {
@@ -19,17 +20,22 @@ template <class Edge, class Drafter, class Target>
 void write_in_turns(Edge& edge, Drafter& drafter, specverify::cloud_session& cloud, Target& target,
                     std::span<const specverify::token_id> prompt) {
   using namespace specverify;
-  std::vector<std::byte> message;  // one question or one answer is under way
+  std::vector<std::vector<std::byte>> said;
   const auto send = [&](const session_output& out) {
-    if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+    if (out.action == session_action::send) said.emplace_back(out.bytes.begin(), out.bytes.end());
+  };
+  const auto hear = [&](auto& side, auto& model) {
+    for (const std::vector<std::byte>& message : std::exchange(said, {})) {
+      (void)side.receive(message, 1);
+      REQUIRE(drive(exec::seq, side, model, send).ok());
+    }
   };
   REQUIRE(edge.start(prompt, 1).ok());
   REQUIRE(drive(exec::seq, edge, drafter, send).ok());
   while (edge.state() != edge_state::finished) {
-    (void)cloud.receive(message, 1);
-    REQUIRE(drive(exec::seq, cloud, target, send).ok());
-    (void)edge.receive(message, 1);
-    REQUIRE(drive(exec::seq, edge, drafter, send).ok());
+    REQUIRE(!said.empty());
+    hear(cloud, target);
+    hear(edge, drafter);
   }
 }
 

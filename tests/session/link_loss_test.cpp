@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace specverify;
@@ -88,10 +89,10 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   last_token_model drafter{true}, target{false};
   outcome made;
   std::vector<token_id> shown(1, 1);
-  std::vector<std::byte> message;
+  std::vector<std::vector<std::byte>> up, down;
   const auto drain = [&] {
     (void)drive(exec::seq, edge, drafter, [&](const session_output& out) {
-      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
       if (out.action == session_action::retracted) shown.resize(std::min<std::size_t>(shown.size(), out.position));
       if (out.action != session_action::tentative && out.action != session_action::committed) return;
       for (std::size_t i = 0; i < out.tokens.size(); ++i) {
@@ -107,25 +108,29 @@ outcome lossy_session(std::uint64_t id, bool bonus) {
   (void)edge.start(std::array<token_id, 1>{1}, 1);
   drain();
   while (edge.state() != edge_state::finished && edge.state() != edge_state::failed) {
-    std::vector<std::byte> answer;
     const bool lost = edge.state() == edge_state::waiting && weather.chance(0.6);
-    if (!lost || weather.chance(0.5)) {
-      (void)cloud.receive(message, 1);
+    const std::size_t arrive = !lost || weather.chance(0.5) ? up.size() : 0;
+    for (std::size_t i = 0; i < arrive; ++i) {
+      (void)cloud.receive(up[i], 1);
       (void)drive(exec::seq, cloud, target, [&](const session_output& out) {
-        if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
+        if (out.action == session_action::send) down.emplace_back(out.bytes.begin(), out.bytes.end());
       });
     }
+    up.clear();
     if (lost) {
+      down.clear();
       (void)edge.disconnect(1);
       for (std::uint64_t i = weather.below(5); i > 0 && edge.deadline().has_value(); --i) {
         (void)edge.tick(1);
         drain();
       }
       (void)edge.reconnect(1);
-    } else {
-      (void)edge.receive(answer, 1);
+      drain();
     }
-    drain();
+    for (const std::vector<std::byte>& message : std::exchange(down, {})) {
+      (void)edge.receive(message, 1);
+      drain();
+    }
   }
   made.ahead = edge.statistics().written_ahead;
   made.text.assign(edge.text().begin() + 1, edge.text().end());
@@ -188,26 +193,6 @@ TEST_CASE("session: a lost link can end the session by name, and its journal goe
   CHECK(again.restore(journal, 2).ok());
 }
 
-TEST_CASE("session: questions asked in vain make a lost link; waiting is the default") {
-  for (const link_loss what : {link_loss::wait, link_loss::stop}) {
-    edge_options device;
-    device.secret = secret_of(1);
-    device.vocab_size = vocab_size;
-    device.retry_timeout = 10;
-    device.loss_after = 3;
-    device.on_link_loss = what;
-    auto edge = std::move(make_edge(device)).value();
-    REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
-    const auto drain = [&] { (void)take_outputs(edge, no_observer{}); };
-    drain();
-    for (session_time now = 11; now < 31; now += 10) {
-      CHECK(edge.tick(now).ok());
-      drain();
-    }
-    CHECK(edge.tick(31).code == (what == link_loss::stop ? errc::link_lost : errc::ok));
-  }
-}
-
 TEST_CASE("session: a row that is written ahead is supplied before anything else happens") {
   edge_options device;
   device.secret = secret_of(1);
@@ -222,12 +207,15 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   auto edge = std::move(make_edge(device, top_k{3}, two_drafts)).value();
   auto cloud = std::move(make_cloud(server)).value();
   const row z = logits(true, 1);
-  std::vector<std::byte> question;
+  std::vector<std::vector<std::byte>> up, down;
+  const auto send_to = [](auto& way) {
+    return [&way](const session_output& out) {
+      if (out.action == session_action::send) way.emplace_back(out.bytes.begin(), out.bytes.end());
+    };
+  };
   const auto drain = [&](bool supply) {
     for (std::uint32_t rows = 0;;) {
-      const session_work work = take_outputs(edge, [&](const session_output& out) {
-        if (out.action == session_action::send) question.assign(out.bytes.begin(), out.bytes.end());
-      });
+      const session_work work = take_outputs(edge, send_to(up));
       if (work.wait != session_wait::rows) return rows;
       ++rows;
       if (!supply) return rows;
@@ -237,20 +225,21 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   REQUIRE(edge.start(std::array<token_id, 1>{1}, 1).ok());
   drain(true);
   while (edge.state() != edge_state::waiting) {
-    (void)cloud.receive(question, 1);
-    std::vector<std::byte> answer;
-    (void)take_outputs(cloud, [&](const session_output& out) {
-      if (out.action == session_action::send) answer.assign(out.bytes.begin(), out.bytes.end());
-    });
-    REQUIRE(edge.receive(answer, 1).ok());
-    drain(true);
+    for (const std::vector<std::byte>& message : std::exchange(up, {})) {
+      (void)cloud.receive(message, 1);
+      (void)take_outputs(cloud, send_to(down));
+    }
+    for (const std::vector<std::byte>& message : std::exchange(down, {})) {
+      REQUIRE(edge.receive(message, 1).ok());
+      drain(true);
+    }
   }
   CHECK_FALSE(edge.deadline().has_value());
   CHECK(edge.disconnect(1).ok());
   REQUIRE(edge.deadline().has_value());
   CHECK(edge.tick(1).ok());
   CHECK(drain(false) == 1);
-  CHECK(edge.receive(question, 1).code == errc::busy);
+  CHECK(edge.receive(up.front(), 1).code == errc::busy);
   CHECK(edge.tick(1).code == errc::busy);
   CHECK(edge.reconnect(1).code == errc::busy);
   CHECK(edge.supply_row(exec::seq, logits_row<float>(z), {}, 1).ok());

@@ -272,13 +272,17 @@ class simulation {
                      held.begin());
       expect(has_told, "told what is not journaled");
     }
-    for (sv::session_output out = host.session->next(); out.action != sv::session_action::none;
-         out = host.session->next())
-      counts_.unsent += out.action == sv::session_action::send ? 1u : 0u;
+    drop_outputs(host);
     host.before = all(host);
     host.session.reset();
     if (cut && !host.disk.empty()) cut_journal(host, which);
     link_->die(which);
+  }
+  template <class Session>
+  void drop_outputs(simulated_host<Session>& host) {
+    for (sv::session_output out = host.session->next(); out.action != sv::session_action::none;
+         out = host.session->next())
+      counts_.unsent += out.action == sv::session_action::send ? 1u : 0u;
   }
   //! To any prefix: whole records, and perhaps a part of one more.
   template <class Session>
@@ -692,6 +696,8 @@ class simulation {
 
   //! What the sides have counted is what the simulation did.
   void check_ledger() {
+    if (edge_.session) drop_outputs(edge_);
+    if (cloud_.session) drop_outputs(cloud_);
     const sv::session_statistics edge = all(edge_), cloud = all(cloud_);
     const simulation_counts& c = counts_;
     expect(link_->adds_up(), "the datagrams do not add up");
