@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed schedules of delivery's fuzz target, which reach every line of it that some schedule reaches, and
-// random ones.
+// The committed schedules of delivery's fuzz target, and random ones.
 #include <doctest/doctest.h>
 
 #include "fuzz/delivery_body.hpp"
