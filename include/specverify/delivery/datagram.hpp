@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The datagrams of delivery: data with its number and a check, and three that begin and end an incarnation.
 //!
-//! Layout:     docs/algorithms/delivery.md.
 //! Guarantees: the check covers both nonces, the direction and whole numbers, so that a datagram of another incarnation
 //!             or of any other time fails it; O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp

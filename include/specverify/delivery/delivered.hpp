@@ -75,13 +75,11 @@ class delivered {
       : link_(&link), delivery_(std::move(made)), is_client_(is_client) {}
 
   [[nodiscard]] bool has_passed(std::optional<session_time> until) { return until && now() >= *until; }
-  [[nodiscard]] status lost(status why) noexcept {
-    link_is_lost_ = true;
-    return why;
-  }
   [[nodiscard]] status flush() {
     for (auto next = delivery_.next_datagram(); !next.empty(); next = delivery_.next_datagram()) {
-      if (const status why = link_->send(next); !why.ok()) return lost(why);
+      const status why = link_->send(next);
+      link_is_lost_ = !why.ok();
+      if (link_is_lost_) return why;
     }
     return {};
   }
@@ -91,13 +89,13 @@ class delivered {
     std::optional<session_time> end = delivery_.deadline();
     if (!end || (until && *until < *end)) end = until;
     const auto datagram = link_->receive(end);
-    if (!datagram) return lost(datagram.error());
-    if (datagram->empty()) {
-      if (const status why = delivery_.tick(now()); !why.ok()) return why;
-      return *datagram;
-    }
-    const auto heard = delivery_.receive(*datagram, now(), room);
-    return heard || heard.error().code == errc::link_lost ? heard : std::span<const std::byte>{};
+    link_is_lost_ = !datagram;
+    if (link_is_lost_) return datagram.error();
+    auto heard = datagram;
+    if (!datagram->empty()) heard = delivery_.receive(*datagram, now(), room);
+    if (!heard && heard.error().code == errc::link_lost) return heard;
+    if (const status why = delivery_.tick(now()); !why.ok()) return why;
+    return heard ? heard : std::span<const std::byte>{};
   }
 
   Link* link_;

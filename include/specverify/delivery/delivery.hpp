@@ -17,7 +17,6 @@
 #include <specverify/delivery/detail/window.hpp>
 #include <specverify/delivery/options.hpp>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -43,7 +42,7 @@ class delivery {
     forget();
     live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};
     state_ = state::opening;
-    control_ = datagram_kind::connect;
+    control_ = control_datagram{datagram_kind::connect, live_};
     wait(now);
   }
   //! Takes a message of 1 to max_message_bytes bytes. Errors: link_lost (no incarnation is open, or being opened), busy
@@ -70,7 +69,7 @@ class delivery {
       return std::span<const std::byte>{};
     }
     result<data_datagram> found = said(errc::checksum_mismatch);
-    if (state_ == state::open) found = read_data(live_, !is_client(), expected_, window_.acknowledged(), datagram);
+    if (is_open()) found = read_data(live_, !is_client(), expected_, window_.acknowledged(), datagram);
     if (!found && candidate_) {
       found = read_data(*candidate_, !is_client(), 0, 0, datagram);
       if (found) begin(*std::exchange(candidate_, std::nullopt));  // the client has this side's nonce
@@ -84,8 +83,8 @@ class delivery {
     if (!deadline_ || now < *deadline_) return {};
     statistics_.timeouts += 1;
     if (++attempts_ > options_.retry_limit) return lose(errc::peer_timeout);
-    if (state_ == state::opening) control_ = datagram_kind::connect;
-    asks_ = state_ == state::open;
+    if (state_ != state::open) control_ = control_datagram{datagram_kind::connect, live_};
+    asks_ = is_open();
     window_.repeat();
     wait(now);
     return {};
@@ -95,8 +94,11 @@ class delivery {
 
   //! The next datagram to send; empty where there is none. It lives until the next call.
   [[nodiscard]] std::span<const std::byte> next_datagram() noexcept {
-    if (control_ != datagram_kind::data) return next_control();
-    if (state_ != state::open) return {};
+    if (control_) {
+      statistics_.sent += 1;
+      return write_control(*std::exchange(control_, std::nullopt), bare_);
+    }
+    if (!is_open()) return {};
     if (window_.is_due()) return next_data(window_.take());
     if (!acknowledges_ && !asks_) return {};
     return next_data({window_.end(), std::span<std::byte>(bare_).subspan(max_datagram_overhead, 0)});
@@ -104,19 +106,20 @@ class delivery {
   //! Client: when `tick` has something to do. It asks again, for as long as the incarnation is open: a host that waits
   //! for nothing need not call it.
   [[nodiscard]] std::optional<std::uint64_t> deadline() const noexcept { return deadline_; }
-  //! All that was sent has arrived. Of what arrived the other side hears now, and not with the next message.
+  //! All that was sent in this incarnation has arrived. The other side hears what came now, not with the next message.
   [[nodiscard]] bool settle() noexcept {
     acknowledges_ = acknowledges_ || unsaid_ > 0;
-    return window_.acknowledged() == window_.end();
+    return window_.is_empty();
   }
   //! An incarnation is open. A server's is from the client's first datagram on.
-  [[nodiscard]] bool is_open() const noexcept { return state_ == state::open; }
+  [[nodiscard]] bool is_open() const noexcept { return state_ >= state::accepted; }
   //! No incarnation is open or being opened.
   [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  enum class state : std::uint8_t { closed, opening, open };
+  //! accepted: a client's, until data fit it. The server may have another candidate by then, or be another one.
+  enum class state : std::uint8_t { closed, opening, accepted, open };
 
   explicit delivery(const delivery_options& options) : options_(options), window_(options.max_message_bytes) {}
 
@@ -130,14 +133,13 @@ class delivery {
   void wait(std::uint64_t now) noexcept {
     if (is_client() && options_.retry_timeout != 0) deadline_ = (saturating(now) + options_.retry_timeout).value;
   }
-
   void forget() noexcept {
     window_.clear();
-    expected_ = seen_end_ = attempts_ = unsaid_ = names_count_ = 0;
+    expected_ = seen_end_ = attempts_ = unsaid_ = 0;
     asked_for_.reset();
     deadline_.reset();
     acknowledges_ = asks_ = false;
-    control_ = datagram_kind::data;
+    control_.reset();
   }
   void begin(const incarnation& next) noexcept {
     forget();
@@ -159,30 +161,37 @@ class delivery {
   //! Data that fit nothing. A server without an incarnation says so. Where no timer does, a server always does, and a
   //! client asks: they may be ours, and too late to be read.
   [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
-    const bool tells = state_ != state::open || live_.without_timers;
-    if (tells && is_client()) asks_ = state_ == state::open;
-    if (tells && !is_client()) control_ = datagram_kind::reset;
-    named_ = crc32c(datagram);
+    const bool tells = !is_open() || live_.without_timers;
+    if (tells && is_client()) asks_ = is_open();
+    if (tells && !is_client()) control_ = control_datagram{datagram_kind::reset, live_, crc32c(datagram)};
     return count(statistics_.damaged, why);
   }
 
+  //! Client: this names what it sent last of a message that is not acknowledged; before data came, of any datagram.
+  [[nodiscard]] bool is_unread(std::uint32_t name) const noexcept {
+    bool found = false;
+    const std::uint32_t end = window_.sent() + (state_ == state::accepted ? 1u : 0u);
+    for (std::uint32_t n = window_.acknowledged(); n < end; ++n) found = found || names_[n % delivery_window] == name;
+    return found && is_client();
+  }
   [[nodiscard]] status take_control(const control_datagram& given, std::uint64_t now) noexcept {
-    const bool answers = state_ == state::opening && given.what.client_nonce == live_.client_nonce;
-    const auto names = std::span(names_).first(std::min<std::size_t>(names_count_, names_.size()));
-    const bool names_ours = std::find(names.begin(), names.end(), given.named) != names.end();
+    const bool waits = state_ == state::opening || state_ == state::accepted;
+    const bool answers = waits && given.what.client_nonce == live_.client_nonce;
     if (given.kind == datagram_kind::connect && !is_client()) {
       accept(given.what);
     } else if (given.kind == datagram_kind::accept && answers && given.what.check_bytes >= options_.check_bytes) {
+      statistics_.incarnations += state_ == state::opening ? 1u : 0u;
       live_.server_nonce = given.what.server_nonce;
       live_.check_bytes = given.what.check_bytes;
-      state_ = state::open;
-      statistics_.incarnations += 1;
-      attempts_ = 0;
-      control_ = datagram_kind::data;
-      acknowledges_ = true;  // the server waits for data
+      state_ = state::accepted;
+      control_.reset();
+      asks_ = true;  // the server waits for data, and this side for its own
+      window_.repeat();
       wait(now);
-    } else if (given.kind == datagram_kind::reset && is_client() && names_ours) {
-      return count(statistics_.control, lose(errc::link_lost));
+    } else if (given.kind == datagram_kind::reset && is_unread(given.named)) {
+      if (state_ == state::open || ++attempts_ > options_.retry_limit)
+        return count(statistics_.control, lose(errc::link_lost));
+      control_ = control_datagram{datagram_kind::connect, live_};
     } else {
       return count(statistics_.late, said(errc::stale_epoch));
     }
@@ -191,32 +200,32 @@ class delivery {
   //! A client connects. The answer is the incarnation that it has, or may have: the live one stays until data fit the
   //! other. Without a check none would fit better, and nothing is late.
   void accept(incarnation asked) noexcept {
-    const bool is_live = state_ == state::open && live_.client_nonce == asked.client_nonce;
+    const bool is_live = is_open() && live_.client_nonce == asked.client_nonce;
     if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {
       asked.server_nonce = next_nonce();
       if (asked.check_bytes < options_.check_bytes) asked.check_bytes = options_.check_bytes;
       candidate_ = asked;
       if (asked.check_bytes == 0) begin(*std::exchange(candidate_, std::nullopt));
     }
-    control_ = datagram_kind::accept;
-    named_ = asked.client_nonce;
+    const bool is_candidate = candidate_ && candidate_->client_nonce == asked.client_nonce;
+    control_ = control_datagram{datagram_kind::accept, is_candidate ? *candidate_ : live_};
   }
 
   [[nodiscard]] result<std::span<const std::byte>> take(const data_datagram& given, std::uint64_t now,
                                                         bool room) noexcept {
-    attempts_ = 0;
-    wait(now);
-    window_.acknowledge(given.acknowledged);
-    if (given.ask) {
-      acknowledges_ = true;
-      window_.repeat();
-    }
     const bool is_message = !given.message.empty(), in_turn = is_message && room && given.number == expected_;
-    if (is_message && given.number < expected_) return count(statistics_.copies, said(errc::duplicate));
-    if (in_turn) {
-      expected_ += 1;
-      acknowledges_ = ++unsaid_ >= 2 || acknowledges_;  // of a stream, now and then
+    const bool advances = window_.acknowledge(given.acknowledged);
+    if (in_turn || advances || window_.is_empty()) {  // else what was sent is not taken, or this is a copy
+      attempts_ = 0;
+      wait(now);
     }
+    state_ = state::open;
+    acknowledges_ = acknowledges_ || given.ask;
+    if (given.ask) window_.repeat();
+    if (is_message && given.number < expected_) return count(statistics_.copies, said(errc::duplicate));
+    expected_ += in_turn ? 1u : 0u;
+    unsaid_ += in_turn ? 1u : 0u;
+    acknowledges_ = acknowledges_ || unsaid_ >= 2;  // of a stream, now and then
     ++(in_turn ? statistics_.messages_received : is_message ? statistics_.early : statistics_.acknowledgements);
     // What is missing is asked for once in front of each gap, and whenever the other side has nothing new.
     if (const std::uint32_t end = given.number + (is_message ? 1u : 0u); seen_end_ < end) seen_end_ = end;
@@ -234,19 +243,10 @@ class delivery {
     const std::span<const std::byte> made{at, head + its.message.size()};
     acknowledges_ = asks_ = false;
     unsaid_ = 0;
-    names_[names_count_++ % names_.size()] = crc32c(made);
+    if (!its.message.empty() || state_ == state::accepted) names_[its.number % delivery_window] = crc32c(made);
     statistics_.repeated += its.again ? 1u : 0u;
     statistics_.sent += 1;
     return made;
-  }
-  [[nodiscard]] std::span<const std::byte> next_control() noexcept {
-    control_datagram made;
-    made.kind = std::exchange(control_, datagram_kind::data);
-    const bool is_candidate = made.kind == datagram_kind::accept && candidate_ && candidate_->client_nonce == named_;
-    made.what = is_candidate ? *candidate_ : live_;
-    made.named = named_;
-    statistics_.sent += 1;
-    return write_control(made, bare_);
   }
 
   delivery_options options_;
@@ -261,12 +261,10 @@ class delivery {
   std::uint32_t unsaid_ = 0;  // messages taken since the last datagram
   std::optional<std::uint32_t> asked_for_{};
   std::optional<std::uint64_t> deadline_{};
-  datagram_kind control_ = datagram_kind::data;  // to be sent; data: none
-  bool acknowledges_ = false;                    // a datagram is due, with a message or without
+  std::optional<control_datagram> control_{};  // to be sent
+  bool acknowledges_ = false;                  // a datagram is due, with a message or without
   bool asks_ = false;
-  std::uint32_t named_ = 0;                // in a reset; of an accept: the client's nonce
-  std::array<std::uint32_t, 16> names_{};  // CRC-32C of the datagrams with data that were sent last
-  std::uint32_t names_count_ = 0;
+  std::array<std::uint32_t, delivery_window> names_{};  // CRC-32C of the datagrams that were sent last, by number
   std::array<std::byte, control_datagram_bytes> bare_{};
   delivery_statistics statistics_{};
 };

@@ -25,7 +25,7 @@ struct delivery_options {
   std::uint8_t check_bytes = 4;
   //! client: microseconds until it asks again; 0: never, for a transport that loses nothing
   std::uint64_t retry_timeout = 100'000;
-  std::uint32_t retry_limit = 64;  //!< client: times that it asks in vain before the incarnation is lost, 1 or more
+  std::uint32_t retry_limit = 64;  //!< client: questions in vain until the incarnation is lost, 1 or more
 
   // `where` of what `make` refuses
   static constexpr std::uint32_t at_salt = 0;

@@ -145,3 +145,50 @@ TEST_CASE("delivered: a lost link, and one that is back") {
   CHECK(up->reconnect(link.time + 1).code == errc::peer_timeout);
   CHECK(link.connects == 2);
 }
+
+TEST_CASE("delivered: a link full of noise does not keep a client from asking, nor from giving up") {
+  struct noisy {
+    std::array<std::byte, 9> noise{};
+    session_time time = 0;
+    int sent = 0;
+    status send(std::span<const std::byte>) {
+      ++sent;
+      return {};
+    }
+    result<std::span<const std::byte>> receive(std::optional<session_time>) {
+      time += 100;
+      return std::span<const std::byte>(noise);
+    }
+    session_time now() { return time; }
+  };
+  noisy link;
+  auto up = delivered<noisy>::make(link, options_of(delivery_side::client, 4));
+  CHECK(up->send(std::array<std::byte, 3>{}).ok());
+  CHECK(up->receive(std::nullopt).error().code == errc::peer_timeout);
+  CHECK(link.sent == 1 + 64);
+}
+
+TEST_CASE("delivered: sending to a side that reads nothing ends") {
+  struct full {  // the other side has said too much itself to take anything
+    delivery server = *delivery::make(options_of(delivery_side::server, 5));
+    std::array<std::byte, 20> space{};
+    session_time time = 0;
+    status send(std::span<const std::byte> datagram) {
+      (void)server.receive(datagram, time, false);
+      return {};
+    }
+    result<std::span<const std::byte>> receive(std::optional<session_time> until) {
+      const auto next = server.next_datagram();
+      std::copy(next.begin(), next.end(), space.begin());
+      if (next.empty()) time = until.value_or(time);
+      return std::span<const std::byte>(space).first(next.size());
+    }
+    session_time now() { return time; }
+  };
+  full link;
+  auto up = delivered<full>::make(link, options_of(delivery_side::client, 4));
+  const std::array<std::byte, 3> message{};
+  for (int i = 0; i < 4; ++i) CHECK(up->send(message).ok());
+  CHECK(up->send(message).code == errc::peer_timeout);
+  CHECK(up->statistics().incarnations == 1);
+}

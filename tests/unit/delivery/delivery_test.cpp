@@ -64,6 +64,7 @@ struct connected {
     heard(server, drained(client));
     heard(client, drained(server));
     heard(server, drained(client));
+    heard(client, drained(server));
     REQUIRE(client.is_open());
     REQUIRE(server.is_open());
   }
@@ -184,6 +185,7 @@ TEST_CASE("delivery: a late or copied connect changes nothing") {
   heard(client, accept);
   REQUIRE(client.send(bytes_of("one"), 0).ok());
   CHECK(heard(server, drained(client)) == "one ");
+  CHECK(heard(client, drained(server)) == " ");
   CHECK(heard(server, early) == " ");
   CHECK(heard(client, drained(server)) == "stale_epoch ");  // the other incarnation was never opened
   CHECK(heard(server, connect) == " ");
@@ -191,6 +193,49 @@ TEST_CASE("delivery: a late or copied connect changes nothing") {
   REQUIRE(client.send(bytes_of("two"), 0).ok());
   CHECK(heard(server, drained(client)) == "two ");
   CHECK(server.statistics().incarnations == 1);
+}
+
+//! Until nobody says anything more; what the server heard.
+std::string talk(delivery& client, delivery& server) {
+  std::string made;
+  for (int i = 0; i < 20; ++i) {
+    for (const bytes& question : drained(client)) {
+      made += heard(server, {question});
+      heard(client, drained(server));
+    }
+  }
+  CHECK(client.next_datagram().empty());
+  return made;
+}
+
+TEST_CASE("delivery: another connect before the first data costs a question, and no incarnation") {
+  for (const std::uint64_t retry_timeout : {std::uint64_t{100}, std::uint64_t{0}}) {
+    for (const bool was_open : {false, true}) {
+      CAPTURE(retry_timeout);
+      CAPTURE(was_open);
+      delivery client = make(delivery_side::client, 1, 4, retry_timeout), server = make(delivery_side::server, 2);
+      delivery other = make(delivery_side::client, 3, 4, retry_timeout);
+      if (was_open) {
+        other.open(0);
+        talk(other, server);
+      }
+      client.open(0);
+      heard(server, drained(client));
+      heard(client, drained(server));
+      other.open(0);
+      heard(server, drained(other));  // now this is the candidate
+      CHECK(heard(client, drained(server)) == "stale_epoch ");
+      REQUIRE(client.send(bytes_of("one"), 0).ok());
+      const std::string early = talk(client, server);
+      CHECK(client.tick(100).ok());
+      const std::string all = early + talk(client, server);
+      CHECK(all.starts_with("checksum_mismatch "));
+      CHECK(all.find("one ") != std::string::npos);
+      CHECK(client.statistics().incarnations == 1);
+      CHECK(client.statistics().lost == 0);
+      CHECK(server.statistics().incarnations == (was_open ? 2 : 1));
+    }
+  }
 }
 
 TEST_CASE("delivery: a new incarnation forgets the one before, and hears nothing of it") {
@@ -226,6 +271,44 @@ TEST_CASE("delivery: a server that was started again resets a client, which beli
   CHECK(both.client.is_closed());
   CHECK(both.client.send(bytes_of("x"), 0).code == errc::link_lost);
   CHECK(both.client.statistics().lost == 1);
+}
+
+TEST_CASE("delivery: without timers a copy that is too late to be read ends nothing") {
+  connected both(4, 0);
+  both.say(both.client, "first");
+  const auto first = drained(both.client);
+  heard(both.server, first);
+  for (int i = 0; i < 8; ++i) {
+    both.say(both.client, "x");
+    heard(both.server, drained(both.client));
+    heard(both.client, drained(both.server));
+  }
+  CHECK(heard(both.server, first) == "checksum_mismatch ");
+  CHECK(heard(both.client, drained(both.server)) == "stale_epoch ");  // it names what has arrived
+  CHECK(both.client.is_open());
+}
+
+TEST_CASE("delivery: a server that answers and takes nothing is lost, too") {
+  connected both;
+  both.say(both.client, "hello");
+  std::uint64_t now = 0;
+  for (int i = 0; i < 3; ++i) {
+    for (const bytes& datagram : drained(both.client)) CHECK(both.server.receive(datagram, now, false)->empty());
+    heard(both.client, drained(both.server), now);
+    CHECK(both.client.tick(now += 100).ok());
+  }
+  CHECK(both.client.tick(now += 100).code == errc::peer_timeout);
+}
+
+TEST_CASE("delivery: an answer is not mistaken for that to a later datagram") {
+  connected both;
+  both.client.open(0);
+  const bytes connect = drained(both.client).at(0);
+  CHECK(heard(both.server, {connect, bytes_of("damaged")}) == " checksum_mismatch ");
+  const auto sent = drained(both.server);
+  REQUIRE(sent.size() == 1);
+  CHECK(heard(both.client, sent) == " ");
+  CHECK(both.client.is_open());
 }
 
 TEST_CASE("delivery: a silent server is lost after retry_limit questions") {

@@ -37,6 +37,7 @@ void check(const faults& with, unsigned usual) {
   MESSAGE(count, " schedules: ", all.messages, " messages; ", all.losses, " datagrams lost, ", all.copies, " copied, ",
           all.damages, " damaged, ", all.forgeries, " forged; ", all.kills, " kills, ", all.lost, " incarnations lost");
   CHECK(all.messages > 10 * count);
+  if (with.killed == 0) CHECK(50 * all.lost <= count);
 }
 
 }  // namespace
@@ -46,6 +47,12 @@ TEST_CASE("delivery: datagrams that are lost, copied, late, damaged and forged")
 }
 TEST_CASE("delivery: three in ten lost, and three in ten damaged") {
   check({.lost = 0.3, .damaged = 0.3, .killed = 0.002, .late = true}, 200);
+}
+TEST_CASE("delivery: copies, late and forged datagrams end no incarnation") {
+  check({.lost = 0.1, .copied = 0.1, .damaged = 0.1, .forged = 0.05, .late = true}, 200);
+  check({.forged = 0.1, .late = true}, 200);
+  check({.copied = 0.2, .forged = 0.1, .timers = false}, 200);
+  check({.copied = 0.2, .late = true, .timers = false}, 200);
 }
 TEST_CASE("delivery: no faults but kills") { check({.killed = 0.02}, 200); }
 TEST_CASE("delivery: a transport without timers that copies and loses nothing") {

@@ -27,26 +27,31 @@ class send_window {
 
   [[nodiscard]] std::uint32_t end() const noexcept { return end_; }
   [[nodiscard]] std::uint32_t acknowledged() const noexcept { return acknowledged_; }
+  //! Numbers below it were sent.
+  [[nodiscard]] std::uint32_t sent() const noexcept { return sent_; }
+  [[nodiscard]] bool is_empty() const noexcept { return end_ == acknowledged_; }
   [[nodiscard]] bool is_full() const noexcept { return end_ - acknowledged_ == delivery_window; }
   //! Something is to be sent.
   [[nodiscard]] bool is_due() const noexcept { return next_ != end_; }
 
-  void clear() noexcept { end_ = acknowledged_ = next_ = fresh_ = 0; }
+  void clear() noexcept { end_ = acknowledged_ = next_ = sent_ = 0; }
   void push(std::span<const std::byte> message) noexcept {
     const entry made = at(end_++, message.size());
     std::copy(message.begin(), message.end(), made.message.begin());
   }
-  //! What the other side has. A number that it cannot have changes nothing.
-  void acknowledge(std::uint32_t numbers) noexcept {
-    if (numbers - acknowledged_ <= end_ - acknowledged_) acknowledged_ = numbers;
+  //! What the other side has. False: no more than before, or a number that it cannot have.
+  bool acknowledge(std::uint32_t numbers) noexcept {
+    if (numbers - acknowledged_ - 1 >= end_ - acknowledged_) return false;
+    acknowledged_ = numbers;
     if (next_ < acknowledged_) next_ = acknowledged_;
+    return true;
   }
   //! All that is not acknowledged is sent again.
   void repeat() noexcept { next_ = acknowledged_; }
   //! The next message that is to be sent.
   [[nodiscard]] entry take() noexcept {
     const entry next = at(next_, sizes_[next_ % delivery_window]);
-    if (fresh_ < ++next_) fresh_ = next_;
+    if (sent_ < ++next_) sent_ = next_;
     return next;
   }
 
@@ -54,7 +59,7 @@ class send_window {
   [[nodiscard]] entry at(std::uint32_t number, std::size_t size) noexcept {
     const std::uint32_t place = number % delivery_window;
     sizes_[place] = size;
-    return {number, {space_.data() + each_ * place + max_datagram_overhead, size}, number < fresh_};
+    return {number, {space_.data() + each_ * place + max_datagram_overhead, size}, number < sent_};
   }
 
   std::size_t each_;
@@ -62,8 +67,8 @@ class send_window {
   std::array<std::size_t, delivery_window> sizes_{};
   std::uint32_t end_ = 0;
   std::uint32_t acknowledged_ = 0;
-  std::uint32_t next_ = 0;   // to be sent
-  std::uint32_t fresh_ = 0;  // numbers below it were sent
+  std::uint32_t next_ = 0;  // to be sent
+  std::uint32_t sent_ = 0;
 };
 
 }  // namespace detail
