@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes of drafts and their answers, as they pass a transport: ids alone with a vocabulary of 128 256.
+#include <doctest/doctest.h>
+
+#include <specverify/delivery/delivered.hpp>
+#include <specverify/host/host.hpp>
+#include <specverify/session/cloud.hpp>
+#include <specverify/session/edge.hpp>
+#include <specverify/testing/message_pipe.hpp>
+
+#include <support/secret_of.hpp>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <vector>
+
+using namespace specverify;
+
+namespace {
+
+constexpr std::uint32_t vocab_size = 128256;
+
+//! The next token follows from the last one, and both models agree.
+struct agreed_model {
+  std::vector<token_id> last{};
+  std::vector<float> logits = std::vector<float>(vocab_size);
+  token_id peak = 0;
+
+  status feed(std::uint32_t, std::span<const token_id> tokens, std::uint32_t rows) {
+    last.assign(tokens.end() - static_cast<std::ptrdiff_t>(rows), tokens.end());
+    return {};
+  }
+  row_view<float> row(std::uint32_t i) {
+    logits[static_cast<std::size_t>(peak)] = 0;
+    peak = static_cast<token_id>((static_cast<std::uint32_t>(last[i]) * 31 + 7) % vocab_size);
+    logits[static_cast<std::size_t>(peak)] = 1000;
+    return logits_row<float>(logits);
+  }
+  void truncate(std::uint32_t) {}
+};
+
+//! Notes the largest message of each kind. `head`: bytes of a datagram before its message.
+template <class Link>
+struct noted {
+  static constexpr bool ordered_and_whole = true;
+  Link& link;
+  std::map<message_kind, std::size_t>& most;
+  std::size_t head = 0;
+
+  status send(std::span<const std::byte> bytes) {
+    if (bytes.size() > head && (head == 0 || std::to_integer<unsigned>(bytes[0]) >> 7 == 0)) {  // no control datagram
+      if (const auto kind = kind_of(bytes.subspan(head))) most[*kind] = std::max(most[*kind], bytes.size());
+    }
+    return link.send(bytes);
+  }
+  result<std::span<const std::byte>> receive(std::optional<session_time> until) { return link.receive(until); }
+  session_time now() { return link.now(); }
+};
+
+struct seen_bytes {
+  std::map<message_kind, std::size_t> up, down;
+};
+
+//! One text. `over_delivery`: with 4 bytes of check in its datagrams.
+seen_bytes run(std::uint32_t draft_length, std::uint8_t check_bits, bool over_delivery) {
+  edge_options device;
+  device.secret = specverify_test::secret_of(1);
+  device.vocab_size = vocab_size;
+  device.format = law_format::token_only;
+  device.token_budget = 4 * (draft_length + 1);
+  device.check_bits = check_bits;
+  cloud_options service;
+  service.secret = specverify_test::secret_of(2);
+  service.salt = 3;
+  service.vocab_size = vocab_size;
+  service.check_bits = check_bits;
+  auto edge = make_edge(device, fixed_window{draft_length});
+  auto cloud = make_cloud(service);
+  REQUIRE(edge.ok());
+  REQUIRE(cloud.ok());
+  agreed_model small, large;
+  message_pipe pipe;
+  seen_bytes seen;
+  using wire = noted<message_pipe::end>;
+  delivery_options delivery;
+  delivery.check_bytes = 4;
+  delivery.salt = 5;
+  const std::size_t head = over_delivery ? 1 + delivery.check_bytes : 0;
+  status served;
+  std::thread server([&, end = pipe.cloud()]() mutable {
+    wire link{end, seen.down, head};
+    if (!over_delivery) {
+      served = serve(*cloud, large, link);
+      return;
+    }
+    delivery_options own = delivery;
+    own.side = delivery_side::server;
+    auto down = delivered<wire>::make(link, own);
+    served = serve(*cloud, large, *down);
+    (void)down->settle(down->now() + 1'000'000);
+  });
+  {
+    auto end = pipe.edge();
+    wire link{end, seen.up, head};
+    const std::array<token_id, 1> prompt{5};
+    if (over_delivery) {
+      auto up = delivered<wire>::make(link, delivery);
+      CHECK(generate(*edge, prompt, small, *up).ok());
+      CHECK(up->settle(up->now() + 1'000'000).ok());
+    } else {
+      CHECK(generate(*edge, prompt, small, link).ok());
+    }
+  }
+  server.join();
+  CHECK(served.ok());
+  CHECK(edge->length() == 1 + device.token_budget);
+  return seen;
+}
+
+struct line {
+  std::uint32_t draft_length;
+  std::size_t draft, feedback;  // without a check, and most
+};
+
+}  // namespace
+
+TEST_CASE("bytes of ids alone: 4, 10 and 18 for drafts of 1, 4 and 8, and a byte of check") {
+  for (const line& at : {line{1, 4, 4}, line{4, 10, 4}, line{8, 18, 4}}) {
+    for (const std::uint8_t bits : {automatic_check, std::uint8_t{0}, std::uint8_t{16}}) {
+      CAPTURE(at.draft_length);
+      CAPTURE(static_cast<int>(bits));
+      auto seen = run(at.draft_length, bits, false);
+      const std::size_t check = bits == automatic_check ? 1 : bits / 8u;
+      MESSAGE("L = ", at.draft_length, ", check of ", 8 * check, " bits: draft ", seen.up[message_kind::draft],
+              ", feedback ", seen.down[message_kind::feedback]);
+      CHECK(seen.up[message_kind::draft] <= at.draft + check);
+      CHECK(seen.up[message_kind::draft] > check + 17 * at.draft_length / 8);
+      CHECK(seen.down[message_kind::feedback] <= at.feedback + check);
+      CHECK(seen.down[message_kind::feedback] > check + 2);
+    }
+  }
+}
+
+TEST_CASE("bytes of ids alone through delivery, 4 bytes of check: 9, 15 and 23 for drafts of 1, 4 and 8") {
+  for (const line& at : {line{1, 9, 9}, line{4, 15, 9}, line{8, 23, 9}}) {
+    CAPTURE(at.draft_length);
+    auto seen = run(at.draft_length, 0, true);
+    MESSAGE("L = ", at.draft_length, ", delivery: draft ", seen.up[message_kind::draft], ", feedback ",
+            seen.down[message_kind::feedback]);
+    CHECK(seen.up[message_kind::draft] <= at.draft);
+    CHECK(seen.up[message_kind::draft] > 5 + 17 * at.draft_length / 8);
+    CHECK(seen.down[message_kind::feedback] <= at.feedback);
+    CHECK(seen.down[message_kind::feedback] > 5 + 2);
+  }
+}
