@@ -17,14 +17,12 @@ template <transport Link>
 class delivered {
  public:
   static constexpr bool ordered_and_whole = true;
-
   //! `link` outlives it. Errors: those of `delivery::make`.
   [[nodiscard]] static result<delivered> make(Link& link, const delivery_options& options) {
     auto made = delivery::make(options);
     if (!made) return made.error();
     return delivered(link, *std::move(made), options.side == delivery_side::client);
   }
-
   [[nodiscard]] session_time now() { return link_->now(); }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
 
