@@ -4,8 +4,8 @@
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: what was decided is never decided again: it is in the journal before it is sent, and an edge that has not
-//!             heard of it gets it as text. Uniforms are a function of (secret, session id, salt, position, round).
+//! Guarantees: a round is never decided again: its verdict is in the journal before it is sent, and an edge that missed
+//!             the verdict gets it as text. Uniforms are a function of (secret, session id, salt, position, round).
 //!             Once made no heap allocation; noexcept. Every message that is not used is counted once.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,

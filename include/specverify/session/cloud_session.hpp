@@ -47,8 +47,8 @@ class cloud_session : public detail::endpoint {
   //! The connection was lost: nothing is sent, and no stream goes on, before the next hello. A host need not say so.
   void disconnect() noexcept { leave_connection(); }
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
-  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If the
-  //! edge's host has ended the text meanwhile, they are dropped (ok).
+  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If
+  //! the edge's host has ended the text meanwhile, the rows are dropped (ok).
   //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
   //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than
   //! that of the options), those of the rule (the session has failed; the edge gets a refusal).

@@ -6,8 +6,8 @@
 //!             rejection as in docs/session.md. Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM, CU-HLM),
 //!             2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
-//! Guarantees: the text of a run with lost connections and restarts is that of the run without; after `make_edge` no heap
-//!             allocation; noexcept. Every message that is not used is counted once. Within a connection messages come
+//! Guarantees: the text of a run with lost connections and restarts is that of the run without; after `make_edge` no
+//!             heap allocation; noexcept. Every message that is not used is counted once. Within a connection messages come
 //!             in order and whole, or through delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,

@@ -270,7 +270,7 @@ SPECVERIFY_BODY status cloud_session::in_step() noexcept {
 
 //! All text is there, if the prompt is.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
-  if (place_.is_cancelled()) return state_.enter<cloud_event::complete>();
+  if (place_.is_cancelled()) return state_.enter<cloud_event::agree>();
   if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
   note_end(text_limit());
   if (place_.is_over()) {

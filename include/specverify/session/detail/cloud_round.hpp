@@ -78,8 +78,8 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   return tell(asked, base, decided);
 }
 
-//! Tells what was committed from `base` on: the host the tokens of the edge and those behind them, the edge its verdict.
-//! Where the edge shook hands again meanwhile, or is gone, the next hello has the verdict.
+//! Tells the host what was committed from `base` on, and the edge its verdict. If the edge shook hands again meanwhile,
+//! or is gone, the next hello has the verdict.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;

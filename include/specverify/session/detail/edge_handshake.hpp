@@ -130,7 +130,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
   if (state_ != edge_state::handshaking) {
-    if (const status failed = shake_again(); !failed.ok()) return failed;
+    if (const status again = shake_again(); !again.ok()) why = again;
   }
   return why;
 }
@@ -140,8 +140,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Whether the cloud's hello repeats ours, and stands where the cloud of this session can stand. On other terms it would
-//! write another text.
+//! Whether the cloud's hello repeats our terms, and its text and round are possible. On other terms the cloud would write
+//! another text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;

@@ -29,8 +29,8 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   return want_next_row();
 }
 
-//! Asks the engine for the row of the last one of the first `end` tokens. An engine that is still at work on a row of no
-//! use comes first: rows have no number.
+//! Asks the engine for the row of the last one of the first `end` tokens. Rows have no number, so an engine that is at
+//! work on a useless row must deliver it first.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   if (row_wanted_) return {};
   feed(end - 1, end, 1);

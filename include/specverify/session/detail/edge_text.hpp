@@ -103,8 +103,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return in_step();
 }
 
-//! Text of the cloud from `journaled` on goes to the journal, and what lies behind `shown` to the host. `ends`: with a stop
-//! token, as the cloud says.
+//! Journals text of the cloud from `journaled` on, and announces it from `shown` on. `ends`: the cloud says that it ends
+//! with a stop token.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_text(std::uint32_t shown, std::uint32_t journaled,
                                                            bool ends) noexcept {
   in_vain_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a side stands in a session: its text, and hashes of prefixes of the text at every 1024th token, so that a short
-//! message cannot make a side hash the whole.
+//! The text of one side, and hashes of its prefixes at every 1024th token, so that a short message cannot make a side
+//! hash the whole.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 
