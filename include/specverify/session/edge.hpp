@@ -7,8 +7,8 @@
 //!             2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: the text of a run with lost connections and restarts is that of the run without; after `make_edge` no
-//!             heap allocation; noexcept. Every message that is not used is counted once. Within a connection messages come
-//!             in order and whole, or through delivery/.
+//!             heap allocation; noexcept. Every message that is not used is counted once. Within a connection messages
+//!             must come in order and whole, or through delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp

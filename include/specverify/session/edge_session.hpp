@@ -165,7 +165,7 @@ class edge_session : public detail::endpoint {
   void send(std::size_t written) noexcept;
   [[nodiscard]] status post(const result<std::span<std::byte>>& encoded) noexcept;
   [[nodiscard]] status on_message(message_kind kind, std::span<const std::byte> message) noexcept;
-  [[nodiscard]] status on_misfit(status why) noexcept;
+  [[nodiscard]] status on_misfit(status misfit) noexcept;
   [[nodiscard]] status on_unusable(status why) noexcept;
   [[nodiscard]] status on_hello(std::span<const std::byte> message) noexcept;
   [[nodiscard]] status check_hello(const hello_message& theirs) const noexcept;

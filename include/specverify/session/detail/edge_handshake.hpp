@@ -127,12 +127,12 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
 }
 
 //! A message that does not fit what both sides know: as if there had been no handshake.
-[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status why) noexcept {
+[[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status misfit) noexcept {
   statistics_.corrupt += 1;
   if (state_ != edge_state::handshaking) {
-    if (const status again = shake_again(); !again.ok()) why = again;
+    if (const status why = shake_again(); !why.ok()) return why;
   }
-  return why;
+  return misfit;
 }
 
 //! What a decoder did not take: of another place, or what no cloud sends.
@@ -140,8 +140,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Whether the cloud's hello repeats our terms, and its text and round are possible. On other terms the cloud would write
-//! another text.
+//! Whether the cloud's hello repeats our terms, and its text and round are possible. On other terms the cloud would
+//! write another text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
