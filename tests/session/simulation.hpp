@@ -45,6 +45,7 @@ struct schedule {
   bool cuts = false;                        // some kills cost a part of the journal
   double noise = 0, copies = 0;             // datagram_faults
   float edge_jitter = 0, cloud_jitter = 0;  // of the logits of each life of an engine: hash_engine
+  std::uint64_t stop_at = 0;                // the host of the edge wants no more text, after so many steps
   std::uint64_t kill_at = 0;                // one more kill, of either side, after so many steps
   bool trace = false;                       // tells the story of the run on stderr
 };
@@ -98,7 +99,7 @@ struct simulated_host {
 
 //! What a simulation did, and what its sides owe to that.
 struct simulation_counts {
-  std::uint64_t kills = 0, cuts = 0, jumps = 0, lies = 0, handed_over = 0;
+  std::uint64_t kills = 0, cuts = 0, jumps = 0, lies = 0, handed_over = 0, stops = 0;
   std::uint64_t starts = 0, restarts = 0;         // lives of the edge that shake hands; of either side with a past
   std::uint64_t disconnects = 0, reconnects = 0;  // that the edge's host told
   std::uint64_t ticks = 0, again = 0;             // deadlines; handshakes because the cloud had none
@@ -108,10 +109,10 @@ struct simulation_counts {
   simulation_counts& operator+=(const simulation_counts& o) {
     for (const auto count :
          {&simulation_counts::kills, &simulation_counts::cuts, &simulation_counts::jumps, &simulation_counts::lies,
-          &simulation_counts::handed_over, &simulation_counts::starts, &simulation_counts::restarts,
-          &simulation_counts::disconnects, &simulation_counts::reconnects, &simulation_counts::ticks,
-          &simulation_counts::again, &simulation_counts::messages, &simulation_counts::unsent, &simulation_counts::up,
-          &simulation_counts::down, &simulation_counts::hellos})
+          &simulation_counts::handed_over, &simulation_counts::stops, &simulation_counts::starts,
+          &simulation_counts::restarts, &simulation_counts::disconnects, &simulation_counts::reconnects,
+          &simulation_counts::ticks, &simulation_counts::again, &simulation_counts::messages,
+          &simulation_counts::unsent, &simulation_counts::up, &simulation_counts::down, &simulation_counts::hellos})
       this->*count += o.*count;
     return *this;
   }
@@ -145,6 +146,8 @@ class simulation {
       if (step > 60000) fail("no end");
       if (step == with_.kill_at) {
         kill_one();
+      } else if (with_.stop_at != 0 && step >= with_.stop_at && may_stop()) {
+        stop();
       } else if (faults_ < with_.faults && chance_.chance(0.04)) {
         fault();
       } else if (!act() && !time_passes()) {
@@ -165,6 +168,8 @@ class simulation {
   [[nodiscard]] std::vector<token_id> text() const {
     return {edge_.told.begin() + static_cast<std::ptrdiff_t>(system_.prompt.size()), edge_.told.end()};
   }
+  //! The edge's host ended the text, or it was complete by then.
+  [[nodiscard]] bool was_stopped() const { return counts_.stops > 0; }
   [[nodiscard]] bool was_cut() const { return edge_.was_cut || cloud_.was_cut; }
   [[nodiscard]] const simulation_counts& counts() const { return counts_; }
   [[nodiscard]] const link_counts& link() const { return link_->counts; }
@@ -265,11 +270,9 @@ class simulation {
     counts_.kills += 1;
     if (!host.was_cut && with_.liar == lie::none && (which == side::cloud || edge_.sent > 0)) {
       const std::vector<token_id> held = host.held();
-      const bool has_told =
-          host.told.size() <= std::max(held.size(), system_.prompt.size()) &&
-          std::equal(host.told.begin(),
-                     host.told.begin() + static_cast<std::ptrdiff_t>(std::min(host.told.size(), held.size())),
-                     held.begin());
+      const std::size_t known = std::max(held.size(), system_.prompt.size());  // the prompt is the host's
+      const std::size_t common = std::min(held.size(), host.told.size());
+      const bool has_told = host.told.size() <= known && is_prefix(std::span(host.told).first(common), held);
       expect(has_told, "told what is not journaled");
     }
     drop_outputs(host);
@@ -413,6 +416,14 @@ class simulation {
     const sv::errc why = edge_.session->reconnect(edge_time()).code;
     expect(why == sv::errc::ok || (why == sv::errc::peer_timeout && with_.liar != lie::none), "reconnect");
     offline_ = false;
+  }
+
+  [[nodiscard]] bool may_stop() const { return counts_.stops == 0 && edge_.is_drained() && !edge_.over; }
+  void stop() {
+    counts_.stops += 1;
+    tell("edge", "STOP");
+    expect(edge_.session->stop(sv::stop_cause::cancelled, edge_time()).ok(), "stop");
+    edge_.has_rows = false;
   }
 
   // Messages.
@@ -676,21 +687,26 @@ class simulation {
     return !link_->carries_to(side::edge) && !link_->carries_to(side::cloud) &&
            (!cloud_.session || cloud_.is_drained());
   }
+  [[nodiscard]] static bool is_prefix(std::span<const token_id> of, std::span<const token_id> whole) {
+    return of.size() <= whole.size() && std::ranges::equal(of, whole.first(of.size()));
+  }
   void check_end() {
     check_ledger();
     if (edge_.failure) return check_reason();
     const std::span<const token_id> text = edge_.session->text();
-    expect(std::ranges::equal(text, edge_.told), "the host was told another text");
+    // A host that ends a text does not wait for the rest of it.
+    const bool told =
+        was_stopped() && edge_.was_cut ? is_prefix(text, edge_.told) : std::ranges::equal(text, edge_.told);
+    expect(told, "the host was told another text");
     if (with_.liar != lie::none) return;
     const std::vector<token_id> theirs =
         cloud_.session ? std::vector<token_id>(cloud_.session->text().begin(), cloud_.session->text().end())
                        : cloud_.held();
     const std::size_t agreed = edge_.session->agreed_length();
-    const std::size_t same = cloud_.was_cut ? std::min(agreed, theirs.size()) : agreed;
-    expect(same <= theirs.size() &&
-               std::equal(theirs.begin(), theirs.begin() + static_cast<std::ptrdiff_t>(same), text.begin()),
-           "the texts differ");
-    expect(theirs.size() <= agreed || system_.device.mode == sv::session_mode::stream, "the cloud has more text");
+    const bool has_all = theirs.size() >= agreed || cloud_.was_cut || was_stopped();
+    expect(has_all && is_prefix(text.first(std::min(agreed, theirs.size())), theirs), "the texts differ");
+    expect(theirs.size() <= agreed || was_stopped() || system_.device.mode == sv::session_mode::stream,
+           "the cloud has more text");
     expect(text.size() - agreed <= system_.device.attachments.max_skipped, "more tokens alone than agreed");
   }
 
@@ -725,6 +741,8 @@ class simulation {
       expect(system_.service.required == sv::guarantee::unconditional && cloud_.was_cut,
              "unverified_text without a cut");
       expect(edge_.session->agreed_length() > cloud_.held().size(), "unverified_text, and the cloud has the text");
+    } else if (why == sv::errc::session_closed) {
+      expect(edge_.was_cut && was_stopped(), "session_closed, and the edge knows of its end");
     } else {
       fail("an end by name between honest sides: " + std::string(sv::name(why)));
     }
