@@ -116,6 +116,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   const std::uint32_t from = std::max(shown, place_.prompt_length);
   const std::uint32_t end = std::max(from, place_.length);
   statistics_.emitted += end - from;
+  if (is_stream()) statistics_.rounds += end - from;  // one per token
   emit_text(session_action::committed, from, end, {.source = token_source::bonus, .stop = place_.stop});
 }
 
@@ -129,7 +130,6 @@ SPECVERIFY_NAMESPACE_BEGIN
   std::copy(read->begin(), read->end(), text_.begin() + from);
   agree(count);
   place_.round = detail::next_round(place_.round, count);
-  statistics_.rounds += count;
   tell_text(from, from, false);
   if (place_.is_over()) return finish();
   await_answer();
