@@ -42,6 +42,7 @@ class delivery {
     forget();
     live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};
     state_ = state::opening;
+    statistics_.incarnations += 1;
     control_ = control_datagram{datagram_kind::connect, live_};
     wait(now);
   }
@@ -166,7 +167,6 @@ class delivery {
     if (tells && !is_client()) control_ = control_datagram{datagram_kind::reset, live_, crc32c(datagram)};
     return count(statistics_.damaged, why);
   }
-
   //! Client: this names what it sent last of a message that is not acknowledged; before data came, of any datagram.
   [[nodiscard]] bool is_unread(std::uint32_t name) const noexcept {
     bool found = false;
@@ -180,7 +180,6 @@ class delivery {
     if (given.kind == datagram_kind::connect && !is_client()) {
       accept(given.what);
     } else if (given.kind == datagram_kind::accept && answers && given.what.check_bytes >= options_.check_bytes) {
-      statistics_.incarnations += state_ == state::opening ? 1u : 0u;
       live_.server_nonce = given.what.server_nonce;
       live_.check_bytes = given.what.check_bytes;
       state_ = state::accepted;
@@ -188,9 +187,10 @@ class delivery {
       asks_ = true;  // the server waits for data, and this side for its own
       window_.repeat();
       wait(now);
-    } else if (given.kind == datagram_kind::reset && is_unread(given.named)) {
+    } else if (given.kind == datagram_kind::reset && is_open() && is_unread(given.named)) {
       if (state_ == state::open || ++attempts_ > options_.retry_limit)
         return count(statistics_.control, lose(errc::link_lost));
+      state_ = state::opening;
       control_ = control_datagram{datagram_kind::connect, live_};
     } else {
       return count(statistics_.late, said(errc::stale_epoch));

@@ -49,8 +49,8 @@ struct delivery_statistics {
   std::uint64_t late = 0;               //!< control that means nothing any more
   std::uint64_t damaged = 0;            //!< that fit nothing: of another incarnation, of another time, or damaged
   std::uint64_t timeouts = 0;
-  std::uint64_t incarnations = 0;  //!< that were opened
-  std::uint64_t lost = 0;          //!< of them, those that ended because nothing came, or by a reset
+  std::uint64_t incarnations = 0;  //!< client: opened; server: begun by a client's first data
+  std::uint64_t lost = 0;          //!< incarnations that ended because nothing was taken, or by a reset
 };
 
 SPECVERIFY_TYPES_END

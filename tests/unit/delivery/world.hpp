@@ -120,7 +120,7 @@ class delivery_world {
     s.any = false;
   }
   void open() {
-    counts.lost += client_.incarnations > 0 ? 1 : 0;
+    counts.lost += client_.at->statistics().incarnations > 0 ? 1u : 0u;
     client_.at->open(now_);
     client_.sent = 0;
     drain(client_);
@@ -138,14 +138,10 @@ class delivery_world {
   [[nodiscard]] bool is_settled() {
     return client_.at->is_open() && server_.at->is_open() && has_arrived(client_) && has_arrived(server_);
   }
-  //! Of a client that connects it is the incarnation to come.
-  [[nodiscard]] std::uint32_t incarnation_of(const side& s) const {
-    return static_cast<std::uint32_t>(s.incarnations + (is_client(s) && !s.at->is_open() ? 1 : 0));
-  }
   bool say(side& s) {
     bytes message(12 + choices_.pick(52), std::byte{0x5a});
     sv::numeric::store_le(message.data(), s.life, 4);
-    sv::numeric::store_le(message.data() + 4, incarnation_of(s), 4);
+    sv::numeric::store_le(message.data() + 4, s.at->statistics().incarnations, 4);
     sv::numeric::store_le(message.data() + 8, s.sent, 4);
     const bool sent = s.at->send(message, now_).ok();
     s.sent += sent ? 1u : 0u;
