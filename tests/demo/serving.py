@@ -65,26 +65,17 @@ def crc32c(data):
     return state ^ 0xFFFFFFFF
 
 
-def greeting(message, at, session, epoch=None, number=None):
-    """A hello or resume whose context stands at this byte, for another session id, under a good checksum."""
-    made = bytearray(message)
-    made[at:at + 8] = struct.pack("<Q", session)
-    if epoch is not None:
-        made[at + 8:at + 12] = struct.pack("<I", epoch)
-    if number is not None:
-        made[0] = made[0] & 15 | number << 4
-    covered = bytes(made[at:at + 28]) + struct.pack("<I", len(made)) + bytes(made[:4]) + bytes(made[8:])
+def hello_for(hello, session, nonce=None, length=None):
+    """A hello for another session id, under a good checksum."""
+    made = bytearray(hello)
+    made[10:18] = struct.pack("<Q", session)
+    if nonce is not None:
+        made[18:22] = struct.pack("<I", nonce)
+    if length is not None:
+        made[26:30], made[2:4] = struct.pack("<I", length), struct.pack("<H", length & 0xFFFF)
+    covered = bytes(made[10:38]) + struct.pack("<I", len(made)) + bytes(made[:4]) + bytes(made[8:])
     made[4:8] = struct.pack("<I", crc32c(covered))
     return bytes(made)
-
-
-def hello_for(hello, session, epoch=None, number=None):
-    return greeting(hello, 10, session, epoch, number)
-
-
-def resume_for(hello, session, epoch=None):
-    """The context of a hello, asked for as one that was there before."""
-    return greeting(bytes([hello[0] & 0xF0 | 6]) + hello[1:8] + hello[10:38], 8, session, epoch)
 
 
 def found_in_memory(process, wanted):

@@ -26,7 +26,7 @@ struct serve_limits {
   std::uint32_t frame_bytes = 1u << 15;          //!< of a frame; a longer one is not read
   std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
   std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
-  std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused greetings
+  std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused hellos
   std::uint32_t handshakes_of_device = 32;       //!< per second: connections and hellos of one device
   std::uint64_t written_of_device = 1u << 21;    //!< per second: bytes of journals of one device
   std::uint32_t draft_length = 12;               //!< drafts of a message

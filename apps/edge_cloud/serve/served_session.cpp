@@ -64,7 +64,7 @@ refusal served_session::work(std::uint64_t now, const message_sender& send) {
 }
 
 bool served_session::is_over() const noexcept {
-  return session_.state() == specverify::cloud_state::finished || session_.state() == specverify::cloud_state::failed;
+  return session_.state() >= specverify::cloud_state::closing;  // or finished, or failed
 }
 
 //! One pass of the engine. The session may want its rows no longer: then they are not fed, and the text knows them.

@@ -151,8 +151,8 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
                                                std::uint64_t now) {
   const auto at = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
   if (at == entries_.end() || !at->second.session || at->second.link.lock() != from) {
-    from->send(refusal_message(from->hello.value_or(specverify::hello_name{}),
-                               {specverify::errc::no_handshake, specverify::part::session, 0}));
+    if (from->hello)
+      from->send(refusal_message(*from->hello, {specverify::errc::no_handshake, specverify::part::session, 0}));
     return {refusal::none, false};
   }
   const std::uint64_t bad = at->second.session->unreadable();
@@ -161,14 +161,13 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
 }
 
 //! A connection speaks for one session, and a session has one connection: the one that it had is closed.
-void served_sessions::speak_for(const std::shared_ptr<visitor>& from, const specverify::hello_name& name) {
+void served_sessions::connect(const std::shared_ptr<visitor>& from, entry_map::iterator to,
+                              const specverify::hello_name& name) {
   const auto left = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
-  if (left != entries_.end() && left->second.link.lock() == from) left->second.link.reset();
-  from->hello = name;
-  const auto at = entries_.find(name.session_id);
-  if (at == entries_.end() || at->second.owner != from->device) return;
-  if (const auto other = at->second.link.lock(); other && other != from) other->close();
-  at->second.link = from;
+  if (left != entries_.end() && left != to && left->second.link.lock() == from) left->second.link.reset();
+  if (const auto other = to->second.link.lock(); other && other != from) other->close();
+  from->hello = to->second.hello = name;
+  to->second.link = from;
 }
 
 //! The session of this id. One that the server failed at, or had no disk for, is forgotten when its owner comes back,
@@ -181,15 +180,15 @@ served_sessions::entry_map::iterator served_sessions::found_for(const visitor& f
   return entries_.end();
 }
 
-served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from, const specverify::hello_name& name,
-                                                std::span<const std::byte> hello, std::uint64_t now) {
+served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& from,
+                                                const specverify::hello_name& name, std::span<const std::byte> hello,
+                                                std::uint64_t now) {
   if (const auto why = specverify::decode_hello(hello).error(); why.code == specverify::errc::unknown_version) {
     from->send(refusal_message(name, why));
     return {refusal::other_version};
   }
   const auto at = found_for(*from, name.session_id);
-  speak_for(from, name);
-  if (at == entries_.end()) return begin(from, hello, now);
+  if (at == entries_.end()) return begin(from, name, hello, now);
   entry& found = at->second;
   if (exceeds(refusal::not_the_owner, found.owner == from->device ? 0 : 1, 0)) {
     from->send(refusal_message(name, {specverify::errc::refused_by_peer, specverify::part::host,
@@ -197,6 +196,7 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
     return {refusal::not_the_owner};
   }
   found.heard = now;
+  connect(from, at, name);
   if (!found.session) {
     from->send(refusal_message(name, named(found.ended)));
     return {found.ended};
@@ -207,13 +207,14 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
 
 //! The first hello of a session. Other sessions make room for one that the library takes, and where the limits allow
 //! it.
-served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from, std::span<const std::byte> hello,
+served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from,
+                                                const specverify::hello_name& name, std::span<const std::byte> hello,
                                                 std::uint64_t now) {
-  const specverify::hello_name name = *from->hello;
   const std::uint64_t id = name.session_id;
   const auto of = entries_.try_emplace(id, parts_, id, from->device, disk_).first;
   of->second.folder.own(from->device);
   of->second.heard = now;
+  of->second.hello = name;
   of->second.link = from;
   refusal beyond = refusal::none;
   step(of, now, [&](entry& e, const message_sender& send) {
@@ -234,6 +235,7 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
     return {refusal::none, false};
   }
   peak_ = std::max(peak_, entries_.size());
+  connect(from, of, name);
   if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has said so
   log_.device_event(who + " opens " + what, now);
   return {};
@@ -341,7 +343,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
 void served_sessions::end(entry_map::iterator of, refusal why, std::uint64_t now) {
   entry& e = of->second;
   log_.refused(why, name_of(of->first), now);
-  if (const auto link = e.link.lock()) link->send(refusal_message(*link->hello, named(why)));
+  if (const auto link = e.link.lock()) link->send(refusal_message(e.hello, named(why)));
   e.ended = why;
   e.session.reset();
   e.folder.remove();

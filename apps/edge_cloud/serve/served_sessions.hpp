@@ -54,10 +54,11 @@ class served_sessions {
     session_folder folder;
     std::unique_ptr<served_session> session{};  // none: a limit ended it
     refusal ended = refusal::none;
-    std::weak_ptr<visitor> link{};  // that speaks for it
-    std::uint64_t heard = 0;        // when
-    bool waits = false;             // for an engine
-    bool told = false;              // in the log, that it is over
+    specverify::hello_name hello{};  // its last one
+    std::weak_ptr<visitor> link{};   // that speaks for it
+    std::uint64_t heard = 0;         // when
+    bool waits = false;              // for an engine
+    bool told = false;               // in the log, that it is over
   };
   //! What came of a frame.
   struct outcome {
@@ -75,9 +76,9 @@ class served_sessions {
                              std::uint64_t now);
   [[nodiscard]] outcome greet(const std::shared_ptr<visitor>& from, const specverify::hello_name& name,
                               std::span<const std::byte> hello, std::uint64_t now);
-  [[nodiscard]] outcome begin(const std::shared_ptr<visitor>& from, std::span<const std::byte> hello,
-                              std::uint64_t now);
-  void speak_for(const std::shared_ptr<visitor>& from, const specverify::hello_name& name);
+  [[nodiscard]] outcome begin(const std::shared_ptr<visitor>& from, const specverify::hello_name& name,
+                              std::span<const std::byte> hello, std::uint64_t now);
+  void connect(const std::shared_ptr<visitor>& from, entry_map::iterator to, const specverify::hello_name& name);
   [[nodiscard]] std::vector<entry_map::iterator> over();
   [[nodiscard]] refusal hold_limits(std::uint64_t owner, std::uint64_t more_bytes);
   [[nodiscard]] entry_map::iterator found_for(const visitor& from, std::uint64_t id);
