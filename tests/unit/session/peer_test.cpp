@@ -471,6 +471,45 @@ TEST_CASE("NET-5 edge: fetched text is told and journaled when it is whole and i
   }
 }
 
+TEST_CASE(
+    "NET-5 edge: a text that comes with hello is the verdict on its draft only if round, digest and length say so") {
+  const auto learns = [](auto change, bool keeps = true) {
+    pair p;
+    (void)p.answer(to_first_draft(p));
+    if (!keeps) {  // a life that has not drafted yet
+      specverify::edge_options o = p.edge_options();
+      o.journal_drafts = draft_journaling::never;
+      p.edge.emplace(std::move(make_edge(o, p.kept(), p.window())).value());
+      p.edge_engine.clear();
+      REQUIRE(p.edge->restore(p.edge_journal, 1).ok());
+    }
+    const std::vector<bytes> answers = p.answers(keeps ? p.reconnect() : pair::only(p.run_edge()));
+    verdict_notice last = last_verdict(decode_hello(answers[0]).value());
+    change(last);
+    hello_fields fields;
+    fields.add(last);
+    CHECK(heard(p, changed_hello(answers[0], [&](hello_message& said) { said.fields = fields.bytes(); })).ok());
+    CHECK(p.run_edge().empty());
+    const bytes draft = p.hear(answers[1]);
+    CHECK(p.text() == cloud_text(p));
+    CHECK(p.edge->round() == 2);
+    p.finish(draft);
+    CHECK(p.text() == whole_text());
+    return p.edge->statistics().rounds == p.cloud->statistics().rounds;
+  };
+  CHECK(learns([](verdict_notice&) {}));
+  CHECK_FALSE(learns([](verdict_notice&) {}, false));
+  const bool learns_of_another_draft = learns([](verdict_notice& last) { last.digest ^= 1; });
+  CHECK_FALSE(learns_of_another_draft);
+  CHECK_FALSE(learns([](verdict_notice& last) { last.round = 2; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.round = 0; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.accepted += 1; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.accepted = 9; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.source = 0; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.source = 200; }));
+  CHECK_FALSE(learns([](verdict_notice& last) { last.stop = 200; }));
+}
+
 TEST_CASE("NET-5 cloud: text is journaled piece by piece with its target; a half is not given to an edge without one") {
   pair_options o;
   o.edge_chunk = o.cloud_chunk = 4;
