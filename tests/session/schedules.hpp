@@ -74,7 +74,8 @@ inline std::string judge(const drawn_schedule& drawn, outcomes& seen) {
   seen.links += run.link();
   sv::merge(seen.counts, run.edge_statistics());
   if (!honest) {
-    const bool believed = why.ok() && (drawn.with.liar == lie::silent || drawn.with.liar == lie::forgets);
+    const bool believed =
+        why.ok() && !run.was_stopped() && (drawn.with.liar == lie::silent || drawn.with.liar == lie::forgets);
     return believed ? "a lie was believed" : "";
   }
   if (!why.ok() || run.was_cut() || drawn.with.edge_jitter > 0 || drawn.kind == kind_of_system::ahead) return "";

@@ -221,6 +221,7 @@ class simulation {
     edge_.session.emplace(std::move(made).value());
     edge_.engine.clear();
     edge_.floor = 0;
+    edge_.failure.reset();
     edge_.has_rows = edge_.over = offline_ = false;
     if (link_->may_connect(cloud_.session.has_value())) link_->connect(now_);
     const auto read = edge_.session->restore(edge_.journal(), edge_time());
@@ -455,6 +456,19 @@ class simulation {
     for (std::size_t at = first; at < text.size(); ++at) verified_[at] = text[at];
   }
 
+  [[nodiscard]] static bool is_draft(std::span<const std::byte> message) {
+    return sv::kind_of(message).value() == sv::message_kind::draft;
+  }
+  //! The journal ends with an open draft, where one has to be.
+  [[nodiscard]] bool keeps_draft() const {
+    if (system_.device.journal_drafts != sv::draft_journaling::always) return true;
+    if (edge_.disk.empty()) return false;
+    const bytes& last = edge_.disk.back();
+    const auto payload = sv::detail::open_record(last);
+    const auto word = [](const std::byte* at) { return static_cast<std::size_t>(sv::numeric::load_le(at, 4)); };
+    return payload && payload->size() > 4 + 4 * word(last.data() + 12) + word(payload->data());
+  }
+
   // Outputs, one at a time.
   void drain_edge() {
     const sv::session_output out = edge_.session->next();
@@ -464,6 +478,7 @@ class simulation {
         edge_.sent += 1;
         counts_.messages += 1;
         write_out(out.bytes);
+        expect(!is_draft(out.bytes) || keeps_draft(), "a draft is sent that is not journaled");
         if (!offline_) link_->send(side::edge, out.bytes, now_);
         break;
       case sv::session_action::committed:
