@@ -421,10 +421,11 @@ class c_host {
     if (!wrong(wrong_messages, 3) || bytes.empty()) return bytes;
     for (std::uint32_t n = 1 + below(3); n > 0; --n) bytes[below(static_cast<std::uint32_t>(bytes.size()))] = u8();
     if (below(3) == 0) bytes.resize(below(static_cast<std::uint32_t>(bytes.size()) + 9));
-    if (bytes.size() >= 8 && below(2) == 0) {  // under the checksum that it would have
-      const specverify::wire_context none{};
-      const std::uint32_t sum = specverify::message_checksum(none, std::as_bytes(std::span(bytes)));
-      std::memcpy(bytes.data() + 4, &sum, 4);
+    namespace detail = specverify::detail;
+    if (bytes.size() >= detail::terms_at && (bytes[0] & 15u) == 1 && below(2) == 0) {  // a hello with a good checksum
+      const auto hello = std::as_writable_bytes(std::span(bytes));
+      detail::end_headed(specverify::message_kind::hello, detail::load_head(hello, detail::hello_head_at), hello.size(),
+                         hello);
     }
     return bytes;
   }
@@ -596,7 +597,7 @@ class c_host {
   }
   void play_core() {
     specverify_round round = specverify_round_defaults();
-    round.vocab_size = c_vocab_size, round.epoch = 1, round.round = 1, round.base_length = 3;
+    round.vocab_size = c_vocab_size, round.round = 1, round.base_length = 3;
     scribble(round, {});
     specverify_system chosen = system();
     std::vector<heap_bytes> data;

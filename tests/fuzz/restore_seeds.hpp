@@ -103,13 +103,12 @@ enum class seed_kind { system, open_draft, compacted, cut_back, middle_of_stream
       return "system";
   }
 }
-[[nodiscard]] inline bool holds(seed_kind kind, side restored, const journal_facts& facts) {
-  const bool at_edge = restored == side::edge;
+[[nodiscard]] inline bool holds(seed_kind kind, const journal_facts& facts) {
   switch (kind) {
     case seed_kind::open_draft:
       return facts.restored && facts.continues && facts.open_draft && !facts.one_record;
-    case seed_kind::compacted:  // an edge's has its open draft in the one record
-      return facts.restored && facts.continues && facts.one_record && (!at_edge || facts.streams || facts.open_draft);
+    case seed_kind::compacted:
+      return facts.restored && facts.continues && facts.one_record;
     case seed_kind::cut_back:
       return facts.restored && facts.continues && facts.cut_back;
     case seed_kind::middle_of_stream:
@@ -126,8 +125,8 @@ inline void add_exchanges(std::vector<std::byte>& script, int count) {
     script.push_back(std::byte{1});
   }
 }
-inline constexpr std::byte restart_of_edge{19}, to_cloud{0};  // words of session_script
-inline constexpr unsigned stream = 0x80, greedy = 0x40;       // bits of its first one
+inline constexpr std::byte to_cloud{0};                  // a word of session_script
+inline constexpr unsigned stream = 0x80, greedy = 0x40;  // bits of its first one
 
 //! Journals of one side after each step of a life that leads to such a seed, until one is.
 template <class Skip>
@@ -139,7 +138,7 @@ class seed_maker {
   [[nodiscard]] journal_bytes_of journal() const {
     for (int size = 1; size < 90; ++size) {
       journal_bytes_of made = after(size);
-      if (holds(kind_, restored_, facts_of<Skip>(restored_, choice_, made))) return made;
+      if (holds(kind_, facts_of<Skip>(restored_, choice_, made))) return made;
     }
     return {};
   }
@@ -153,7 +152,9 @@ class seed_maker {
     std::vector<std::byte> script{static_cast<std::byte>(choice_), std::byte{0}};
     switch (kind_) {
       case seed_kind::compacted:
-        return after_lives(script, size);
+        if ((choice_ & stream) != 0) return compacted(killed(script, size));
+        add_exchanges(script, size + 3);
+        return compacted(run(script));
       case seed_kind::cut_back:
         return restored_ == side::edge ? after_fetch(script, size) : after_append(script);
       case seed_kind::middle_of_stream:
@@ -168,20 +169,16 @@ class seed_maker {
     session.run();
     return of(session);
   }
-  //! A few rounds, then lives of the edge without a round. A cloud's stream knows no pause: there the lives are before
-  //! it, and what follows the record that took the journal's place is cut off, as by a kill.
-  [[nodiscard]] journal_bytes_of after_lives(std::vector<std::byte>& script, int lives) const {
-    const bool streams = restored_ == side::cloud && (choice_ & stream) != 0;
-    if (!streams) add_exchanges(script, 4);
-    for (int i = 0; i < lives; ++i) {
-      script.push_back(restart_of_edge);
-      add_exchanges(script, 1);
-    }
-    if (!streams) return run(script);
-    add_exchanges(script, 4);
-    journal_bytes_of journal = run(script);
-    journal.resize(first_record(journal));
-    return journal;
+  //! The record that takes the place of a journal that is too long.
+  [[nodiscard]] journal_bytes_of compacted(std::span<const std::byte> journal) const {
+    std::vector<token_id> text(64);
+    const std::size_t snapshot =
+        restored_ == side::edge ? detail::snapshot_bytes<edge_of_restore>() : detail::snapshot_bytes<cloud_snapshot>();
+    const auto read = detail::read_journal_bytes(journal, snapshot, text);
+    if (!read || !read->last) return {};
+    journal_bytes_of made(detail::journal_bytes(read->text.size(), snapshot));
+    demand(detail::write_journal_bytes({0, read->text, *read->last, {}}, made).ok(), "a record that is not written");
+    return made;
   }
   //! The cloud decides a round with tokens that the edge committed alone. An edge that has forgotten its draft hears
   //! them again.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are
-//! delivered as they are, twice, cut, flipped, or rewritten with a good checksum under the receiver's own context (so
-//! that what stands behind it is reached); a peer lies consistently (fuzz/liar.hpp); deadlines pass; processes restart
-//! from their journals, or without; the host ends the text. Its first two bytes choose a system and its variant.
-//! Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the engine is fed
-//! and cut as its cache allows, inputs are answered by outputs that end, an edge drafts in no stream, and no side
-//! refuses its own journal.
+//! delivered as they are, twice, cut, flipped, or rewritten with a good check at the receiver's own place (so that what
+//! stands behind it is reached); a peer lies consistently (fuzz/liar.hpp); deadlines pass; the connection is lost;
+//! processes restart from their journals, or without; the host ends the text. Its first two bytes choose a system and
+//! its variant. Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the
+//! engine is fed and cut as its cache allows, inputs are answered by outputs that end, an edge drafts in no stream, and
+//! no side refuses its own journal.
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
@@ -34,7 +34,8 @@ inline constexpr std::size_t bytes_of_a_lie = 24;
 //! Bits of a variant.
 inline constexpr unsigned edge_lists_stops = 1, cloud_lists_stops = 2, drafts_from_row = 4, needs_verified_text = 8,
                           has_no_timers = 16;
-inline constexpr unsigned host_stops = 0xD8;  //!< a step; one more: with the other cause
+inline constexpr unsigned host_stops = 0xD8;      //!< a step; one more: with the other cause
+inline constexpr unsigned link_is_lost = 2 * 19;  //!< a step; one more: the cloud is not told
 
 //! The same plan every round, of which it says that l may change.
 struct changing_window : fixed_window {
@@ -119,10 +120,11 @@ class session_script {
       switch ((what >> 1) % 10) {
         case 0:
         case 1:
-          take(what, [](auto&) {});
+          if (!queue.empty()) take(what, [](auto&) {});
           break;
         case 2:  // twice
-          if (!queue.empty()) queue.push_front(queue.front());
+          if (queue.empty()) break;
+          queue.push_front(queue.front());
           take(what, [](auto&) {});
           break;
         case 3:
@@ -155,7 +157,7 @@ class session_script {
           drain();
           break;
         default:
-          restart(what);
+          what % 40 >= link_is_lost ? lose_link(what) : restart(what);
           break;
       }
     }
@@ -191,12 +193,13 @@ class session_script {
     o.max_text_length = max_length;
     o.retry_timeout = (variant_ & has_no_timers) != 0 ? 0 : 1000;
     o.retry_limit = 20;
+    o.check_bits = format_.check_bits;
     o.text_chunk = 5;
     o.token_budget = 30;
     o.draw_from_row = format_.attachments.drafted_probability;
     if ((variant_ & edge_lists_stops) != 0) o.stop_tokens = stops_;
     o.bonus = !lazy_;
-    if (lazy_) o.on_link_loss = link_loss::continue_local, o.loss_after = 1, o.max_ahead = 5;
+    if (lazy_) o.on_link_loss = link_loss::continue_local, o.max_ahead = 5;
     const std::optional<top_k> kept = has_support(format_.format) ? std::optional(top_k{4}) : std::nullopt;
     const fixed_window window{format_.max_draft_length, format_.resolution};
     auto made = format_.attachments.resolution_with_draft ? make_edge(o, kept, changing_window{window}, Skip{})
@@ -213,6 +216,7 @@ class session_script {
     o.max_text_length = max_length;
     o.text_chunk = 5;
     o.lazy = lazy_;
+    o.check_bits = format_.check_bits;
     if ((variant_ & cloud_lists_stops) != 0) o.stop_tokens = stops_;
     o.required = needs_verified() ? guarantee::unconditional : guarantee::lossy;
     cloud_.emplace(std::move(make_cloud(o)).value());
@@ -255,43 +259,49 @@ class session_script {
       return value;
     };
     if (what & 1)
-      return false_cloud_.message({7, edge_->epoch(), edge_->round(), edge_->agreed_length(), edge_->text()}, format_,
+      return false_cloud_.message({7, edge_name_.nonce, edge_->round(), edge_->agreed_length(), edge_->text()}, format_,
                                   next);
-    return false_edge_.message(
-        {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), cloud_->text()}, format_, next);
+    return false_edge_.message({7, edge_name_.nonce + 1, cloud_->round(), cloud_->length(), cloud_->text()}, format_,
+                               next);
   }
 
-  //! Writes script bytes into a message, or makes one up, and puts a checksum on it that the receiver takes.
+  //! Writes script bytes into a message, or makes one up, and puts a check on it that the receiver takes.
   void forge(std::vector<std::byte>& m, unsigned what) {
-    if (m.size() < message_header_bytes || byte() % 4 == 0) {
-      m.assign(message_header_bytes + byte() % 64, std::byte{0});
-      m[0] = static_cast<std::byte>(1 + byte() % 9);
-      for (std::size_t i = message_header_bytes; i < m.size(); ++i) m[i] = static_cast<std::byte>(byte());
+    if (m.empty() || byte() % 4 == 0) {
+      m.assign(1 + byte() % 72, std::byte{0});
+      for (std::byte& written : m) written = static_cast<std::byte>(byte());
+      m[0] = (m[0] & std::byte{0xf0}) | static_cast<std::byte>(1 + byte() % 9);
     } else {
       for (unsigned changes = byte() % 4; changes > 0; --changes) {
         const std::size_t at = byte() % m.size();
-        if (at >= message_header_bytes || at == 0) m[at] = static_cast<std::byte>(byte());
+        m[at] = static_cast<std::byte>(byte());
       }
     }
-    wire_context mine{};
-    if (what & 1) {
-      mine = {7,
-              edge_->epoch(),
-              edge_->round(),
-              edge_->agreed_length(),
-              prefix_hash(edge_->text().first(edge_->agreed_length())),
-              0};
-    } else {
-      mine = {cloud_->session_id(), cloud_->epoch(), cloud_->round(), cloud_->length(), prefix_hash(cloud_->text()), 0};
-    }
     const auto kind = static_cast<message_kind>(std::to_integer<unsigned>(m[0]) & 15u);
-    const std::size_t at = kind == message_kind::hello ? 10 : 8;
-    if (kind == message_kind::refuse) mine = {7, 0, 0, 0, 0, 0};
-    if ((kind == message_kind::hello || kind == message_kind::resume) && m.size() >= at + detail::context_bytes)
-      mine = detail::load_context(m, at);
-    specverify::numeric::store_le(m.data() + 1, mine.round, 1);
-    specverify::numeric::store_le(m.data() + 2, mine.base_length, 2);
-    specverify::numeric::store_le(m.data() + 4, message_checksum(mine, m), 4);
+    if (kind == message_kind::hello || kind == message_kind::refuse) {
+      if (m.size() < message_header_bytes) return;
+      detail::hello_head head{edge_name_};
+      if (kind == message_kind::hello && m.size() >= detail::terms_at)
+        head = detail::load_head(m, detail::hello_head_at);
+      detail::end_headed(kind, head, m.size(), m);
+      return;
+    }
+    wire_place mine{prefix_hash(cloud_->text()), cloud_->round()};
+    if (what & 1) mine = {prefix_hash(edge_->text().first(edge_->agreed_length())), edge_->round()};
+    const std::size_t check = detail::check_bytes(format_);
+    if (kind != message_kind::stop && m.size() > check)
+      specverify::numeric::store_le(m.data() + m.size() - check, detail::check_of(mine, kind), 1);
+  }
+
+  //! What was on its way is gone, and the edge's host connects again. A cloud need not be told.
+  void lose_link(unsigned what) {
+    to_edge_.clear();
+    to_cloud_.clear();
+    if ((what & 1) == 0) cloud_->disconnect();
+    (void)edge_->disconnect(now_);
+    drain();
+    (void)edge_->reconnect(now_);
+    drain();
   }
 
   void restart(unsigned what) {
@@ -337,12 +347,14 @@ class session_script {
     (void)drive(exec::seq, *edge_, drafter_,
                 [&, hear = observer(to_cloud_, edge_journal_, false_edge_)](const session_output& out) mutable {
                   if (out.action == session_action::finished) end_ = out.stop;
+                  if (out.action != session_action::send) return hear(out);
+                  if (const auto name = name_of(out.bytes)) edge_name_ = *name;
                   hear(out);
                 });
     (void)drive(exec::seq, *cloud_, target_, observer(to_edge_, cloud_journal_, false_cloud_));
     check_text(edge_->text());
     check_text(cloud_->text());
-    demand(edge_->state() <= edge_state::stopping, "an edge in no state");
+    demand(edge_->state() <= edge_state::failed, "an edge in no state");
     const bool drafts = edge_->state() == edge_state::drafting || edge_->state() == edge_state::waiting;
     demand(!streams() || !drafts, "an edge that drafts in a stream");
     demand(cloud_->state() <= cloud_state::failed, "a cloud in no state");
@@ -400,6 +412,7 @@ class session_script {
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
   liar false_edge_, false_cloud_;
+  hello_name edge_name_{7, 0};  // of its last hello
   status refused_by_edge_{}, refused_by_cloud_{};
   stop_reason end_ = stop_reason::none;
   std::uint64_t lives_ = 0;
