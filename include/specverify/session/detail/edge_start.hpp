@@ -55,8 +55,8 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const wire_format& format)
 [[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, const wire_format& format,
                                                        std::size_t snapshot_bytes,
                                                        std::size_t kept_draft_bytes) noexcept {
-  return journal_bytes(options.max_text_length, snapshot_bytes) +
-         journal_bytes(0, 0, kept_draft_bytes) + 2 * journal_bytes(format.max_draft_length + 1, snapshot_bytes);
+  return journal_bytes(options.max_text_length, snapshot_bytes) + journal_bytes(0, 0, kept_draft_bytes) +
+         2 * journal_bytes(format.max_draft_length + 1, snapshot_bytes);
 }
 
 }  // namespace detail

@@ -103,8 +103,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return in_step();
 }
 
-//! Journals text of the cloud from `journaled` on, and announces it from `shown` on. `ends`: the cloud says that the text
-//! ends with a stop token.
+//! Journals text of the cloud from `journaled` on, and announces it from `shown` on. `ends`: the cloud says that the
+//! text ends with a stop token.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_text(std::uint32_t shown, std::uint32_t journaled,
                                                            bool ends) noexcept {
   in_vain_ = 0;
