@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that hands text of its own over, against a cloud that requires `unconditional`: in every state it claims more
-// than the cloud has, under good checks, it sends pieces and ends that nobody waits for, and it drafts as it likes. What
-// no edge sends ends the cloud's process, and the next one has its journal. Each session goes on to its last token, and
-// the law of all texts is the target's.
+// A device that hands text of its own over, against a cloud that requires `unconditional`: in every state it claims
+// more than the cloud has, under good checks, it sends pieces and ends that nobody waits for, and it drafts as it
+// likes. What no edge sends ends the cloud's process, and the next one has its journal. Each session goes on to its
+// last token, and the law of all texts is the target's.
 #include <specverify/codec/message.hpp>
 #include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
