@@ -19,7 +19,7 @@ int main() {
   if (edge.tick(1).code != errc::busy) return 3;  // outputs first
   if (std::string_view(name(edge.next().action)) != "journal") return 4;
   const session_output hello = edge.next();
-  const auto session = session_of(hello.bytes);
-  if (hello.action != session_action::send || !session) return 5;
-  return *session == options.session_id && edge.next().action == session_action::none ? 0 : 6;
+  const auto named = name_of(hello.bytes);
+  if (hello.action != session_action::send || !named) return 5;
+  return named->session_id == options.session_id && edge.next().action == session_action::none ? 0 : 6;
 }

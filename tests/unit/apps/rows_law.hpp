@@ -76,9 +76,9 @@ class round_maker {
       const auto made = demand(make_draft_law(read, kept_, {}, {}, scratch), "a law");
       drafts.push_back(draw(made.drafted, uniforms{philox{{{1, 2}}}, i, number}.at(purpose::draft_draw)));
     }
-    const wire_context context{.session_id = 3, .round = number};
-    const auto sent = demand(encode_draft(context, format_, std::span<const draft>(drafts), bytes_), "a message");
-    (void)demand(decode_draft(context, format_, sent, block_, scratch), "a message");
+    const wire_place place{.round = number};
+    const auto sent = demand(encode_draft(place, format_, std::span<const draft>(drafts), bytes_), "a message");
+    (void)demand(decode_draft(place, format_, sent, block_, scratch), "a message");
     const std::array<row_view<float>, 3> rows{file_.view<float>(side::target, row),
                                               file_.view<float>(side::target, row + 1),
                                               file_.view<float>(side::target, row + 2)};
