@@ -215,8 +215,8 @@ class hostile_session {
     in_step_ = text_.size() == wanted_;
   }
 
-  //! What it wants: 0 first, then the likeliest token or any. If the first token is open and it has seen what came of
-  //! it, it drafts that: under the same numbers it would be rejected, and 0 be likely.
+  //! What it wants: 0 first, then the likeliest token or any. If the first token is open, and it was shown one
+  //! before, it drafts that: under the same numbers it would be rejected, and 0 be likely.
   [[nodiscard]] ids wish() {
     if (unwanted_ && text_.size() == 1 && chance_.chance(0.7)) return {*unwanted_};
     ids wished = text_;

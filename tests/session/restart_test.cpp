@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of the text over restarts, with engines whose rows do not repeat: each life of an engine adds noise of its own
-// to the logits.
+// The law of the text over restarts, with engines whose rows do not repeat: each life of an engine adds noise of its
+// own to the logits.
 #include <doctest/doctest.h>
 
 #include <session/simulation.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips until both sides are in step again, and to the end. A trip: all messages of the edge go up, and all answers
-// come down.
+// Round trips until both sides are in step again, and to the end. A trip: all messages of the edge go up, and all
+// answers come down.
 #include <session/both_ways.hpp>
 
 #include <utility>

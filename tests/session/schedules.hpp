@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fault schedules: how many there are, how one is drawn, and how its run is judged.
+// Fault schedules: how many there are, how one is drawn, and what its run is held against.
 #ifndef SPECVERIFY_TESTS_SESSION_SCHEDULES_HPP
 #define SPECVERIFY_TESTS_SESSION_SCHEDULES_HPP
 
@@ -62,7 +62,7 @@ struct outcomes {
 };
 
 //! Runs one schedule. Returns what is wrong with it: nothing, if all is well.
-inline std::string judge(const drawn_schedule& drawn, outcomes& seen) {
+inline std::string run_and_check(const drawn_schedule& drawn, outcomes& seen) {
   simulation run(drawn.system, drawn.with);
   if (!run.run()) return run.trouble();
   const bool honest = drawn.with.liar == lie::none;

@@ -243,7 +243,7 @@ class simulation {
   void begin_cloud() {
     tell("cloud", "BEGINS", cloud_.disk.size());
     sv::cloud_options o = system_.service;
-    o.salt += emptied_;  // a restored one goes on with the journal's
+    o.salt += cloud_.disk.empty() ? emptied_ : 1000 + counts_.kills;  // a restored one goes on with the journal's
     auto made = sv::make_cloud(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_.session.emplace(std::move(made).value());
@@ -709,7 +709,7 @@ class simulation {
     check_ledger();
     if (edge_.failure) return check_reason();
     const std::span<const token_id> text = edge_.session->text();
-    // A host that ends a text does not wait for the rest of it.
+    // A host that ends a text does not wait for what is missing.
     const bool told =
         was_stopped() && edge_.was_cut ? is_prefix(text, edge_.told) : std::ranges::equal(text, edge_.told);
     expect(told, "the host was told another text");
