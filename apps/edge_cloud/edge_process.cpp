@@ -123,7 +123,7 @@ int run_edge_process(const run_settings& run, const make_link& link) {
 }
 
 int run_delivered_edge(run_settings run, const make_link& over) {
-  // An edge that does not wait for a lost link hears of it soon.
+  // An edge that does not wait for a lost link hears soon that it is lost.
   const std::uint32_t retry_ms = run.retry_ms, retry_limit = run.on_link_loss == "wait" ? 8 : 1;
   run.retry_ms *= 8;  // what is lost is sent again without the session
   return run_edge_process(run, [&](asio::io_context& io, link_events events) {

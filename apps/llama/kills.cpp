@@ -92,7 +92,7 @@ class datagram_end {
   std::vector<std::byte> heard_ = std::vector<std::byte>(1 << 18);
 };
 
-//! What each life has of it: messages in order, each once.
+//! What each life works over: messages in order, each once.
 sv::delivered<datagram_end> link_over(datagram_end& socket, sv::delivery_side side) {
   sv::delivery_options options;
   options.side = side;

@@ -2,6 +2,7 @@
 #include "system_run.hpp"
 
 #include <specverify/codec/message.hpp>
+#include <specverify/delivery/datagram.hpp>
 #include <specverify/host/host.hpp>
 
 #include "edge_cloud/stopped_text.hpp"
@@ -41,8 +42,13 @@ sv::edge_options options_of(const run_settings& run, const engine& small) {
 void raise_version(std::vector<std::byte>& message) {
   if (!sv::decode_hello(message).ok()) return;
   sv::numeric::store_le(message.data() + sv::message_header_bytes, sv::wire_version + 1u, 2);
-  const auto head = sv::detail::load_head(message, sv::detail::hello_head_at);
-  (void)sv::detail::end_headed(sv::message_kind::hello, head, message.size(), message);  // its checksum
+  // The checksum is taken over session to prefix hash, the length, and all bytes but itself.
+  std::vector<std::byte> covered(message.begin() + 10, message.begin() + 38);
+  covered.resize(32);
+  sv::numeric::store_le(covered.data() + 28, message.size(), 4);
+  covered.insert(covered.end(), message.begin(), message.begin() + 4);
+  covered.insert(covered.end(), message.begin() + 8, message.end());
+  sv::numeric::store_le(message.data() + 4, sv::crc32c(covered), 4);
 }
 
 edge_cloud::token_kind kind_of(bool streams, const sv::session_output& out, std::uint32_t i) {

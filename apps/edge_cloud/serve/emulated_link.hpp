@@ -20,10 +20,12 @@ class emulated_link final : public edge_link {
   emulated_link(asio::io_context& io, const link_settings& settings, link_events events, const make_link& inner)
       : events_(std::move(events)),
         up_(io, {uplink(settings), settings.seed, 0}, [this](const frame& datagram) { far_end_.receive(datagram); }),
-        down_(io, {downlink(settings), settings.seed, 1}, [this](const frame& datagram) { events_.on_frame(datagram); }),
-        far_end_(io, specverify::delivery_side::server, 0, 1,
-                 {[this](std::span<const std::byte> datagram) { down_.accept(frame(datagram.begin(), datagram.end())); },
-                  [this](const frame& message) { inner_->send(message); }}),
+        down_(io, {downlink(settings), settings.seed, 1},
+              [this](const frame& datagram) { events_.on_frame(datagram); }),
+        far_end_(
+            io, specverify::delivery_side::server, 0, 1,
+            {[this](std::span<const std::byte> datagram) { down_.accept(frame(datagram.begin(), datagram.end())); },
+             [this](const frame& message) { inner_->send(message); }}),
         inner_(inner(
             io, {[this](const frame& message) { far_end_.send(message); }, events_.on_connect, events_.on_loss})) {}
   void send(std::span<const std::byte> datagram) override { up_.accept(frame(datagram.begin(), datagram.end())); }

@@ -68,9 +68,7 @@ class served_session {
   //! Why it was refused, or failed; ok while it goes on.
   [[nodiscard]] specverify::status why_refused() const noexcept { return session_.refusal(); }
   //! Messages that no device writes: damage does not come over a stream of frames.
-  [[nodiscard]] std::uint64_t unreadable() const noexcept {
-    return session_.statistics().corrupt;
-  }
+  [[nodiscard]] std::uint64_t unreadable() const noexcept { return session_.statistics().corrupt; }
 
  private:
   [[nodiscard]] refusal take(std::uint64_t now, const message_sender& send);

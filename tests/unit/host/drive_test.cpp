@@ -187,7 +187,7 @@ TEST_CASE("host: a row that a model cannot give ends both sides, whatever was gi
     const bool of_edge = which < 2;
     CHECK((of_edge ? edge : cloud) == broken);
     CHECK(p.edge->state() == edge_state::failed);
-    if (of_edge) {  // another life of it may come
+    if (of_edge) {  // it may have another life
       CHECK(cloud.ok());
       CHECK(p.cloud->refusal().code == broken.code);
       CHECK(p.cloud->state() == cloud_state::ready);
