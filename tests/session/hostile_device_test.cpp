@@ -184,7 +184,7 @@ class hostile_session {
     in_step_ = false;
     text_ = first(seen_, shown);
     for (const bytes& message : said) {
-      const message_kind kind = kind_of(message).value();
+      const message_kind kind = specverify::kind_of(message).value();
       if (kind == message_kind::hello) {
         follow(decode_hello(message).value(), claimed);
       } else if (kind == message_kind::text) {
@@ -246,7 +246,7 @@ class hostile_session {
       (void)hear(said);
     }
     for (const bytes& message : said) {
-      const message_kind kind = kind_of(message).value();
+      const message_kind kind = specverify::kind_of(message).value();
       if (kind == message_kind::feedback) take_verdict(drafted, message);
       if (kind == message_kind::hello) follow(decode_hello(message).value(), text_);
       if (kind == message_kind::text) take_text(message);

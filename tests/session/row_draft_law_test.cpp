@@ -235,10 +235,10 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
       if (out.action == session_action::send) up.emplace_back(out.bytes.begin(), out.bytes.end());
     };
     REQUIRE(edge.start(prompt, 1).ok());
-    while (kind_of(up.empty() ? std::vector(1, std::byte{1}) : up.back()).value() != message_kind::draft) {
+    while (specverify::kind_of(up.empty() ? std::vector(1, std::byte{1}) : up.back()).value() != message_kind::draft) {
       REQUIRE(drive(exec::seq, edge, small, send).ok());
       for (const std::vector<std::byte>& message : up) {
-        if (kind_of(message).value() == message_kind::draft) continue;
+        if (specverify::kind_of(message).value() == message_kind::draft) continue;
         std::vector<std::byte> answer;
         REQUIRE(cloud.receive(message, 1).ok());
         (void)take_outputs(cloud, [&](const session_output& out) {
@@ -246,7 +246,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
         });
         if (!answer.empty()) REQUIRE(edge.receive(answer, 1).ok());
       }
-      if (kind_of(up.back()).value() != message_kind::draft) up.clear();
+      if (specverify::kind_of(up.back()).value() != message_kind::draft) up.clear();
     }
     change(up.back());
     (void)cloud.receive(up.back(), 1);

@@ -51,11 +51,11 @@ TEST_CASE("a hello and a resume of version 2 are unknown_version, and have a nam
   CHECK(named(all["hello"]) == hello_name{7, 1});
   CHECK(named(all["resume"]) == hello_name{7, 2});
   for (const char* name : {"golden_hello", "hello"}) {
-    CHECK(kind_of(all[name]).ok());
+    CHECK(specverify::kind_of(all[name]).ok());
     CHECK(decode_hello(all[name]).error() == theirs);
   }
   for (const char* name : {"golden_resume", "resume"}) {
-    CHECK(kind_of(all[name]).error() == theirs);
+    CHECK(specverify::kind_of(all[name]).error() == theirs);
     CHECK(decode_hello(all[name]).error() == theirs);
   }
   // Damaged or cut short, it names nobody.
