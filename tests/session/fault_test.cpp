@@ -53,6 +53,6 @@ TEST_CASE("NET-4 NET-5 SEC-1 fault schedules: committed text stays, both ends ag
   for (const std::uint64_t happened :
        {seen.all.kills, seen.all.cuts, seen.all.jumps, seen.all.ticks, seen.all.lies, seen.all.handed_over,
         seen.links.broken, seen.links.lost, seen.links.damaged, seen.links.late, seen.links.copies})
-    CHECK(happened > runs / 20);
+    CHECK(happened > runs / 50);
   if (runs >= 10000) print(seen, runs);
 }

@@ -280,6 +280,7 @@ class simulation {
     host.before = all(host);
     host.session.reset();
     if (cut && !host.disk.empty()) cut_journal(host, which);
+    if (which == side::cloud) verified_.erase(verified_.lower_bound(host.held().size()), verified_.end());
     link_->die(which);
   }
   template <class Session>
@@ -438,6 +439,7 @@ class simulation {
     counts_.again += edge_.session->statistics().handshakes - before;
   }
   void hear_at_cloud(const bytes& message) {
+    const bool fills = cloud_.session->state() == sv::cloud_state::filling;
     const std::size_t first = cloud_.session->length();
     const std::uint32_t round = cloud_.session->round();
     counts_.up += 1;
@@ -447,8 +449,7 @@ class simulation {
     tell("cloud", sv::name(used.code), std::to_integer<unsigned>(message[0]) & 15u, message.size());
     expect(used.code != sv::errc::busy, "the cloud is busy");
     if (with_.liar == lie::none) expect(cloud_.session->round() >= round, "the round of the cloud went back");
-    if (!is_hello(message) && cloud_.session->state() != sv::cloud_state::filling && !fills_) note_verified(first);
-    fills_ = cloud_.session->state() == sv::cloud_state::filling;
+    if (!fills) note_verified(first);
   }
   //! The text that grew here is what the engine decided.
   void note_verified(std::size_t first) {
@@ -774,7 +775,7 @@ class simulation {
   std::vector<std::uint64_t> asked_{};           // of `score`
   bytes vectors_{};
   std::uint32_t score_position_ = 0, score_rows_ = 0;
-  bool wants_scores_ = false, fills_ = false;
+  bool wants_scores_ = false;
   bool offline_ = false;                  // as the edge's host has said
   sv::session_time now_ = 1, ahead_ = 0;  // the edge's clock is ahead of the world's
   sv::hello_name answered_{};             // the last hello that the cloud heard
