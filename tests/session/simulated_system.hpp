@@ -138,8 +138,12 @@ inline void give_semantic(simulated_system& to, kind_of_system kind, const sv::f
 
 inline void give_gate(simulated_system& to, const sv::fixed_window& window, dice& chance) {
   to.device.attachments.max_skipped = 1 + static_cast<std::uint32_t>(chance.below(4));
-  switch (chance.below(3)) {
+  switch (chance.below(4)) {
     case 0:
+      to.device.format = sv::law_format::top_k_tail;
+      to.device.draw_from_row = true;
+      return give_parts(to, window, sv::online_vocabulary_budget{{0.3, 2}}, sv::uncertainty_gate{0.8});
+    case 3:
       return give_parts(to, window, sv::top_k{8}, sv::uncertainty_gate{0.9});
     case 1:
       return give_parts(to, window, sv::top_k{8}, sv::random_skip{0.4});
@@ -181,8 +185,13 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
       parts::give_gate(made, window, chance);
       break;
     case kind_of_system::learns:
-      give_parts<sv::conformal>(made, window,
-                                sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size});
+      if (chance.chance(0.3)) {
+        o.format = sv::law_format::top_k_tail;
+        give_parts(made, window, sv::vocabulary_budget{0.3});
+      } else {
+        give_parts<sv::conformal>(made, window,
+                                  sv::conformal{.target = 0.1, .step = 0.2, .max_support_size = o.vocab_size});
+      }
       break;
     case kind_of_system::ahead:
       o.on_link_loss = sv::link_loss::continue_local;
