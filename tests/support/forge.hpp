@@ -11,8 +11,9 @@
 
 namespace specverify_test {
 
-//! Changes bit `bit` of a message. The check of a steady message does not cover its content; hello and refuse get their
-//! header anew. `answered`: the hello that a refusal names. False, and nothing is changed: the bit is one of the header.
+//! Changes bit `bit` of a message. The check of a steady message does not cover its content; hello and refuse get
+//! their header anew. `answered`: the hello that a refusal names. False, and nothing is changed: the bit is one of the
+//! header.
 inline bool forge(std::span<std::byte> message, const specverify::hello_name& answered, std::size_t bit) {
   namespace sv = specverify;
   const auto kind = sv::kind_of(message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other side may say, and when connections end: handshakes, text that one side lacks, refusals, rounds, lies. A
-// session goes on, or ends with a name; it never waits for ever, and never ends in silence with texts that differ.
+// What the other side may say, and when connections end: handshakes, text that one side lacks, refusals, rounds, lies.
+// A session goes on, or ends with a name; it never waits for ever, and never ends in silence with texts that differ.
 #include "pair.hpp"
 
 #include <specverify/host/drive.hpp>
@@ -612,9 +612,9 @@ TEST_CASE("NET-5 edge: an engine at work on a row while text is fetched is heard
   q.edge.emplace(std::move(make_edge(o, q.kept(), q.window())).value());
   REQUIRE(q.edge->start(std::vector<token_id>{4, 5, 6}, 1).ok());
   REQUIRE(q.edge->receive(q.answer(pair::only(q.run_edge())), 1).ok());
-  session_output out = q.edge->next();
-  while (out.action != session_action::evaluate && out.action != session_action::none) out = q.edge->next();
-  REQUIRE(out.action == session_action::evaluate);
+  const specverify::session_work work = specverify::take_outputs(*q.edge, [](const session_output&) {});
+  REQUIRE(work.wait == specverify::session_wait::rows);
+  const session_output out = work.asked;
   CHECK(q.edge_engine.feed(out.position, out.tokens, out.rows));
   REQUIRE(q.edge->reconnect(2).ok());
   const std::vector<bytes> answers = p.answers(pair::only(q.run_edge()));
@@ -1140,8 +1140,7 @@ void bring_to(pair& p, edge_state wanted) {
   if (wanted == edge_state::waiting || wanted == edge_state::streaming) (void)p.exchange(hello);
   if (wanted == edge_state::drafting) {
     CHECK(heard(p, p.answer(hello)).ok());
-    while (p.edge->next().action != session_action::none) {
-    }
+    (void)specverify::take_outputs(*p.edge, [](const session_output&) {});
   }
   if (wanted == edge_state::fetching_text) {
     (void)p.exchange(p.exchange(hello));
