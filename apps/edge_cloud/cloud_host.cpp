@@ -9,6 +9,8 @@
 #include "served_transform.hpp"
 #include "trained_files.hpp"
 
+#include <algorithm>
+
 namespace edge_cloud {
 
 namespace {
@@ -77,7 +79,9 @@ void cloud_host::work() {
 
 run_report cloud_host::report() const {
   run_report made;
-  made.tokens.assign(session_.text().begin() + session_.prompt_length(), session_.text().end());
+  const auto text = session_.text();  // the prompt may still be on its way
+  const auto written = text.subspan(std::min<std::size_t>(session_.prompt_length(), text.size()));
+  made.tokens.assign(written.begin(), written.end());
   made.cloud_passes = engine_.passes();
   made.cloud_compute = engine_.seconds();
   made.resumes = session_.statistics().restarts;

@@ -55,7 +55,11 @@ class delivered_end {
   void receive(std::span<const std::byte> datagram) {
     const std::uint64_t before = delivery_.statistics().incarnations;
     const auto heard = delivery_.receive(datagram, microseconds_now());
-    if (delivery_.statistics().incarnations != before) opened();
+    if (!is_client_ && delivery_.statistics().incarnations != before) waiting_.clear();  // it was for an earlier one
+    if (way_ == way::lost && delivery_.is_open()) {
+      way_ = way::there;
+      events_.on_connect();
+    }
     if (heard && !heard->empty()) events_.on_message(frame(heard->begin(), heard->end()));
     after(heard.error());
   }
@@ -80,12 +84,6 @@ class delivered_end {
     waiting_.clear();
     delivery_.open(microseconds_now());
     work();
-  }
-  void opened() {
-    if (!is_client_) waiting_.clear();  // what waits was for an earlier one
-    if (way_ != way::lost) return;
-    way_ = way::there;
-    events_.on_connect();
   }
   //! A client whose incarnation is lost begins another one.
   void after(specverify::status why) {
