@@ -42,12 +42,14 @@ void print(const outcomes& seen, std::uint64_t runs) {
 TEST_CASE("NET-4 NET-5 SEC-1 fault schedules: committed text stays, both ends agree, nobody waits for ever") {
   outcomes seen;
   const std::uint64_t runs = schedules();
+  int failures = 0;
   for (std::uint64_t seed = 1; seed <= runs; ++seed) {
     const std::string trouble = run_and_check(draw_schedule(seed), seen);
     INFO("schedule ", seed, ": ", trouble);
     const bool schedule_ended_well = trouble.empty();
     CHECK(schedule_ended_well);
-    if (!schedule_ended_well) return;
+    failures += schedule_ended_well ? 0 : 1;
+    if (failures == 50) return;
   }
   if (runs < 1000) return;
   CHECK(seen.compared > runs / 8);

@@ -153,6 +153,7 @@ class simulation {
       } else if (!act() && !time_passes()) {
         fail("both sides wait for ever");
       }
+      notice_break();
     }
     if (trouble_.empty()) check_end();
     return trouble_.empty();
@@ -249,7 +250,7 @@ class simulation {
     cloud_.session.emplace(std::move(made).value());
     cloud_.engine.clear();
     cloud_.floor = 0;
-    cloud_.has_rows = cloud_.over = wants_scores_ = false;
+    cloud_.has_rows = cloud_.over = wants_scores_ = tells_cloud_ = false;
     cloud_.failure.reset();
     if (cloud_.disk.empty()) return;
     const auto read = cloud_.session->restore(cloud_.journal());
@@ -332,6 +333,7 @@ class simulation {
     drain_cloud,
     supply_cloud,
     score,
+    disconnect_cloud,
     arrive_up,
     arrive_down
   };
@@ -352,6 +354,7 @@ class simulation {
     add(cloud_.session && !cloud_drained && link_->takes(side::cloud), action::drain_cloud, 2);
     add(cloud_drained && cloud_.has_rows && cloud_.session->wants_rows(), action::supply_cloud);
     add(cloud_drained && wants_scores_ && cloud_.session->wants_scores(), action::score);
+    add(cloud_.session && tells_cloud_, action::disconnect_cloud);
     const bool delivers = with_.link == link_kind::datagrams || with_.link == link_kind::copies;
     add(cloud_.session && (cloud_drained || delivers) && link_->carries_to(side::cloud), action::arrive_up);
     add(edge_.session && (edge_drained || delivers) && link_->carries_to(side::edge), action::arrive_down);
@@ -398,6 +401,11 @@ class simulation {
       case action::score:
         supply_scores();
         break;
+      case action::disconnect_cloud:
+        tell("cloud", "DISCONNECT");
+        cloud_.session->disconnect();
+        tells_cloud_ = false;
+        break;
       case action::arrive_up:
         if (const auto message = link_->arrive(side::cloud, cloud_.is_drained(), now_)) hear_at_cloud(*message);
         break;
@@ -407,6 +415,12 @@ class simulation {
         break;
     }
     return true;
+  }
+  //! The cloud's host may hear of a connection that was lost.
+  void notice_break() {
+    if (link_->counts.broken == broken_) return;
+    broken_ = link_->counts.broken;
+    tells_cloud_ = chance_.chance(0.5);
   }
   //! A row is wanted that may be written ahead: the session hears nothing else.
   [[nodiscard]] bool is_writing_ahead() const {
@@ -444,6 +458,7 @@ class simulation {
     const std::uint32_t round = cloud_.session->round();
     counts_.up += 1;
     counts_.hellos += is_hello(message) ? 1u : 0u;
+    tells_cloud_ = tells_cloud_ && !is_hello(message);  // its host would close the new connection
     if (const auto name = sv::name_of(message)) answered_ = *name;
     const sv::status used = cloud_.session->receive(message, now_);
     tell("cloud", sv::name(used.code), std::to_integer<unsigned>(message[0]) & 15u, message.size());
@@ -775,6 +790,8 @@ class simulation {
   std::vector<std::uint64_t> asked_{};           // of `score`
   bytes vectors_{};
   std::uint32_t score_position_ = 0, score_rows_ = 0;
+  std::uint64_t broken_ = 0;  // connections
+  bool tells_cloud_ = false;
   bool wants_scores_ = false;
   bool offline_ = false;                  // as the edge's host has said
   sv::session_time now_ = 1, ahead_ = 0;  // the edge's clock is ahead of the world's
