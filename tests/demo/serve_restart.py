@@ -31,7 +31,7 @@ def journal_of(server, session):
     return server.state / "sessions" / f"{session:016x}" / "journal"
 
 
-def begun(server, hello, device, session):
+def greeted(server, hello, device, session):
     """A session whose cloud waits for the text of the prompt."""
     opener = Connection(server.port, device)
     opener.send(hello_for(hello, session))
@@ -39,11 +39,22 @@ def begun(server, hello, device, session):
     return opener
 
 
+def left(server, device, session):
+    """A session with a journal, whose device is gone."""
+    writer = server.world.device(f"left_{session}", server.port, device, session, "--pace", "paper", tokens=60)
+    while not journal_of(server, session).exists() or journal_of(server, session).stat().st_size == 0:
+        assert writer.poll() is None, server.world.log(f"left_{session}")
+        time.sleep(0.02)
+    writer.kill()
+    writer.wait()
+    time.sleep(0.2)
+    killed(server)
+
+
 def other_options(world, hello):
     """A session that the new options do not serve is set aside by name, and the server starts."""
     server = world.serve("options")
-    begun(server, hello, 1, 70)
-    killed(server)
+    left(server, 1, 70)
     kept = journal_of(server, 70).read_bytes()
     again = started(server, "--draft-length", 2)
     assert again, "a session of other options keeps the server from starting:\n" + world.log("options")
@@ -55,8 +66,7 @@ def other_options(world, hello):
 def strict_restore(world, hello):
     """The server ends instead, and leaves the folder as it is."""
     server = world.serve("strict")
-    begun(server, hello, 1, 70)
-    killed(server)
+    left(server, 1, 70)
     kept = journal_of(server, 70).read_bytes()
     strict = world.start("strict", ["serve", "--port", 0, "--state-dir", server.state, "--draft-length", 2, "--devices",
                                     world.folder / "devices", "--strict-restore"])
@@ -67,8 +77,7 @@ def strict_restore(world, hello):
 def zero_bytes(world, hello):
     """A power cut left zero bytes after a journal: its last whole record counts, and the rest is said."""
     server = world.serve("zeros")
-    begun(server, hello, 1, 72)
-    killed(server)
+    left(server, 1, 72)
     with open(journal_of(server, 72), "ab") as journal:
         journal.write(bytes(4096))
     again = started(server)
@@ -80,7 +89,7 @@ def zero_bytes(world, hello):
 def two_messages(world, hello):
     """Hello, and then another one with one token, while the cloud waits for the prompt."""
     server = world.serve("two")
-    opener = begun(server, hello, 1, 71)
+    opener = greeted(server, hello, 1, 71)
     opener.send(hello_for(hello, 71, nonce=1, length=1))
     opener.frames(1, 1)
     killed(server)
@@ -159,7 +168,7 @@ def full_server(world, hello):
 def handshakes(world, hello):
     """A device that says hello again and again is refused by name, and its session goes on in the next second."""
     server = world.serve("often")
-    asks = begun(server, hello, 1, 74)
+    asks = greeted(server, hello, 1, 74)
     for n in range(200):
         asks.send(hello_for(hello, 74, nonce=n))
     assert asks.closed_within(2) and is_refusal(parted(asks.heard)[0][-1]), \
