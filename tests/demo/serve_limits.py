@@ -178,9 +178,9 @@ def handshakes_of_device(server, hello):
 
 
 def written_of_device(server, hello):
-    """Each round of a text is journaled."""
-    child = server.world.device("writer", server.port, 1, 60, tokens=60)
-    child.wait(timeout=60)
+    """Each round of a text is journaled: three at once."""
+    for child in [server.world.device(f"writer_{n}", server.port, 1, 60 + n, tokens=60) for n in range(3)]:
+        child.wait(timeout=60)
     return "refused (written_of_device)" in server.world.log(server.name)
 
 
@@ -211,7 +211,7 @@ run_all("serve_limits", [
     Attack(unsent_bytes, *GREETS, "--unsent-bytes", 1 << 15),
     Attack(unsent_in_all, *GREETS, "--unsent-in-all", 1 << 15),
     Attack(handshakes_of_device, "--handshakes-of-device", 10, "--connections-of-device", 64),
-    Attack(written_of_device, *GREETS, "--written-of-device", 1024),
+    Attack(written_of_device, *GREETS, "--written-of-device", 4096),
     Attack(journal_full, "--journal-bytes", 1024),
     Attack(disk_full, "--disk-bytes", 1 << 14),
     Attack(not_the_owner),
