@@ -44,21 +44,22 @@ result<bool> live(const fs::path& folder, session_time now) {  // one life of bo
   if (!found) return found.error();
   const status began = *found ? status{} : edge->start(std::array<token_id, 1>{1}, now);
   if (!began.ok()) return began;
-  std::vector<std::byte> message;
-  const auto work = [&](auto& session, tutorial_model model, const journal_file& file) {
+  std::vector<std::vector<std::byte>> up, down;  // messages under way
+  const auto work = [&](auto& session, tutorial_model model, const journal_file& file, auto& sent) {
     return drive(session, model, [&](const session_output& out) -> status {
-      if (out.action == session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
       return out.action == session_action::journal ? file.write(out) : status{};
     });
   };
-  for (int questions = 0; questions < 3; ++questions) {  // then both are killed, and what is under way is lost
-    if (const status why = work(*edge, {1.0}, at_edge); !why.ok()) return why;
-    if (edge->state() == edge_state::finished) return true;
-    (void)deliver(*cloud, message, now);
-    if (const status why = work(*cloud, {0.0}, at_cloud); !why.ok()) return why;
-    (void)deliver(*edge, message, now);
+  status why = work(*edge, {1.0}, at_edge, up);
+  for (int turns = 0; why.ok() && turns < 3; ++turns) {  // then both are killed, and what is under way is lost
+    for (const auto& message : std::exchange(up, {}))
+      if (why = deliver(*cloud, message, now); why.ok()) why = work(*cloud, {0.0}, at_cloud, down);
+    for (const auto& message : std::exchange(down, {}))
+      if (why = deliver(*edge, message, now); why.ok()) why = work(*edge, {1.0}, at_edge, up);
   }
-  return false;
+  if (!why.ok()) return why;
+  return edge->state() == edge_state::finished;
 }
 int main() {
   const fs::path folder = fs::temp_directory_path() / std::to_string(salt_from(std::random_device{}));

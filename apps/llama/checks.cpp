@@ -32,11 +32,11 @@ template <class Session>
 struct one_side {
   engine& engine_of;
   std::optional<Session> session{};
-  bytes message{};
+  std::vector<bytes> sent{};
 
   void work(const auto& hear) {
     const sv::status why = sv::drive(*session, engine_of, [&](const sv::session_output& out) {
-      if (out.action == sv::session_action::send) message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == sv::session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
       if (out.action == sv::session_action::committed) hear(out);
     });
     if (!why.ok()) throw failure_of(why, session->refusal());
@@ -65,9 +65,14 @@ struct both_sides {
     for (sv::session_time now = 1;; ++now) {
       edge.work([&](const sv::session_output& out) { note(out); });
       if (edge.session->state() == sv::edge_state::finished) return;
-      (void)sv::deliver(*cloud.session, edge.message, now);
-      cloud.work([](const sv::session_output&) {});
-      (void)sv::deliver(*edge.session, cloud.message, now);
+      for (const bytes& message : std::exchange(edge.sent, {})) {
+        (void)sv::deliver(*cloud.session, message, now);
+        cloud.work([](const sv::session_output&) {});
+      }
+      for (const bytes& message : std::exchange(cloud.sent, {})) {
+        (void)sv::deliver(*edge.session, message, now);
+        edge.work([&](const sv::session_output& out) { note(out); });
+      }
     }
   }
 };

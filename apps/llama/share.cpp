@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <ctime>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace llama_pair {
@@ -148,13 +149,17 @@ class timed_text {
       const presence here;
       work_at_edge(round);
       if (edge_->state() == sv::edge_state::finished) return;
-      watch_.begin();
-      (void)sv::deliver(*cloud_, message_, now);
-      watch_.lap(round.decode);
-      work_at_cloud(round);
-      watch_.begin();
-      (void)sv::deliver(*edge_, message_, now);
-      watch_.lap(round.verdict);
+      for (const bytes& message : std::exchange(up_, {})) {
+        watch_.begin();
+        (void)sv::deliver(*cloud_, message, now);
+        watch_.lap(round.decode);
+        work_at_cloud(round);
+      }
+      for (const bytes& message : std::exchange(down_, {})) {
+        watch_.begin();
+        (void)sv::deliver(*edge_, message, now);
+        watch_.lap(round.verdict);
+      }
       round.rounds = edge_->statistics().rounds - before;
       if (before == 0) continue;
       if (here.always()) {
@@ -168,7 +173,7 @@ class timed_text {
  private:
   //! Takes what a session has to say, and cuts its engine.
   template <class Session>
-  sv::session_work hear(Session& session, found_rows& side, steps& sum, double& passes) {
+  sv::session_work hear(Session& session, found_rows& side, std::vector<bytes>& sent, steps& sum, double& passes) {
     watch_.begin();
     const sv::session_work work = sv::take_outputs(session, [&](const sv::session_output& out) -> sv::status {
       const bool cuts = out.action == sv::session_action::rollback, sends = out.action == sv::session_action::send;
@@ -179,7 +184,8 @@ class timed_text {
         watch_.lap(passes);
         return why;
       }
-      (sends ? message_ : journal_).assign(out.bytes.begin(), out.bytes.end());
+      if (sends) sent.emplace_back();
+      (sends ? sent.back() : journal_).assign(out.bytes.begin(), out.bytes.end());
       watch_.lap(sum.host);
       return {};
     });
@@ -201,7 +207,7 @@ class timed_text {
   }
   void work_at_edge(steps& sum) {
     for (;;) {
-      const sv::session_work work = hear(*edge_, small_, sum, sum.drafter);
+      const sv::session_work work = hear(*edge_, small_, up_, sum, sum.drafter);
       if (work.wait != sv::session_wait::rows) return;
       const double passed = answer(*edge_, small_, work, sum.drafter);
       const bool last = edge_->state() != sv::edge_state::drafting;
@@ -211,7 +217,7 @@ class timed_text {
   }
   void work_at_cloud(steps& sum) {
     for (;;) {
-      const sv::session_work work = hear(*cloud_, large_, sum, sum.target);
+      const sv::session_work work = hear(*cloud_, large_, down_, sum, sum.target);
       if (work.wait != sv::session_wait::rows) return;
       sum.verify += answer(*cloud_, large_, work, sum.target);
     }
@@ -225,7 +231,8 @@ class timed_text {
   std::optional<sv::edge_session> edge_;
   std::optional<sv::cloud_session> cloud_;
   stop_watch watch_;
-  bytes message_, journal_;
+  std::vector<bytes> up_, down_;  // messages under way
+  bytes journal_;
 };
 
 }  // namespace

@@ -3,15 +3,15 @@
 #include <random>
 #include <specverify/all.hpp>
 using namespace specverify;
-auto work(auto& session, auto& engine, std::vector<std::byte>& sent) {
+auto work(auto& session, auto& engine, auto& sent) {
   for (;;) {
     const session_work work = take_outputs(session, [&](const session_output& out) {
-      if (out.action == session_action::send) sent.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
       if (out.action == session_action::rollback) engine.truncate(out.position);
     });
     if (work.wait != session_wait::rows) return work;  // a message is awaited, or time; or the session is over
-    const status fed = engine.feed(work.asked.position, work.asked.tokens, work.asked.rows);
-    (void)(fed.ok() ? supply(session, engine, 0) : session.engine_failed(fed));
+    const bool fed = engine.feed(work.asked.position, work.asked.tokens, work.asked.rows).ok();
+    (void)(fed ? supply(session, engine, 0) : session.engine_failed({}));
   }
 }
 struct constant_model {  // yours: an engine with a cache
@@ -20,15 +20,15 @@ struct constant_model {  // yours: an engine with a cache
   void truncate(std::uint32_t) {}
   std::array<float, 4> logits{0.0f, 1.0f, 2.0f, 0.5f};
 } drafter, target;
-
 int main() {
   std::random_device random;
   auto edge = make_edge({.secret = secret_from(random), .vocab_size = 4, .token_budget = 10}, top_k{3});
   auto cloud = make_cloud({.secret = secret_from(random), .salt = salt_from(random), .vocab_size = 4});
-  std::vector<std::byte> message;  // one question or one answer is under way
-  if (!edge->start(std::array<token_id, 1>{0}, 0).ok()) return 1;
-  for (; work(*edge, drafter, message).wait == session_wait::peer && deliver(*cloud, message, 0).ok();
-       (void)deliver(*edge, message, 0))
-    (void)work(*cloud, target, message);  // at the end it agrees to the text, and is over first
+  std::vector<std::vector<std::byte>> up, down;  // in order, and none is lost
+  (void)edge->start(std::array<token_id, 1>{0}, 0);
+  for ((void)work(*edge, drafter, up); !up.empty();) {
+    for (auto& message : std::exchange(up, {})) (void)deliver(*cloud, message, 0), (void)work(*cloud, target, down);
+    for (auto& message : std::exchange(down, {})) (void)deliver(*edge, message, 0), (void)work(*edge, drafter, up);
+  }
   return edge->state() == edge_state::finished && edge->length() == 11 ? 0 : 2;
 }

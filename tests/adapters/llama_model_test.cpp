@@ -63,7 +63,8 @@ struct two_sides {
   std::optional<Model> drafter{}, target{};
   std::optional<edge_session> edge{};
   std::optional<cloud_session> cloud{};
-  bytes kept_by_edge{}, kept_by_cloud{}, up{}, down{};
+  bytes kept_by_edge{}, kept_by_cloud{};
+  std::vector<bytes> up{}, down{};  // under way
   vocabulary_fingerprint edge_fingerprint{};
   bool greedily = true;
   std::uint32_t tokens = 60;
@@ -103,9 +104,9 @@ struct two_sides {
     if (!kept_by_cloud.empty()) REQUIRE(cloud->restore(kept_by_cloud).ok());
   }
   template <class Session>
-  status work(Session& session, Model& model, bytes& journal, bytes& out_message) {
+  status work(Session& session, Model& model, bytes& journal, std::vector<bytes>& sent) {
     return drive(exec::seq, session, model, [&](const session_output& out) {
-      if (out.action == session_action::send) out_message.assign(out.bytes.begin(), out.bytes.end());
+      if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
       if constexpr (std::is_same_v<Session, edge_session>) note(out);
       if (out.action != session_action::journal) return;
       if (out.replaces) journal.clear();
@@ -123,15 +124,17 @@ struct two_sides {
       }
     }
   }
-  //! One message each way. Not ok: a side's status.
+  //! All messages of either side. Not ok: a side's status.
   status turn() {
     if (const status why = work(*edge, *drafter, kept_by_edge, up); !why.ok()) return why;
-    if (!up.empty()) (void)deliver(*cloud, std::exchange(up, {}), ++time);
-    if (const status why = work(*cloud, *target, kept_by_cloud, down); !why.ok()) return why;
-    if (!down.empty()) {
-      (void)deliver(*edge, std::exchange(down, {}), ++time);
-    } else {
-      (void)edge->tick(time += 1000);
+    for (const bytes& message : std::exchange(up, {})) {
+      (void)deliver(*cloud, message, ++time);
+      if (const status why = work(*cloud, *target, kept_by_cloud, down); !why.ok()) return why;
+    }
+    if (down.empty()) (void)edge->tick(time += 1000);
+    for (const bytes& message : std::exchange(down, {})) {
+      (void)deliver(*edge, message, ++time);
+      if (const status why = work(*edge, *drafter, kept_by_edge, up); !why.ok()) return why;
     }
     return {};
   }

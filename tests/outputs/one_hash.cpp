@@ -20,6 +20,7 @@
 #include <bit>
 #include <cfenv>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 using namespace specverify;
@@ -133,21 +134,23 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
   auto cloud = make_cloud(server);
   if (!edge || !cloud || !edge->start(std::array<token_id, 2>{1, 2}, 0).ok()) return found;
   integer_model drafter{.drafter = true}, target;
-  std::vector<std::byte> message;  // one question or one answer is under way
-  const auto heard_by = [&](bool journal_counts) {
+  std::vector<std::vector<std::byte>> up, down;  // messages under way
+  const auto heard_by = [&](bool journal_counts, std::vector<std::vector<std::byte>>& sent) {
     return [&, journal_counts](const session_output& out) {
       if (out.action == session_action::journal && journal_counts) found.journals.add(out.bytes);
       if (out.action != session_action::send) return;
       found.messages.add(out.bytes);
-      message.assign(out.bytes.begin(), out.bytes.end());
+      sent.emplace_back(out.bytes.begin(), out.bytes.end());
     };
   };
   using sparsifier_state = typename std::remove_cvref_t<decltype(*system.sparsifier)>::state_type;
-  const auto at_edge = heard_by(std::is_empty_v<sparsifier_state>);
-  const auto at_cloud = heard_by(true);
-  while (drive(*edge, drafter, at_edge).ok() && edge->state() != edge_state::finished) {
-    if (!deliver(*cloud, message, 0).ok() || !drive(*cloud, target, at_cloud).ok()) break;
-    if (!deliver(*edge, message, 0).ok()) break;
+  const auto at_edge = heard_by(std::is_empty_v<sparsifier_state>, up);
+  const auto at_cloud = heard_by(true, down);
+  for (bool ok = drive(*edge, drafter, at_edge).ok(); ok && !up.empty();) {
+    for (const auto& message : std::exchange(up, {}))
+      ok = ok && deliver(*cloud, message, 0).ok() && drive(*cloud, target, at_cloud).ok();
+    for (const auto& message : std::exchange(down, {}))
+      ok = ok && deliver(*edge, message, 0).ok() && drive(*edge, drafter, at_edge).ok();
   }
   found.text.add(edge->text());
   found.accepted = edge->statistics().accepted;
