@@ -148,12 +148,12 @@ done
 stated include/specverify/session/detail/a.hpp 's/state_;/now_;/; s/^};/void f() { now_ = b; }\n&/'; red states 'a.hpp:9: writes the state'
 stated include/specverify/session/detail/a.hpp 's/^};/bool f() { return state_ == b; }\n&/'; green states
 stated include/specverify/session/detail/a.hpp 's/^};/cloud_state own_ = b;\n&/'; red states 'a.hpp:9: keeps a state of its own'
-stated $states 's/{other_draft, {waiting}, resuming}/{other_draft, {waiting, drafting}, resuming}/'; red states 'missing: | `other_draft` | the cloud decided the round on another draft | `drafting`, `waiting` |'
+stated $states 's/{connect, {offline}, handshaking}/{connect, {offline, drafting}, handshaking}/'; red states 'missing: | `connect` | a connection is there: hello is sent | `offline`, `drafting` |'
 stated $states 's/{blank, {kind::hello}}/{blank, {kind::hello, kind::stop}}/'; red states 'missing: | `blank` | `hello`, `stop` |'
 stated docs/session.md 's/^| `scoring` |.*//'; red states 'says nothing about the state `scoring` of the cloud'
 stated docs/session.md 's/^  drafting --> waiting.*/  drafting --> finished: send_draft/'; red states 'not in session/states.hpp:   drafting --> finished: send_draft'
 stated $states 's/{drafting, waiting, streaming}, stopping/{waiting, streaming}, stopping/'; perl scripts/lint/states.pl --fix >/dev/null; green states
-grep -q 'waits for its host.s scores' docs/session.md || { echo "states forgets what a page says of a state"; code=1; }
+grep -q 'waits for the scores of the mismatches' docs/session.md || { echo "states forgets what a page says of a state"; code=1; }
 rm -r include/specverify/session/detail; reset
 echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'

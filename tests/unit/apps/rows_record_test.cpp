@@ -199,9 +199,9 @@ TEST_CASE("coded bits are those of messages that can be read, and lie above the 
     const bool ids = line.system == "greedy" || line.system == "ids only";
     const double drafts = ids ? 8 : line.system == "hlm" ? 1 : 4;
     const double messages = std::ceil(61 / drafts);
-    // a header of 8 bytes, the number of drafts, and at most two bytes of rounding a message
-    CHECK(line.coded_bits >= line.ideal_bits + messages * 64 / 61 - 1e-9);
-    CHECK(line.coded_bits <= line.ideal_bits + messages * (64 + 4 + 16) / 61 + (ids ? 0 : 0.5));
+    // a check of 8 bits, the kind in 4 bits, the number of drafts, and at most two bytes of rounding a message
+    CHECK(line.coded_bits >= line.ideal_bits + messages * (8 + 4) / 61 - 1e-9);
+    CHECK(line.coded_bits <= line.ideal_bits + messages * (8 + 4 + 4 + 16) / 61 + (ids ? 0 : 0.5));
     CHECK(line.acceptance <= line.overlap + (line.system == "greedy" ? 1e-12 : 2e-3));
   }
 }
@@ -210,7 +210,7 @@ TEST_CASE("one message of drafts over recorded rows, by hand") {
   const recording made(4);
   const recorded::rows_file file(made.path);
   CHECK(recorded::measure(file, 1, "hlm").coded_bits ==
-        8 * 4 * (8 + 2 + 2 * 4096 + 2));  // header, number of drafts, V halves, an id
+        8 * 4 * (1 + 2 + 2 * 4096 + 2 + 1));  // kind, number of drafts, V halves, an id, check
 }
 
 #endif
