@@ -245,7 +245,8 @@ TEST_CASE("llama adapter: a full context ends both sides by name") {
   const bool peer_heard =
       both.work(*both.cloud, *both.target, both.kept_by_cloud, both.down).ok() || !both.down.empty();
   REQUIRE(peer_heard);
-  (void)deliver(*both.edge, both.down, ++both.time);
+  REQUIRE(both.down.size() == 1);
+  (void)deliver(*both.edge, both.down.front(), ++both.time);
   CHECK(both.work(*both.edge, *both.drafter, both.kept_by_edge, both.up).code == errc::refused_by_peer);
   CHECK(both.edge->refusal().code == errc::context_full);
 }
