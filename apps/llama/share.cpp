@@ -34,9 +34,9 @@ constexpr double most_share = 0.0015;
 constexpr std::size_t texts_timed = 8;
 constexpr int above_the_bound = 3;  // exit code
 
-double seconds_of(clockid_t clock) {
+double seconds_of(clockid_t which) {
   timespec now{};
-  ::clock_gettime(clock, &now);
+  ::clock_gettime(which, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 double seconds() { return seconds_of(CLOCK_MONOTONIC); }

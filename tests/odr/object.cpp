@@ -13,19 +13,6 @@ namespace {
 
 constexpr std::uint32_t vocab_size = 3000;
 
-#ifdef PLANTED
-}  // namespace
-// What the library never does: a function that all objects share, whatever they were compiled for.
-__attribute__((noinline)) inline float planted_sum(const float* values, int size) {
-  float sum[8] = {};
-  for (int i = 0; i < size; ++i) {
-    for (int lane = 0; lane < 8; ++lane) sum[lane] = sum[lane] * values[i] + static_cast<float>(lane);
-  }
-  return sum[0] + sum[7];
-}
-namespace {
-#endif
-
 struct rows_in_memory {
   const float* values;
   specverify::row_transform with{};
@@ -76,9 +63,5 @@ unsigned long long OBJECT_NAME() {
     sum = sum * 3 + one_round(specverify::exec::simd, specverify::threshold{0.002, specverify::max_vocab_size},
                               specverify::sparse_lattice{}, position);
   }
-#ifdef PLANTED
-  const float values[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  sum += static_cast<unsigned long long>(planted_sum(values, 16));
-#endif
   return sum;
 }

@@ -8,13 +8,13 @@ kind=$1
 command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed"; exit 77; }
 work=${SPECVERIFY_BUILD_DIR:-build/odr}/odr/$kind
 rm -rf "$work" && mkdir -p "$work" || exit 1
-object() { # name, optimisation, flags...
-  "${CXX:-g++}" -std=c++20 -Iinclude "${@:2}" -c tests/odr/object.cpp -o "$work/$1.o" || exit 1
+object() { # name, flags and source...
+  "${CXX:-g++}" -std=c++20 -Iinclude "${@:2}" -c -o "$work/$1.o" || exit 1
 }
-build() { # optimisation, extra flags...
+build() { # optimisation, source of the two objects
   object baseline "$@" -march=x86-64 -DOBJECT_NAME=baseline_object
   object v3 "$@" -march=x86-64-v3 -DOBJECT_NAME=v3_object
-  "${CXX:-g++}" -std=c++20 -O1 "${@:2}" -c tests/odr/main.cpp -o "$work/main.o" || exit 1
+  object main -O1 tests/odr/main.cpp
 }
 old_processor() { qemu-x86_64 -cpu Nehalem "$@"; }
 
@@ -25,7 +25,7 @@ case $kind in
     levels=(-O0 -O2)
     [ "${SPECVERIFY_LONG:-0}" = 1 ] && levels=(-O0 -O1 -O2 -O3)
     for level in "${levels[@]}"; do
-      build "$level"
+      build "$level" tests/odr/object.cpp
       for name in baseline v3; do
         nm --defined-only "$work/$name.o" | awk '$2 ~ /[TWi]/ { print $3 }' | grep -E '^_ZN[KVROr]*10specverify' | sort -u >"$work/$name.symbols"
       done
@@ -58,7 +58,7 @@ case $kind in
     ;;
   planted)
     # An inline function outside the library's namespace must kill the program when the v3 object comes first: the test can see.
-    build -O2 -DPLANTED
+    build -O2 tests/odr/planted.cpp
     "${CXX:-g++}" "$work/main.o" "$work/baseline.o" "$work/v3.o" -o "$work/harmless" || exit 1
     old_processor "$work/harmless" || { echo "the program does not even run with the baseline object first"; exit 1; }
     "${CXX:-g++}" "$work/main.o" "$work/v3.o" "$work/baseline.o" -o "$work/program" || exit 1
