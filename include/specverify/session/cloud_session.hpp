@@ -44,7 +44,8 @@ class cloud_session : public detail::endpoint {
   //! A message arrived. ok, or why it was not used: a hello's refusal, no_handshake (the edge is told, and says hello),
   //! refused_by_peer (the edge has failed; its next life may come); or why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! The connection was lost: nothing is sent, and no stream goes on, before the next hello. A host need not say so.
+  //! The connection of the last hello was lost: nothing is sent, and no stream goes on, before the next hello. A host
+  //! need not say so, and must not where it closes a connection that another hello has replaced.
   void disconnect() noexcept { leave_connection(); }
   //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
   //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If

@@ -69,7 +69,7 @@ struct edge_table {
       {idle, {}},
       {offline, {}},
       {handshaking, {kind::hello, kind::refuse}},
-      {sending_text, {kind::refuse}},
+      {sending_text, {kind::stop, kind::refuse}},
       {fetching_text, {kind::text, kind::refuse}},
       {drafting, {kind::stop, kind::refuse}},
       {waiting, {kind::feedback, kind::request, kind::stop, kind::refuse}},

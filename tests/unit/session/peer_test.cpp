@@ -1197,6 +1197,53 @@ pair_options options_for(State state) {
 
 }  // namespace
 
+TEST_CASE(
+    "NET-5 edge: an answer that a broker delivers again leads to another handshake, and one to another hello says "
+    "nothing") {
+  pair p;
+  const bytes first = p.answer(p.start());
+  const bytes second = p.answer(p.reconnect());
+  CHECK(heard(p, second).ok());
+  const edge_state then = p.edge->state();
+  CHECK(heard(p, first).code == errc::unexpected_message);
+  CHECK(p.edge->state() == then);
+  CHECK(heard(p, second).code == errc::unexpected_message);
+  CHECK(p.edge->state() == edge_state::handshaking);
+  p.finish(p.last_of(p.run_edge()));
+  CHECK(p.text() == whole_text(pair_options{}));
+}
+
+TEST_CASE("NET-5 cloud: a hello of another session, or with another text, leaves the connection or the session") {
+  pair p;
+  const bytes question = to_first_draft(p), hello = pair(pair_options{}).start();
+  const bytes strange = changed_hello(hello, [](hello_message& said) { said.session_id += 1; });
+  CHECK(p.cloud->receive(strange, 1).code == errc::unexpected_message);
+  CHECK(p.run_cloud().size() == 1);         // its refusal
+  const bytes next = p.exchange(question);  // the connection goes on
+  const bytes wrong = changed_hello(hello, [](hello_message& said) { said.prefix_hash ^= 1; });
+  CHECK(p.cloud->receive(wrong, 1).code == errc::prefix_mismatch);
+  CHECK(p.run_cloud().size() == 1);
+  CHECK(p.cloud->state() == cloud_state::ready);
+  CHECK(next != question);
+  p.finish(p.reconnect());
+  CHECK(p.text() == whole_text(pair_options{}));
+}
+
+TEST_CASE("NET-5 cloud: a host that pauses behind the last piece of text can take the edge's draft") {
+  pair p;
+  bytes question = to_first_draft(p);
+  for (int i = 0; i < 3; ++i) question = p.exchange(question);
+  CHECK(p.cloud->receive(recovered(p), 1).ok());
+  REQUIRE(p.cloud->length() <= 256);  // one piece
+  const session_output hello = p.cloud->next();
+  REQUIRE(p.edge->receive(hello.bytes, 1).ok());
+  const session_output piece = p.cloud->next();
+  REQUIRE(p.edge->receive(piece.bytes, 1).ok());
+  CHECK(p.cloud->state() == cloud_state::ready);
+  p.finish(p.last_of(p.run_edge()));
+  CHECK(p.text() == whole_text(pair_options{}));
+}
+
 TEST_CASE("SEC-1 edge: a message that its state does not list fails the session by name, or says nothing") {
   for (const auto& row : edge_table::states) {
     for (const message_kind kind : every_kind) {
@@ -1209,6 +1256,10 @@ TEST_CASE("SEC-1 edge: a message that its state does not list fails the session 
       CHECK_FALSE(why.ok());
       if (row.takes.has(kind)) continue;  // of no use, or rubbish
       const bool connected = row.state >= edge_state::sending_text && row.state <= edge_state::stopping;
+      if (connected && kind == message_kind::hello) {  // one that cannot be read: hands are shaken again
+        CHECK(p.edge->state() == edge_state::handshaking);
+        continue;
+      }
       const bool says_nothing = !connected || kind == message_kind::refuse;
       CHECK(p.edge->state() == (says_nothing ? row.state : edge_state::failed));
       if (says_nothing) {

@@ -151,7 +151,6 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
   if (state_ != cloud_state::blank) {
-    if (hello.session_id != place_.session_id) return {errc::unexpected_message, part::session, 0};
     const bool same =
         hello.prompt_length == place_.prompt_length && detail::difference(hello, terms_) == detail::term::none;
     return same ? status{} : status{errc::options_disagree, part::session, 0};
@@ -197,9 +196,14 @@ SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) no
 SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message) noexcept {
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
-  name_ = *name;
-  leave_connection();
   statistics_.handshakes += 1;
+  const hello_name before = std::exchange(name_, *name);
+  if (state_ != cloud_state::blank && name->session_id != place_.session_id) {  // and the connection of ours stays
+    const status why = refuse({errc::unexpected_message, part::session, 0});
+    name_ = before;
+    return why;
+  }
+  leave_connection();
   const result<hello_message> read = decode_hello(message);
   status why = read.error();
   if (why.ok() && state_ == cloud_state::failed) why = failure_;
@@ -222,14 +226,14 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
 
 //! Says where this side stands. Then the longer side pushes its text, or both are in step.
 SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noexcept {
-  drafts_.open(0, 0);
-  if (!is_whole() && edge.length <= place_.length) {  // the edge went back: there is no more than this
-    target_.length = place_.length;
-    target_.hash = place_.hash;
-  }
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
-    return fail({errc::prefix_mismatch, part::session, edge.length});
+    return refuse(refusal_ = {errc::prefix_mismatch, part::session, edge.length});
+  drafts_.open(0, 0);
+  if (!is_whole() && edge.length <= mine) {  // the edge went back: there is no more than this
+    target_.length = mine;
+    target_.hash = place_.hash;
+  }
   place_.round = std::max(place_.round, edge.round);
   shaken_ = true;
   peer_lists_stops_ = edge.lists_stops;

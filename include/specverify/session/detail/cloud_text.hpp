@@ -14,12 +14,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! The next piece of text that the edge lacks. Behind the last one both are in step; behind a stream that ends with a
 //! stop token of this side's, the edge is told.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
-  if (pieces_.at != pieces_.end) {
-    static_cast<void>(post(encode_piece(terms_, terms_.text_chunk)));
-    return;
-  }
+  const bool ends = pieces_.at == pieces_.end;
+  const status why = ends ? tell_end() : post(encode_piece(terms_, terms_.text_chunk));
+  if (!why.ok() || pieces_.at != pieces_.end) return;
   pieces_.close();
-  static_cast<void>(state_ == cloud_state::closing ? tell_end() : in_step());
+  if (!ends) static_cast<void>(in_step());
 }
 
 SPECVERIFY_BODY status cloud_session::tell_end() noexcept {

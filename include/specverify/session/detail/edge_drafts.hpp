@@ -48,7 +48,10 @@ class draft_record {
   //! `state_bytes`: of one state; `observes`: the window asks for probabilities; `message_bytes`: of the longest.
   draft_record(const edge_options& options, const wire_format& format, std::size_t state_bytes, bool observes,
                std::size_t message_bytes)
-      : format_(format), state_bytes_(state_bytes), probability_bytes_(observes ? sizeof(float) : 0) {
+      : format_(format),
+        message_bytes_(message_bytes),
+        state_bytes_(state_bytes),
+        probability_bytes_(observes ? sizeof(float) : 0) {
     if (!format_.attachments.hidden_with_draft) hidden_bytes_ = hidden_bytes(format_.attachments);
     kept_draft most;
     most.drafts = format_.max_draft_length;
@@ -90,6 +93,10 @@ class draft_record {
     for (std::uint32_t i = 0; i < read.drafts; ++i) {
       if (numeric::load_le(record.data() + head_bytes + 4 * std::size_t{i}, 4) >= format_.vocab_size) return false;
     }
+    wire_format widest = format_;
+    widest.check_bits = 16;
+    const auto kind = kind_of(record.subspan(head_bytes + 4 * std::size_t{read.drafts}, read.body));
+    if (!kind || *kind != message_kind::draft || steady_bytes(read.body, widest) > message_bytes_) return false;
     if (read.round != round || read.length != length || record.size() > bytes_.size()) return true;
     std::copy(record.begin(), record.end(), bytes_.begin());
     head = read;
@@ -125,6 +132,7 @@ class draft_record {
   wire_format format_;
   untouched_memory<std::byte> bytes_;
   std::size_t used_ = 0;
+  std::size_t message_bytes_;
   std::size_t state_bytes_;
   std::size_t probability_bytes_;
   std::size_t hidden_bytes_ = 0;

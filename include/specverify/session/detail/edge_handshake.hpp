@@ -103,6 +103,7 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   const result<message_kind> kind = kind_of(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::refuse) return on_refusal(message);
+  if (*kind == message_kind::hello) return on_hello(message);
   if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
   // before the answer to the present hello; before the cloud hears that the host ended the text; of a stream behind the
   // end
@@ -113,8 +114,6 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
 
 SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<const std::byte> message) noexcept {
   switch (kind) {
-    case message_kind::hello:
-      return on_hello(message);
     case message_kind::text:
       return on_text(message);
     case message_kind::feedback:
@@ -163,6 +162,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
   if (!(*name == name_)) return drop(errc::unexpected_message);
+  if (state_ != edge_state::handshaking) return on_misfit({errc::unexpected_message, part::session, 0});  // once more
   const result<hello_message> read = decode_hello(message);
   if (!read) return fail(read.error());
   const hello_message& theirs = *read;

@@ -19,11 +19,11 @@ SPECVERIFY_NAMESPACE_BEGIN
     return;
   }
   const auto piece = encode_piece(own_terms(), options_.text_chunk);
-  if (!piece) {
-    static_cast<void>(fail(piece.error()));
-  } else {
-    send(piece->size());
-  }
+  if (!piece) return static_cast<void>(fail(piece.error()));
+  send(piece->size());
+  if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;
+  pieces_.close();  // the cloud writes at once; else nothing comes before the draft but `stop`
+  static_cast<void>(in_step());
 }
 
 //! What comes is written over drafts and what was shown ahead of them: they are kept until it is whole. A draft that is
@@ -138,6 +138,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! The text is complete: the cloud compares it with its own.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::finish() noexcept {
+  pieces_.close();
   ahead_.deadline.reset();
   state_.enter<edge_event::complete>();
   const stop_cause own = place_.stop == stop_reason::stop_token ? stop_cause::stop_token : stop_cause::budget;
