@@ -29,7 +29,7 @@ inline constexpr std::uint16_t wire_version = 3;
 inline constexpr std::uint8_t first_required_field = 128;
 //! Types of fields that this version knows.
 enum class hello_field : std::uint8_t {
-  last_verdict = 1,  //!< 12 bytes: the cloud's last verdict, as in `verdict_notice`; absent if there is none
+  last_verdict = 1,  //!< 12 bytes, as in `verdict_notice`: the cloud's last verdict; an edge has none
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, each once; absent if there are none
   check = 3          //!< u8: check_bits that the sender asks for; the larger one of both sides counts; absent: 8
 };

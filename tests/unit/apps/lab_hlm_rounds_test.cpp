@@ -170,8 +170,8 @@ TEST_CASE("HLM's family: the lab's rounds and the sessions write the same texts 
     CHECK(all.rejected > 0);
     const auto gates = [](const auto& of) { return !std::is_same_v<decltype(of.skip), sv::always_send>; };
     CHECK((all.carried > 0) == std::visit(gates, system.preset));
-    // Kind, check, frame and rounding take about the same room everywhere, within 24 bits. An upload with one entry more, 17
-    // bits, would add these to that spread.
+    // Kind, check, frame and rounding take about the same room everywhere, within 24 bits. An upload with one entry
+    // more, 17 bits, would add these to that spread.
     CHECK(all.least_overhead > 12);
     CHECK(all.most_overhead < all.least_overhead + (system.sends_whole_laws() ? 8 : 24));
   }

@@ -199,7 +199,7 @@ TEST_CASE("coded bits are those of messages that can be read, and lie above the 
     const bool ids = line.system == "greedy" || line.system == "ids only";
     const double drafts = ids ? 8 : line.system == "hlm" ? 1 : 4;
     const double messages = std::ceil(61 / drafts);
-    // a check of 8 bits, the kind in 4 bits or a byte, the number of drafts, and at most two bytes of rounding a message
+    // a check of 8 bits, the kind in 4 bits or a byte, the number of drafts, at most two bytes of rounding a message
     CHECK(line.coded_bits >= line.ideal_bits + messages * (8 + 4) / 61 - 1e-9);
     CHECK(line.coded_bits <= line.ideal_bits + messages * (8 + 8 + 4 + 16) / 61 + (ids ? 0 : 0.5));
     CHECK(line.acceptance <= line.overlap + (line.system == "greedy" ? 1e-12 : 2e-3));
