@@ -166,6 +166,7 @@ run_report edge_host::report() const {
   made.skipped = counted.skipped;
   made.skipped_uncertain = counted.skipped_uncertain;
   made.written_ahead = counted.written_ahead;
+  made.draft_bytes = counted.draft_bytes;
   made.supply_bytes = counted.supply_bytes;
   made.residual_tokens = counted.residual_tokens;
   made.edge_passes = engine_.passes();

@@ -10,7 +10,7 @@ namespace edge_cloud {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, rounds, drafted, evaluated, accepted,
                                    resolution_sum, support_sum, bytes_up, bytes_down, edge_passes, cloud_passes,
                                    edge_compute, cloud_compute, residual_tokens, skipped, skipped_uncertain,
-                                   written_ahead, mismatches, accepted_mismatches, supply_bytes, texts,
+                                   written_ahead, mismatches, accepted_mismatches, draft_bytes, supply_bytes, texts,
                                    texts_with_states, resumes, scored_rounds)
 
 void save(const run_report& report, const std::filesystem::path& file) {

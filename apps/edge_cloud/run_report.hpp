@@ -37,6 +37,7 @@ struct run_report {
   std::uint64_t written_ahead = 0;
   std::uint64_t mismatches = 0;           //!< drafts that a scorer decided
   std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
+  std::uint64_t draft_bytes = 0;          //!< draft messages, without what carries them
   std::uint64_t supply_bytes = 0;         //!< second uploads
   std::uint64_t texts = 0;                //!< written with it
   //! of them, those whose hidden states travelled with the drafts
@@ -69,6 +70,7 @@ struct run_report {
     written_ahead += later.written_ahead;
     mismatches += later.mismatches;
     accepted_mismatches += later.accepted_mismatches;
+    draft_bytes += later.draft_bytes;
     supply_bytes += later.supply_bytes;
     texts += later.texts;
     texts_with_states += later.texts_with_states;

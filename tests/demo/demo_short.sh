@@ -13,9 +13,9 @@ number() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$folder/out/$1.json"; }
 for label in target hlm qs k-sqs:paper_code=1 k-sqs; do
   grep -Eq "^$label .* +[0-9]+ +[0-9]+$" "$folder/log" || fail "no row for $label"
 done
-# Bits of one drafted token, the target's row standing for hello, prompt and stop, and 5 bytes a message for kind, check and length prefix.
+# Bits of one drafted token, without the 2 bytes of kind and check of each draft message.
 bits_per_draft() {
-  echo $((8 * ($(number "$1" bytes_up) - $(number target bytes_up) - 5 * $(number "$1" rounds)) / $(number "$1" drafted)))
+  echo $((8 * ($(number "$1" draft_bytes) - 2 * $(number "$1" rounds)) / $(number "$1" drafted)))
 }
 # Between the paper's formula for V = 4096, rounded down, and 8 bits more (HLM: 16 V + 12; a message of one law fills up its last byte).
 within() {
