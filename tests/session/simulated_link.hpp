@@ -120,7 +120,7 @@ class message_link final : public simulated_link {
   bool break_off() override {
     if (!is_pipe_) return false;
     counts.broken += stands_ ? 1u : 0u;
-    const std::size_t arrives = stands_ ? chance_.below(up_.size() + 1) : 0;
+    const std::size_t arrives = stands_ ? static_cast<std::size_t>(chance_.below(up_.size() + 1)) : 0;
     before_.insert(before_.end(), up_.begin(), up_.begin() + static_cast<std::ptrdiff_t>(arrives));
     up_.clear();
     down_.clear();
@@ -283,7 +283,7 @@ class datagram_link final : public simulated_link {
   //! The next datagram as it arrives; none if it does not.
   [[nodiscard]] std::optional<bytes> next(side to) {
     if (chance_.chance(suffers_.copies) && !ever_.empty()) {
-      const auto& [where, copy] = ever_[chance_.below(ever_.size())];
+      const auto& [where, copy] = ever_[static_cast<std::size_t>(chance_.below(ever_.size()))];
       insert(where->coming, chance_.below(where->coming.size() + 1), copy);
       counts.copies += 1;
       suffers_.copies = std::max(0.0, suffers_.copies - 0.004);
@@ -303,9 +303,10 @@ class datagram_link final : public simulated_link {
       default:
         counts.damaged += 1;
         if (chance_.chance(0.2)) {
-          datagram.resize(chance_.below(datagram.size()));
+          datagram.resize(static_cast<std::size_t>(chance_.below(datagram.size())));
         } else {
-          datagram[chance_.below(datagram.size())] ^= static_cast<std::byte>(1u << chance_.below(8));
+          datagram[static_cast<std::size_t>(chance_.below(datagram.size()))] ^=
+              static_cast<std::byte>(1u << chance_.below(8));
         }
         return datagram;
     }

@@ -117,7 +117,7 @@ inline void give_token(simulated_system& to, const sv::fixed_window& window, dic
   constexpr std::array formats{sv::law_format::sparse_drop_zero, sv::law_format::dense_lattice,
                                sv::law_format::sparse_paper,     sv::law_format::fp16_row,
                                sv::law_format::token_only,       sv::law_format::top_k_tail};
-  to.device.format = formats[chance.below(formats.size())];
+  to.device.format = formats[static_cast<std::size_t>(chance.below(formats.size()))];
   to.device.draw_from_row = to.device.format == sv::law_format::top_k_tail && chance.chance(0.5);
   if (to.device.draw_from_row) return give_parts(to, window, sv::top_k{7});  // and the token, in laws of 8
   if (sv::has_support(to.device.format)) return give_parts(to, window, sv::top_k{8});
@@ -158,7 +158,7 @@ inline void give_gate(simulated_system& to, const sv::fixed_window& window, dice
 inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, bool unconditional, dice& chance) {
   simulated_system made = system_of(seed, 24, chance.chance(0.5) ? 1 : 5);
   constexpr std::array<std::uint32_t, 4> lengths{1, 2, 4, 4}, budgets{3, 8, 14, 30}, chunks{1, 2, 5, 24};
-  const sv::fixed_window window{lengths[chance.below(4)], 50};
+  const sv::fixed_window window{lengths[static_cast<std::size_t>(chance.below(4))], 50};
   sv::edge_options& o = made.device;
   o.token_budget = budgets[chance.below(4)];
   o.text_chunk = chunks[chance.below(4)];
