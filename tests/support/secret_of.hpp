@@ -13,9 +13,9 @@ namespace specverify_test {
 
 //! The secret whose first eight bytes are `number`, little-endian; 0: a missing one.
 constexpr specverify::session_secret secret_of(std::uint64_t number) {
-  std::array<std::byte, 16> bytes{};
-  specverify::numeric::store_le(bytes.data(), number, 8);
-  return specverify::session_secret(bytes);
+  std::array<std::byte, 16> made{};
+  specverify::numeric::store_le(made.data(), number, 8);
+  return specverify::session_secret(made);
 }
 
 }  // namespace specverify_test
