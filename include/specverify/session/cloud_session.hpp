@@ -129,7 +129,7 @@ class cloud_session : public detail::endpoint {
   void begin_session(const hello_message& hello) noexcept;
   [[nodiscard]] status answer(const detail::edge_place& edge) noexcept;
   [[nodiscard]] status answer_owed() noexcept;
-  [[nodiscard]] status in_step() noexcept;
+  void in_step() noexcept;
   void settle() noexcept;
 
   // cloud_text.hpp: text of either side that the other one lacks, the end
@@ -180,6 +180,7 @@ class cloud_session : public detail::endpoint {
   session_state<cloud_table> state_;
   std::optional<detail::edge_place> owed_{};  // a hello that came while the engine worked
   bool shaken_ = false;                       // hello was answered over this connection
+  bool peer_lists_stops_ = false;             // as the last hello said
   bool rows_wanted_ = false;                  // the engine has an `evaluate`
   bool stopped_ = false;                      // the edge said stop, and the host heard of it
   untouched_memory<std::byte> verify_space_;

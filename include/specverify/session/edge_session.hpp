@@ -246,7 +246,6 @@ class edge_session : public detail::endpoint {
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};
-  status failure_{};
   session_state<edge_table> state_;
   session_time now_ = 0;  // of the input that is at work
   std::optional<session_time> deadline_{};

@@ -11,6 +11,11 @@
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+inline constexpr std::size_t field_head = 3;  // type u8, length u16
+
+}  // namespace detail
 
 //! The fields of a hello, one behind the other. Each is added once, in the order of its number.
 class hello_fields {
@@ -39,9 +44,9 @@ class hello_fields {
     const std::size_t at = used_, bytes = bytes_of(static_cast<unsigned>(type));
     detail::field_writer head(bytes_, at);
     head.put(static_cast<std::uint64_t>(type), 1);
-    head.put(bytes - 3, 2);
+    head.put(bytes - detail::field_head, 2);
     used_ += bytes;
-    return detail::field_writer(bytes_, at + 3);
+    return detail::field_writer(bytes_, at + detail::field_head);
   }
   std::array<std::byte, most_bytes> bytes_{};
   std::size_t used_ = 0;
@@ -50,7 +55,6 @@ class hello_fields {
 namespace detail {
 
 inline constexpr std::size_t hello_bytes = 139;  // without fields
-inline constexpr std::size_t field_head = 3;     // type u8, length u16
 inline constexpr std::size_t longest_hello = hello_bytes + hello_fields::most_bytes;
 inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behind the version
 

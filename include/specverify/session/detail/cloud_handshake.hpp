@@ -251,31 +251,30 @@ SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noe
     state_.enter<cloud_event::fill>();
     return {};
   }
-  if (edge.length == mine) return in_step();
+  if (edge.length == mine) {
+    in_step();
+    return {};
+  }
   state_.enter<cloud_event::send_text>();
-  pieces_.begin(edge.length, mine);
+  pieces_.begin(edge.length, edge.hash, mine);
   return {};
 }
 
 //! The hello that came while the engine worked.
 SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
-  if (!owed_.has_value()) return {};
-  const detail::edge_place edge = *owed_;
-  owed_.reset();
-  return answer(edge);
+  const std::optional<detail::edge_place> edge = std::exchange(owed_, std::nullopt);
+  return edge.has_value() ? answer(*edge) : status{};
 }
 
 //! Both sides have the same text, and the edge goes on, or a stream.
-SPECVERIFY_BODY status cloud_session::in_step() noexcept {
+SPECVERIFY_BODY void cloud_session::in_step() noexcept {
   settle();
   stream_on();
-  return {};
 }
 
-//! All text is there, if the prompt is.
+//! All text is there.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::agree>();
-  if (!place_.has_prompt()) return state_.enter<cloud_event::fill>();
   note_end(text_limit());
   if (place_.is_over()) {
     state_.enter<cloud_event::complete>();

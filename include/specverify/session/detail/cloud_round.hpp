@@ -93,7 +93,7 @@ SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_
                            ? encode_text(asked, terms_.format, terms_.text_chunk, text().subspan(base), message_)
                            : encode_feedback(asked, terms_.format, drafted, verdict, message_);
     if (const status why = post(bytes); !why.ok()) return why;
-    if (detail::streams(terms_) && knows_end_alone()) pieces_.begin(place_.length, place_.length);
+    if (detail::streams(terms_) && knows_end_alone()) pieces_.begin(place_.length, place_.hash, place_.length);
   }
   roll_back(drafts + decided.accepted);
   stream_on();

@@ -15,10 +15,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! stop token of this side's, the edge is told.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
   const bool ends = pieces_.at == pieces_.end;
-  const status why = ends ? tell_end() : post(encode_piece(terms_, terms_.text_chunk));
+  const status why = ends ? tell_end() : post(encode_piece(terms_.format, terms_.text_chunk));
   if (!why.ok() || pieces_.at != pieces_.end) return;
   pieces_.close();
-  if (!ends) static_cast<void>(in_step());
+  if (!ends) in_step();
 }
 
 SPECVERIFY_BODY status cloud_session::tell_end() noexcept {
@@ -46,8 +46,8 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   emit_text(session_action::committed, prompt_end, place_.length,
             {.stop = place_.stop, .authority = token_authority::edge});  // nobody here verified it
   if (!is_whole()) return {};
-  if (const status why = in_step(); !why.ok() || !knows_end_alone()) return why;
-  return tell_end();
+  in_step();
+  return knows_end_alone() ? tell_end() : status{};
 }
 
 //! The edge has its text, and says which. The answer is the same. A stream may have gone on behind the edge's end. If

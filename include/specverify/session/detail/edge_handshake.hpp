@@ -184,7 +184,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   place_.round = theirs.round;
   if (theirs.length < place_.agreed) {
     state_.enter<edge_event::send_text, edge_state::handshaking>();
-    pieces_.begin(theirs.length, place_.agreed);
+    pieces_.begin(theirs.length, theirs.prefix_hash, place_.agreed);
     return {};
   }
   // a stop token that only the cloud lists, and whose verdict is lost here
@@ -238,7 +238,6 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   const bool tells = is_connected() && refusal_.ok() && why.code != errc::link_lost;
   leave_connection();
   state_.enter<edge_event::fail>();
-  failure_ = why;
   ahead_.stop();
   row_wanted_ = row_stale_ = false;
   if (const std::size_t bytes = tells ? encode_refusal(why) : 0; bytes != 0) {

@@ -18,7 +18,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     static_cast<void>(in_step());
     return;
   }
-  const auto piece = encode_piece(own_terms(), options_.text_chunk);
+  const auto piece = encode_piece(format(), options_.text_chunk);
   if (!piece) return static_cast<void>(fail(piece.error()));
   send(piece->size());
   if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;

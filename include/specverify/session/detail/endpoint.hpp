@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -170,12 +171,13 @@ class endpoint {
     statistics_.stale += 1;
     return {code, part::session, 0};
   }
-  //! The next piece of the pushed text, and the hash of what stands before it.
-  [[nodiscard]] result<std::span<std::byte>> encode_piece(const session_terms& terms, std::uint32_t chunk) noexcept {
-    const std::uint32_t from = pieces_.at, count = std::min(chunk, pieces_.end - from);
-    pieces_.at = from + count;
-    return encode_text({hash_at(from), place_.round}, terms.format, terms.text_chunk, text().subspan(from, count),
-                       message_);
+  //! Encodes the next piece of the pushed text, of `most` tokens at most, to `message_`.
+  [[nodiscard]] result<std::span<std::byte>> encode_piece(const wire_format& format, std::uint32_t most) noexcept {
+    const std::uint32_t count = std::min(most, pieces_.end - pieces_.at);
+    const std::span<const token_id> piece = text().subspan(pieces_.at, count);
+    const wire_place place{std::exchange(pieces_.hash, prefix_hash(piece, pieces_.hash)), place_.round};
+    pieces_.at += count;
+    return encode_text(place, format, most, piece, message_);
   }
   //! Whether the first `end` tokens of the text end with one of this side's stop tokens.
   [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
@@ -237,7 +239,6 @@ class endpoint {
   prefix_steps steps_;  // of what both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;        // positions in the engine's cache
-  bool peer_lists_stops_ = false;   // as its last hello said
   bool ordered_and_whole_ = false;  // what the transport's type says
 };
 

@@ -63,9 +63,10 @@ struct text_place {
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;
+  std::uint64_t hash = 0;  //!< of the text before `at`
   bool open = false;
 
-  void begin(std::uint32_t from, std::uint32_t to) noexcept { *this = {from, to, true}; }
+  void begin(std::uint32_t from, std::uint64_t before, std::uint32_t to) noexcept { *this = {from, to, before, true}; }
   void close() noexcept { open = false; }
 };
 
