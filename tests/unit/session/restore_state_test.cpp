@@ -383,6 +383,14 @@ TEST_CASE("SEC-1 restore: an edge's open draft that is no draft is damage; that 
   CHECK(takes(number(16, 2)) == corrupt);     // states beyond the last
   CHECK(takes(number(24, 9999)) == corrupt);  // a body that is longer than the record
   CHECK(takes(number(36, 30)) == corrupt);    // a token outside the vocabulary
+  const auto body = [](const bytes& kept) { return 36 + 4 * sv::numeric::load_le(kept.data() + 8, 4); };
+  CHECK(takes([&](bytes& kept) { kept[static_cast<std::size_t>(body(kept))] ^= std::byte{1}; }) ==
+        corrupt);                         // no draft
+  const auto longer = [&](bytes& kept) {  // than any message
+    sv::numeric::store_le(kept.data() + 24, sv::numeric::load_le(kept.data() + 24, 4) + 8000, 4);
+    kept.insert(kept.begin() + static_cast<std::ptrdiff_t>(body(kept)) + 1, 8000, std::byte{0});
+  };
+  CHECK(takes(longer) == corrupt);
   CHECK(takes([](bytes& kept) { kept.resize(20); }) == corrupt);
   CHECK(takes([](bytes& kept) { kept.pop_back(); }) == corrupt);
 }
