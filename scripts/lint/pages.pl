@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside). Links lead somewhere, the index
-# docs/README.md names every page, pages of algorithms say first when to use them, and the first screen has at most 6000 bytes.
+# docs/README.md names every page, the first or second sentence of a page of algorithms begins with "Use it when", and the first
+# screen has at most 6000 bytes.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $blocks = 0;
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md)) {
@@ -24,7 +25,9 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
   while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
 }
 for my $page (files(qr/\.md$/, 'docs/algorithms')) {
-  complain($page, 'does not begin with a title and "Use it"') unless slurp($page) =~ /\A# [^\n]+\n\nUse it /;
+  my ($opening) = slurp($page) =~ /\A# [^\n]+\n\n(.+?)(?:\n\n|\z)/s;
+  my @sentences = split /(?<=[.?!])\s+(?=[A-Z`])/, $opening // '';
+  complain($page, 'the first two sentences have no "Use it when"') unless grep { defined && /^Use it when\s/ } @sentences[0, 1];
 }
 my $index = 'docs/README.md';
 if (-e $index) {
