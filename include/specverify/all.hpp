@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Everything but the test kit, for both ends of a link: `specverify.hpp`, and with it the blocks of drafts, the bytes,
-//! the two state machines, and the loop of a host.
+//! Includes the whole library except the test kit: `specverify.hpp` plus draft blocks, message codecs, both session
+//! state machines and the host's loop. Use it if a program should not have to choose headers.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 
@@ -8,18 +8,18 @@
 
 #include <specverify/specverify.hpp>
 
-// rows whose engine has sums of their blocks
+// rows whose engine already has sums per block
 #include <specverify/row/blocks.hpp>
 
-// the drafts of a round, in an arena
+// the drafts of a round, in one arena
 #include <specverify/distribution/draft_block.hpp>
 
-// should a token be sent?
+// skip policies: should a token be sent?
 #include <specverify/uncertainty/calibration.hpp>
 #include <specverify/uncertainty/importance.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
-// bytes
+// messages as bytes
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/codec/count_code.hpp>
 #include <specverify/codec/draft_attachments.hpp>
@@ -36,7 +36,7 @@
 #include <specverify/link/latency.hpp>
 #include <specverify/link/payload.hpp>
 
-// the WISV head; its trainer, which needs Eigen, is included by itself
+// the WISV head; include its trainer yourself, because it needs Eigen
 #include <specverify/decision_head/features.hpp>
 #include <specverify/decision_head/mlp.hpp>
 #include <specverify/decision_head/relabel.hpp>
@@ -54,7 +54,7 @@
 
 #include <specverify/vocabulary/fingerprint.hpp>
 
-// the two state machines
+// the edge and cloud state machines
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/session/journal.hpp>
@@ -62,7 +62,7 @@
 #include <specverify/session/statistics.hpp>
 #include <specverify/session/systems.hpp>
 
-// the loop of a host, around either
+// the host's loop, for either side
 #include <specverify/delivery/delivered.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/host/rewinding.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros of the library: namespaces, the assert hook, the xsimd switch.
+//! Macros of the library: namespaces, the assertion hook, switches for SIMD and memory.
 //!
-//! One-definition rule: every function of the library is in an inline namespace named after the instruction set,
-//! the SIMD back end and the floating-point mode of the translation unit that includes it, so two objects built with
-//! different flags link without sharing a function body. Plain types stand one level higher, in `v0`, so that such
-//! objects can exchange them; a member function of a type in `v0` is therefore always inlined (`SPECVERIFY_INLINE`).
+//! One-definition rule: every function is in an inline namespace that is named after the instruction set, the SIMD back
+//! end and the floating-point mode of the including translation unit. So two objects built with different flags can be
+//! linked, and never share a function body. Plain types are one level higher, in `v0`, so that such objects can
+//! exchange them. Member functions of these types must therefore always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -20,8 +20,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_XSIMD: 1 uses xsimd behind kernel/simd/pack.hpp, 0 never includes it. Default: on when the header is
-// found, and the target is one for which xsimd has batches of doubles: x86 with SSE2, 64-bit Arm.
+// SPECVERIFY_WITH_XSIMD: 1 makes kernel/simd/pack.hpp use xsimd, 0 never includes it. Default: 1 if the header is found
+// and xsimd has batches of doubles for the target (x86 with SSE2, 64-bit Arm).
 #ifndef SPECVERIFY_WITH_XSIMD
 #define SPECVERIFY_WITH_XSIMD 0
 #if defined(__has_include) && (defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(_M_ARM64))
@@ -32,8 +32,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_VECTORS: what the vector kernels use without xsimd. 1: the vector types of g++ and clang. 0: nothing,
-// exec::simd then runs the scalar kernels. Default: on where the compiler has them, and x86 has registers for them.
+// SPECVERIFY_WITH_VECTORS: fallback of the vector kernels without xsimd. 1 uses the vector types of g++ and clang; with
+// 0, exec::simd runs the scalar kernels. Default: 1 if the compiler has these types and x86 has registers for them.
 #ifndef SPECVERIFY_WITH_VECTORS
 #if defined(__GNUC__) && !defined(__CUDACC__) && (!defined(__i386__) || defined(__SSE2__))
 #define SPECVERIFY_WITH_VECTORS 1
@@ -48,8 +48,8 @@
 #define SPECVERIFY_WITH_SIMD 0
 #endif
 
-// SPECVERIFY_ASSERT(condition, message): a broken precondition that only a programming error can cause. Redefinable;
-// off under NDEBUG.
+// SPECVERIFY_ASSERT(condition, message): checks a precondition that only a programming error can break. Can be
+// redefined; off under NDEBUG.
 #ifndef SPECVERIFY_ASSERT
 #ifdef NDEBUG
 #define SPECVERIFY_ASSERT(condition, message) ((void)0)
@@ -71,15 +71,15 @@
 #define SPECVERIFY_INLINE inline __attribute__((always_inline))
 #endif
 
-// A condition that nearly always holds. Compilers lay the other branch out of the way: after an engine's pass the code
-// of a round comes from memory, and straight code is read ahead.
+// Marks a condition that nearly always holds. Compilers then move the other branch out of line. This matters because
+// the code of a round is no longer in the cache after an engine's pass, and straight-line code can be prefetched.
 #if defined(__GNUC__) || defined(__clang__)
 #define SPECVERIFY_LIKELY(condition) static_cast<bool>(__builtin_expect(static_cast<bool>(condition), 1))
 #else
 #define SPECVERIFY_LIKELY(condition) (condition)
 #endif
 
-// The name of the instruction set level that this translation unit is compiled for.
+// Name of the instruction set level that this translation unit is compiled for.
 #if defined(__CUDA_ARCH__)
 #define SPECVERIFY_ISA_LEVEL cuda
 #elif defined(__AVX512IFMA__) && defined(__AVX512VBMI2__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && \
@@ -139,10 +139,10 @@
 #define SPECVERIFY_ISA_MATH ieee
 #endif
 
-// SPECVERIFY_ALLOCATOR: the allocator of the memory that blocks and sessions own, a class template that can be made
-// from nothing. Default: std::allocator. A unit with another one has a namespace of its own: its classes have another
-// layout. SPECVERIFY_ALLOCATOR_NAME is a word that ends the name of that namespace; units of one program that have
-// different allocators have different words. `c` is that of the C library.
+// SPECVERIFY_ALLOCATOR: the allocator of memory that blocks and sessions own, a default-constructible class template.
+// Default: std::allocator. Classes with another allocator have another layout, so a translation unit that sets one gets
+// its own namespace, which ends with the word SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program must have a
+// different word. The C library uses `c`.
 #ifndef SPECVERIFY_ALLOCATOR
 #define SPECVERIFY_ALLOCATOR std::allocator
 #define SPECVERIFY_ISA_MEMORY
@@ -159,7 +159,7 @@
 #define SPECVERIFY_ISA \
   SPECVERIFY_ISA_JOIN(SPECVERIFY_ISA_LEVEL, SPECVERIFY_ISA_SIMD, SPECVERIFY_ISA_MATH, SPECVERIFY_ISA_MEMORY)
 
-// Around types that objects of different flags exchange.
+// Encloses types that objects built with different flags can exchange.
 #define SPECVERIFY_TYPES_BEGIN \
   namespace specverify {       \
   inline namespace v0 {
@@ -167,7 +167,7 @@
   }                          \
   }
 
-// Around functions, and around the classes whose member functions are not trivial.
+// Encloses functions, and classes whose member functions are not trivial.
 #define SPECVERIFY_NAMESPACE_BEGIN \
   namespace specverify {           \
   inline namespace v0 {            \
@@ -177,11 +177,12 @@
   }                              \
   }
 
-// The compiled library holds the bodies of sessions. A unit that is built with SPECVERIFY_COMPILED and linked to it
-// leaves them out; src/specverify.cpp, which makes it, also defines SPECVERIFY_COMPILED_HERE.
-//   SPECVERIFY_BODY      before the definition of a function that the library holds
-//   SPECVERIFY_BODIES    1 where such definitions are wanted
-//   SPECVERIFY_COMPILES  before a class or function template of which the library holds an instance
+// The compiled library contains the bodies of sessions. A translation unit that is built with SPECVERIFY_COMPILED and
+// linked to the library omits them; src/specverify.cpp, which builds the library, also defines
+// SPECVERIFY_COMPILED_HERE.
+//   SPECVERIFY_BODY      before the definition of a function that the library contains
+//   SPECVERIFY_BODIES    1 if this translation unit must define such functions
+//   SPECVERIFY_COMPILES  before a class or function template that the library instantiates
 #if !defined(SPECVERIFY_COMPILED)
 #define SPECVERIFY_BODY inline
 #define SPECVERIFY_BODIES 1

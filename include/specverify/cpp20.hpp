@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Says what is missing, instead of a page of errors, when a header with concepts or spans is compiled as older C++.
-//! Without it, and good for C++17, are the headers that CUDA kernels include: core/random, core/status, core/views,
-//! core/execution, row/transform, row/acceptance, row/residual, verify/verdict, distribution/law, kernel/, cuda/,
-//! device/batch, device/results and device/rounds.
+//! Stops with one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++.
+//! Headers that CUDA kernels include do not use it, because they must also compile as C++17: core/random, core/status,
+//! core/views, core/execution, row/transform, row/acceptance, row/residual, verify/verdict, distribution/law, kernel/,
+//! cuda/, device/batch, device/results and device/rounds.
 #ifndef SPECVERIFY_CPP20_HPP
 #define SPECVERIFY_CPP20_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Forward declarations of the types that hosts hold by reference or pointer.
+//! Forward declarations of types that hosts hold by reference or pointer.
 #ifndef SPECVERIFY_FWD_HPP
 #define SPECVERIFY_FWD_HPP
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an engine needs to draft and to verify, in the order in which a token's distribution travels. Nothing in it
-//! allocates.
+//! Includes everything that an engine needs to draft and to verify, in the order in which a token's distribution
+//! travels. None of these headers allocates.
 //!
-//! Bytes, sessions and what owns memory: `specverify/all.hpp`. The law test kit (testing/) is included by itself.
-//! An engine that needs one room includes that room's headers: `verify/token.hpp` alone is enough to verify.
+//! For messages, sessions and types that own memory, include `specverify/all.hpp`. Include the test kit (testing/)
+//! separately. An engine that needs only one module can include only its headers: for example, `verify/token.hpp` is
+//! enough to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
 
@@ -12,7 +13,7 @@
 #include <specverify/config.hpp>
 #include <specverify/fwd.hpp>
 
-// errors, views, scratch memory, randomness
+// errors, views, workspaces, randomness
 #include <specverify/core/concepts.hpp>
 #include <specverify/core/execution.hpp>
 #include <specverify/core/random.hpp>
@@ -22,7 +23,7 @@
 #include <specverify/core/views.hpp>
 #include <specverify/core/workspace.hpp>
 
-// everything that is V wide
+// operations on whole rows
 #include <specverify/row/acceptance.hpp>
 #include <specverify/row/argmax.hpp>
 #include <specverify/row/digest.hpp>
@@ -37,7 +38,7 @@
 #include <specverify/row/softmax.hpp>
 #include <specverify/row/transform.hpp>
 
-// supports, laws, drafted tokens
+// supports, distributions, draft tokens
 #include <specverify/distribution/draft.hpp>
 #include <specverify/distribution/fp16_law.hpp>
 #include <specverify/distribution/law.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library's version; the build files read it from here.
+//! Version of the library; the build files read it from this header.
 #ifndef SPECVERIFY_VERSION_HPP
 #define SPECVERIFY_VERSION_HPP
 

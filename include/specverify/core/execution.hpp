@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Execution policies: the first argument of every vocabulary-wide operation.
+//! Execution policies: the first argument of every operation on a whole row.
 //!
-//! `exec::seq` runs the scalar reference, `exec::simd` the vector kernels of this translation unit's instruction set
-//! (`exec::simd_on<Level>`, a type of its own per level, so that mixed builds never share a template instance).
-//! A kernel without a vector version falls back to the scalar one: `simd_on` derives from `seq`.
+//! `exec::seq` runs the scalar reference code, `exec::simd` the vector kernels for the instruction set of this
+//! translation unit. `exec::simd` has type `exec::simd_on<Level>`, a different type per level, so that mixed builds
+//! never share a template instance. Because `simd_on` derives from `seq`, a kernel without a vector version falls back
+//! to the scalar one.
 //! See: docs/algorithms/execution.md, tests/unit/core/execution_test.cpp
 #ifndef SPECVERIFY_CORE_EXECUTION_HPP
 #define SPECVERIFY_CORE_EXECUTION_HPP
@@ -14,7 +15,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Names the instruction set of this translation unit; a distinct type for each set of compiler flags.
+//! Names the instruction set of this translation unit. The type differs for each set of compiler flags.
 struct isa_tag {};
 
 namespace exec {
@@ -32,10 +33,10 @@ inline constexpr simd_policy simd{};
 }  // namespace exec
 
 #if __cplusplus >= 202002L
-//! A policy that runs on the host.
+//! An execution policy that runs on the CPU.
 template <class Policy>
 concept execution_policy = std::is_base_of_v<exec::seq_policy, Policy>;
-#endif  // C++20: kernels that a CUDA unit includes name policies, and no concept
+#endif  // C++20: kernels in a CUDA translation unit name policies but cannot use the concept
 
 SPECVERIFY_NAMESPACE_END
 

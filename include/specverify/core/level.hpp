@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Run-time dispatch: one program that takes the widest vectors of the processor it runs on.
+//! Run-time dispatch: one program that uses the widest vectors of the CPU that it runs on.
 //!
-//! Use it when you hand out binaries. The calls that need vectors stand in a unit of their own, which the CMake
-//! function `specverify_levels` builds once a level; the rest of the program stays baseline. The program takes the
-//! table of the level that `cpu_level` gives, once. Without dispatch a unit has the level of its compiler flags.
-//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. A level's objects
-//!             define one global symbol, its table: no inline function of theirs can take the place of a baseline one.
+//! Use it when you distribute binaries. Put the calls that need vectors into one source file; the CMake function
+//! `specverify_levels` builds it once per level, and the rest of the program stays at the baseline. At start, the
+//! program takes the table for the level that `cpu_level` returns. Without dispatch, the compiler flags of a
+//! translation unit decide its level.
+//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. The objects of a
+//!             level define only one global symbol, the table, so the linker cannot replace a baseline function with
+//!             one of their inline functions.
 //! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
 //!             tests/consumer/levels/
 #ifndef SPECVERIFY_CORE_LEVEL_HPP
@@ -21,9 +23,9 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a unit is compiled for, in ascending order.
+//! Instruction sets that a translation unit can be compiled for, in ascending order.
 enum class vector_level : std::uint8_t {
-  baseline,    //!< what every processor of the architecture has: SSE2, NEON
+  baseline,    //!< every CPU of the architecture has it: SSE2, NEON
   avx2,        //!< with FMA, BMI2 and F16C (x86-64-v3)
   avx512,      //!< F, BW, CD, DQ, VL (x86-64-v4)
   avx512_ifma  //!< and IFMA, VBMI, VBMI2: products of 52 bits for integer totals
@@ -46,7 +48,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return "unknown";
 }
 
-//! The highest level that this processor and its operating system run.
+//! Returns the highest level that both the CPU and the operating system support.
 [[nodiscard]] inline vector_level cpu_level() noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
   const auto has = [](unsigned bits, unsigned wanted) noexcept { return (bits & wanted) == wanted; };
@@ -55,7 +57,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (__get_cpuid(1, &a, &b, &c, &d) == 0 || !has(c, fma | movbe | popcnt | saves | f16c))
     return vector_level::baseline;
   unsigned saved = 0, high = 0;
-  __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));  // registers that the system keeps for a thread
+  __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));  // registers that the operating system saves per thread
   if (!has(saved, 0x6u)) return vector_level::baseline;
   if (__get_cpuid(0x80000001u, &a, &b, &c, &d) == 0 || !has(c, 1u << 5)) return vector_level::baseline;  // LZCNT
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return vector_level::baseline;
@@ -72,17 +74,16 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_NAMESPACE_END
 
-// In a unit that is built once a level: names the table, `SPECVERIFY_LEVEL_TABLE(row_calls, rows) = {...};` for a type
-// of function pointers and the name that was given to `specverify_levels`.
+// For a source file that is built once per level: defines its table. Write `SPECVERIFY_LEVEL_TABLE(row_calls, rows) =
+// {...};` with a type of function pointers and the name that was given to `specverify_levels`.
 #define SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b) a##_##b
 #define SPECVERIFY_LEVEL_JOIN(a, b) SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b)
 #define SPECVERIFY_LEVEL_TABLE(type, name)                                  \
   extern "C" const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL); \
   const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL)
 
-// In the program, in units whose target links to the library of that name: declares
-// `const type& name_at(vector_level)`, the table of a level that was built. A level that the processor does not have
-// must not be called: `rows_at(cpu_level())`.
+// For translation units whose target links to the library of that name: declares `const type& name_at(vector_level)`,
+// which returns the table of a level. Call only levels that the CPU supports, for example `rows_at(cpu_level())`.
 #if defined(SPECVERIFY_EVERY_LEVEL)
 #define SPECVERIFY_LEVEL_TABLES(type, name)                                                    \
   extern "C" const type name##_baseline, name##_avx2, name##_avx512, name##_avx512_ifma;       \

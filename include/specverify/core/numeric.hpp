@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers by their bit patterns: NaN and infinity, half precision, little-endian bytes, wide products, checksums.
+//! Bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products, checksums.
 //!
-//! Use it when a number must be tested under -ffast-math, where the compiler removes `x != x` and `std::isnan`, or
-//! when bytes must read the same on every machine.
+//! Use it when a number must be tested under -ffast-math, because the compiler then removes `x != x` and `isnan`, or
+//! when bytes must be read alike on every machine.
 //! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp, examples/docs/numeric.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP
@@ -15,7 +15,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! High and low 64 bits of a 64 x 64 product, without a 128-bit type.
+//! High and low 64 bits of a 64 x 64-bit product; needs no 128-bit type.
 struct wide_product {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -34,7 +34,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 SPECVERIFY_NAMESPACE_END
 SPECVERIFY_TYPES_BEGIN
 
-//! A size whose sums and products stop at 2^64 - 1 instead of wrapping around.
+//! A size whose sums and products saturate at 2^64 - 1 instead of wrapping around.
 struct saturating {
   std::uint64_t value = 0;
   SPECVERIFY_INLINE constexpr saturating(std::uint64_t size) noexcept
@@ -46,7 +46,7 @@ struct saturating {
   friend SPECVERIFY_INLINE constexpr saturating operator*(saturating a, saturating b) noexcept {
     return a.value != 0 && b.value > ~std::uint64_t{0} / a.value ? ~std::uint64_t{0} : a.value * b.value;
   }
-  //! The next multiple of `unit`; a unit of 0 counts as 1.
+  //! Returns the next multiple of `unit`; a unit of 0 counts as 1.
   [[nodiscard]] SPECVERIFY_INLINE constexpr saturating rounded_up(std::uint64_t unit) const noexcept {
     return unit <= 1 ? value : saturating(value / unit + (value % unit != 0 ? 1 : 0)) * unit;
   }
@@ -57,14 +57,14 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace numeric {
 
-// Those functions of <cmath> that reading a row needs: the header itself takes a tenth of a second of every unit.
+// The functions of <cmath> that row kernels need. The header itself adds a tenth of a second to every translation unit.
 [[nodiscard]] SPECVERIFY_INLINE double exp(double x) noexcept { return __builtin_exp(x); }
 [[nodiscard]] SPECVERIFY_INLINE double exp2(double x) noexcept { return __builtin_exp2(x); }
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double log(double x) noexcept { return __builtin_log(x); }
 [[nodiscard]] SPECVERIFY_INLINE double log2(double x) noexcept { return __builtin_log2(x); }
 [[nodiscard]] SPECVERIFY_INLINE double square_root(double x) noexcept { return __builtin_sqrt(x); }
 
-//! Rounds what was computed: the compiler fuses no product in it with a sum that comes later.
+//! Rounds a computed value, so that the compiler cannot fuse a product in it with a later sum.
 template <class Value>
 SPECVERIFY_INLINE void round_here([[maybe_unused]] Value& value) noexcept {
 #if defined(__GNUC__) && defined(__x86_64__)
@@ -85,8 +85,8 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexce
 #endif
 }
 
-//! a * b, rounded: no compiler fuses it with a sum that it meets, whatever its flags. States and decisions that two
-//! builds must share are made of these.
+//! Returns a * b, rounded: the compiler cannot fuse it with a later sum, whatever its flags. Use it for states and
+//! decisions that must be equal in two builds.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr double product(double a, double b) noexcept {
 #if defined(__CUDA_ARCH__)
   return __dmul_rn(a, b);
@@ -106,7 +106,7 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexce
 #endif
 }
 
-//! A sum as a float, although x87 computes more bits.
+//! Returns a sum rounded to float, because x87 computes with more bits.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr float rounded(float sum) noexcept {
 #if !defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) round_here(sum);
@@ -114,7 +114,7 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexce
   return sum;
 }
 
-//! The bits of `from` as another type of the same size.
+//! Returns the bits of `from` as another type of the same size.
 template <class To, class From>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr To bits_as(From from) noexcept {
   static_assert(sizeof(To) == sizeof(From), "bits_as keeps the size");
@@ -134,7 +134,7 @@ template <class To, class From>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_finite(double value) noexcept {
   return (bits_as<std::uint64_t>(value) << 1) < 0xFFE0000000000000u;
 }
-//! The sign bit: -0 and negative NaN count.
+//! Tests the sign bit, so -0 and negative NaNs count as negative.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_negative(float value) noexcept {
   return (bits_as<std::uint32_t>(value) >> 31) != 0;
 }
@@ -154,17 +154,17 @@ template <class To, class From>
   return bits_as<std::uint64_t>(value) == 0xFFF0000000000000u;
 }
 
-//! 0 <= value <= limit; a NaN fails, and so does -0. `limit`: finite, >= 0.
+//! Tests 0 <= value <= limit; false for NaN and for -0. `limit` must be finite and >= 0.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_within(double value, double limit) noexcept {
   return bits_as<std::uint64_t>(value) <= bits_as<std::uint64_t>(limit);
 }
-//! 0 < value <= limit; a NaN fails.
+//! Tests 0 < value <= limit; false for NaN.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_positive_within(double value, double limit) noexcept {
   return bits_as<std::uint64_t>(value) - 1 < bits_as<std::uint64_t>(limit);
 }
 
-//! How many of `size` ascending numbers lie below `value`. As many steps for every value, so that the threads of a GPU
-//! stay together; O(log size).
+//! Returns how many of `size` ascending numbers are below `value`. The number of steps does not depend on `value`, so
+//! that the threads of a GPU warp stay together. O(log size).
 template <class Number>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t count_below(const Number* numbers,
                                                                                   std::uint32_t size,
@@ -186,43 +186,43 @@ inline constexpr std::uint32_t half_infinity = 0x7C00;
   return (half & half_infinity) != half_infinity;
 }
 
-//! The binary32 pattern of a finite binary16 pattern.
+//! Converts a finite binary16 pattern to binary32.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t half_to_float_bits(std::uint32_t half) noexcept {
   const std::uint32_t sign = (half & 0x8000u) << 16, exponent = half >> 10 & 31u;
   std::uint32_t fraction = half & 1023u;
   if (exponent != 0) return sign | (exponent + 112) << 23 | fraction << 13;
   if (fraction == 0) return sign;
-  std::uint32_t shift = 0;  // value = fraction * 2^-24, brought to the form 1.x
+  std::uint32_t shift = 0;  // value = fraction * 2^-24, normalized to the form 1.x
   for (; fraction < 1024; fraction <<= 1) ++shift;
   return sign | (113 - shift) << 23 | (fraction & 1023u) << 13;
 }
 
-//! The nearest binary16 pattern of a finite binary32 pattern, ties to even; half_infinity (with the sign) when it is
-//! too large.
+//! Rounds a finite binary32 pattern to the nearest binary16 pattern, ties to even. Returns half_infinity with the sign
+//! if the value is too large.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t float_bits_to_half(std::uint32_t bits) noexcept {
   const std::uint32_t sign = bits >> 16 & 0x8000u, exponent = bits >> 23 & 255u;
   if (exponent < 102) return sign;  // below 2^-25
-  // The significand in units of the last place of the half; that of subnormals is 2^-24.
+  // The significand in units of the half's last place, which is 2^-24 for subnormals.
   const std::uint32_t significand = (bits & 0x7FFFFFu) | 0x800000u;
   const std::uint32_t shift = exponent < 113 ? 126 - exponent : 13;
   const std::uint32_t kept = significand >> shift, rest = significand & ((std::uint32_t{1} << shift) - 1),
                       tie = std::uint32_t{1} << (shift - 1);
   const std::uint32_t rounded = kept + (rest > tie || (rest == tie && (kept & 1u) != 0) ? 1 : 0);
-  // A significand of 2^11 carries into the exponent by itself.
+  // A significand of 2^11 carries into the exponent, as it must.
   const std::uint32_t half = exponent < 113 ? rounded : ((exponent - 112) << 10) + rounded - 1024;
   return sign | (half < half_infinity ? half : half_infinity);
 }
 
 // ---- bytes
 
-// Words are copied on little-endian machines: GCC 12 makes eight loads or stores of a loop over bytes.
+// Copies whole words on little-endian machines, because GCC 12 turns a loop over bytes into eight loads or stores.
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && !defined(__CUDA_ARCH__)
 #define SPECVERIFY_COPIES_WORDS 1
 #else
 #define SPECVERIFY_COPIES_WORDS 0
 #endif
 
-//! The little-endian number in `bytes` bytes (1..8) at `at`.
+//! Returns the little-endian number in the `bytes` bytes (1..8) at `at`.
 template <class Byte>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint64_t load_le(const Byte* at, unsigned bytes) noexcept {
   std::uint64_t value = 0;
@@ -259,7 +259,7 @@ SPECVERIFY_HD SPECVERIFY_INLINE constexpr void store_le(std::byte* at, std::uint
   for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
 }
 
-//! FNV-1a, 64 bits, of a range of std::byte: finds accidents, not forgeries. O(size).
+//! 64-bit FNV-1a hash of a range of std::byte. It detects accidents, but not forgeries. O(size).
 template <class Bytes>
 [[nodiscard]] constexpr std::uint64_t fnv1a(const Bytes& bytes) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325u;

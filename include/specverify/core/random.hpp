@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Randomness as a pure map: Philox4x32-10 from a counter and a key to 128 bits. There is no "next" and no state.
+//! Counter-based randomness: Philox4x32-10, a pure function from a counter and a key to 128 bits, without a state.
 //!
 //! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
-//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys: 64 bits,
-//!             derived from a secret in core/secret.hpp.
+//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys have 64 bits
+//!             and are derived from a secret in core/secret.hpp.
 //! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (bit-exact).
 //! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
 #ifndef SPECVERIFY_CORE_RANDOM_HPP
@@ -15,7 +15,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a random number is used for. Streams of different purposes never share a counter.
+//! Uses of a random number. Streams with different purposes never share a counter.
 enum class purpose : std::uint32_t {
   draft_draw = 0,
   acceptance = 1,
@@ -34,7 +34,7 @@ enum class purpose : std::uint32_t {
   channel_state_sample = 14
 };
 
-//! Where a random number stands: absolute token position, round of the session, lane (trial or id / 4), purpose and
+//! Identifies one random number: absolute token position, round of the session, lane (trial or id / 4), purpose and
 //! branch.
 struct random_counter {
   std::uint32_t position = 0;
@@ -74,7 +74,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   std::uint32_t k0 = key.word[0];
   std::uint32_t k1 = key.word[1];
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-#pragma GCC unroll 1  // else g++ unrolls them wherever a token is drawn
+#pragma GCC unroll 1  // otherwise g++ unrolls the rounds wherever a token is drawn
 #endif
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
@@ -91,7 +91,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {{c0, c1, c2, c3}};
 }
 
-//! The shipped uniform source: a key, and the pure map of counters under it.
+//! The library's random source: Philox with a fixed key.
 struct philox {
   philox_key key{};
 
@@ -101,14 +101,14 @@ struct philox {
   }
 };
 
-//! A decision uniform in [0, 1) with 53 bits from two words. `half` 0 uses words 0 and 1, `half` 1 words 2 and 3.
+//! Returns a uniform number in [0, 1) with 53 bits. `half` 0 uses words 0 and 1 of the block, `half` 1 words 2 and 3.
 [[nodiscard]] SPECVERIFY_HD constexpr double decision_uniform(const random_block& block, int half = 0) noexcept {
   const std::uint64_t bits = (std::uint64_t{block.word[2 * half]} << 32) | block.word[2 * half + 1];
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-//! An unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection; the retry number goes
-//! into the lane. Reads one counter unless a retry is due (probability below bound / 2^64). Exact for every bound.
+//! Returns an unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection. Exact for
+//! every bound. Reads one counter; a retry, with a probability below bound / 2^64, adds its number to the lane.
 template <class Source>
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter,
                                                                     std::uint64_t bound) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Secrets and salts of sessions, and the keys that are derived from them.
+//! Secrets and salts of sessions, and the keys derived from them.
 //!
-//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or where you draw without
-//! a session and want its keys. `wipe` and `wiped` overwrite secrets that a program has used.
-//! Symbols:    draft key = first 64 bits of SipHash-2-4-128 under the device's secret of (purpose, session id); verdict
-//!             key = the same under the cloud's secret of (purpose, session id, salt). Numbers of 8 bytes,
+//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or if you draw without a
+//! session but want the keys of a session. `wipe` and `wiped` overwrite secrets after use.
+//! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id); verdict key = first 64
+//!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number has 8 bytes,
 //!             little-endian.
 //! Guarantees: trivially copyable, noexcept, no allocation, C++17 clean, the same keys on every machine. O(1).
 //! See:        docs/algorithms/secret.md, docs/decisions/0014-secrets-salt-and-keys.md,
@@ -24,8 +24,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! 128 secret bits of one side. A default one, and one of zeros, is missing: no session is made with it. It does not
-//! come from a number, and it does not print.
+//! The 128-bit secret of one side. A default-constructed or all-zero secret counts as missing, and no session accepts
+//! it. A secret cannot be made from a number and cannot be printed.
 class session_secret {
  public:
   SPECVERIFY_INLINE constexpr session_secret() noexcept = default;
@@ -33,7 +33,7 @@ class session_secret {
       : key_{{numeric::load_le(bytes.data(), 8), numeric::load_le(bytes.data() + 8, 8)}} {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_missing() const noexcept { return key_ == siphash_words{}; }
-  //! The key of the functions below: as secret as this.
+  //! The key for the functions below. Keep it as secret as the object.
   [[nodiscard]] SPECVERIFY_INLINE constexpr const siphash_words& key() const noexcept { return key_; }
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const session_secret& a, const session_secret& b) noexcept {
@@ -44,8 +44,8 @@ class session_secret {
   siphash_words key_{};
 };
 
-//! Both keys of a session, where one process plays both sides. A device holds `draft` alone and the cloud `verdict`
-//! alone, so a device cannot foresee a verdict.
+//! Both keys of a session, for a process that plays both sides. A device must hold only `draft` and the cloud only
+//! `verdict`; otherwise the device could predict verdicts.
 struct session_keys {
   philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
   philox_key verdict{};  //!< purposes 1, 2, 3, 11
@@ -55,19 +55,19 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Overwrites memory with zeros. A compiler may drop ordinary writes to memory that is not read again, but not these.
-//! Copies of a value in registers, on the stack or in the swap space are not found. O(bytes).
+//! Copies in registers, on the stack or in swap space remain. O(bytes).
 inline void wipe(void* memory, std::size_t bytes) noexcept {
   for (auto* at = static_cast<volatile unsigned char*>(memory); bytes > 0; --bytes) *at++ = 0;
 }
 
-//! A value that is wiped at the end of its lifetime, for secrets and for structs that hold a secret. A copy is wiped on
-//! its own; a move copies.
+//! A value that is wiped at the end of its lifetime. Use it for secrets and for structs that contain one. Each copy is
+//! wiped separately; a move copies.
 template <class T>
 class wiped : public T {
  public:
   static_assert(std::is_trivially_destructible_v<T>, "the members of T must own no memory: it would not be wiped");
   wiped() = default;
-  wiped(const T& value) : T(value) {}  // NOLINT: takes the place of a T
+  wiped(const T& value) : T(value) {}  // NOLINT: converts implicitly from a T
   wiped(const wiped&) = default;
   wiped& operator=(const wiped&) = default;
   ~wiped() { wipe(static_cast<T*>(this), sizeof(T)); }
@@ -75,7 +75,7 @@ class wiped : public T {
 
 namespace detail {
 
-//! 0..15; 16: no digit.
+//! Returns 0..15, or 16 if `digit` is not a hex digit.
 [[nodiscard]] constexpr unsigned hex_value(char digit) noexcept {
   if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
   if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a') + 10;
@@ -98,8 +98,8 @@ template <std::size_t N>
 
 }  // namespace detail
 
-//! The secret whose bytes are the 32 hex digits of `text`, first byte first. Any other text gives a missing secret,
-//! which a session refuses by name.
+//! Returns the secret whose bytes are the 32 hex digits of `text`, first byte first. For any other text it returns a
+//! missing secret, which a session refuses by name.
 [[nodiscard]] constexpr session_secret secret_from_hex(std::string_view text) noexcept {
   std::array<std::byte, 16> bytes{};
   if (text.size() != 2 * bytes.size()) return {};
@@ -111,8 +111,8 @@ template <std::size_t N>
   return session_secret(bytes);
 }
 
-//! A new secret from a generator of 32 bits, such as std::random_device{}: for a side that is never restarted, or that
-//! stores what it drew first.
+//! Returns a new secret from a 32-bit generator, such as std::random_device{}. Use it for a side that never restarts; a
+//! side that can restart must store the secret before it uses it.
 template <class Generator>
 [[nodiscard]] session_secret secret_from(Generator&& generator) {
   static_assert(detail::gives_32_bits<Generator>, "a generator of 32 bits, such as std::random_device");
@@ -125,7 +125,8 @@ template <class Generator>
   return secret;
 }
 
-//! A new salt, not 0, from a generator of 32 bits, such as std::random_device{}. Take one for each `cloud_session`.
+//! Returns a new salt, never 0, from a 32-bit generator, such as std::random_device{}. Each `cloud_session` must have a
+//! new one.
 template <class Generator>
 [[nodiscard]] std::uint64_t salt_from(Generator&& generator) {
   static_assert(detail::gives_32_bits<Generator>, "a generator of 32 bits, such as std::random_device");
@@ -137,20 +138,20 @@ template <class Generator>
   return salt;
 }
 
-//! The key of a device's draws. A restarted device derives the same one.
+//! Returns the key of a device's draws. It is the same after a restart.
 [[nodiscard]] constexpr philox_key derive_draft_key(const session_secret& secret, std::uint64_t session_id) noexcept {
   return detail::derived_key<2>(secret, {static_cast<std::uint64_t>(purpose::draft_draw), session_id});
 }
 
-//! The key of a cloud's verdicts. Another salt gives another key, so what one session showed says nothing about another
-//! of the same id.
+//! Returns the key of a cloud's verdicts. It depends on the salt, so the tokens of one session reveal nothing about
+//! another session with the same id.
 [[nodiscard]] constexpr philox_key derive_verdict_key(const session_secret& secret, std::uint64_t session_id,
                                                       std::uint64_t salt) noexcept {
   return detail::derived_key<3>(secret, {static_cast<std::uint64_t>(purpose::acceptance), session_id, salt});
 }
 
-//! The nonce of a device's hello, not 0: the number `count` of its process, which `salt` or the time `now` tells from
-//! others.
+//! Returns the nonce of a device's hello, never 0. `count` numbers the nonces of one process; `salt` or the time `now`
+//! distinguishes it from other processes.
 [[nodiscard]] constexpr std::uint32_t derive_nonce(const session_secret& secret, std::uint64_t session_id,
                                                    std::uint64_t salt, std::uint64_t now,
                                                    std::uint64_t count) noexcept {
@@ -160,7 +161,7 @@ template <class Generator>
   return nonce != 0 ? nonce : 1;
 }
 
-//! Both keys under one secret: for one process that plays both sides, never for a service.
+//! Returns both keys, from one secret. Only for a process that plays both sides, never for a service.
 [[nodiscard]] constexpr session_keys derive_session_keys(const session_secret& secret, std::uint64_t session_id,
                                                          std::uint64_t salt) noexcept {
   return {derive_draft_key(secret, session_id), derive_verdict_key(secret, session_id, salt)};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SipHash-2-4 with 128 bits of output: a keyed pseudorandom function of short messages.
+//! SipHash-2-4 with 128 bits of output: a keyed pseudorandom function for short messages.
 //!
-//! Use it where a value must not be computed, or foreseen, without a key of 128 bits.
-//! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is that of
-//!             the authors' reference code.
-//! Symbols:    v0..v3 the state, c = 2 rounds a word of the message, d = 4 rounds at the end.
+//! Use it if nobody should be able to compute or predict a value without a 128-bit key.
+//! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is from the
+//!             authors' reference code.
+//! Symbols:    v0..v3 the state; c = 2 rounds per word of the message; d = 4 rounds at the end.
 //! Guarantees: constexpr, noexcept, no allocation, C++17 clean, bit-exact. O(size).
 //! See:        docs/algorithms/siphash.md, tests/unit/core/siphash_test.cpp, examples/docs/siphash.cpp
 #ifndef SPECVERIFY_CORE_SIPHASH_HPP
@@ -17,7 +17,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! 128 bits as two numbers: bytes 0..7 and bytes 8..15, little-endian. The key of `siphash`, and what it returns.
+//! 128 bits as two little-endian numbers: bytes 0..7 and bytes 8..15. Both the key and the result of `siphash`.
 struct siphash_words {
   std::uint64_t word[2] = {0, 0};
 
@@ -72,7 +72,7 @@ struct siphash_state {
 
 }  // namespace detail
 
-//! SipHash-2-4-128 of `size` bytes at `data` under `key`.
+//! Returns SipHash-2-4-128 of the `size` bytes at `data` under `key`.
 [[nodiscard]] SPECVERIFY_HD constexpr siphash_words siphash(const siphash_words& key, const std::byte* data,
                                                             std::size_t size) noexcept {
   detail::siphash_state state(key);

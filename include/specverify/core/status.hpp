@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors as values: an error code, the part of the library that found it, and where in the input.
+//! Errors as values: an error code, the module that reports it, and the index of the offending input.
 //!
-//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. Numbers are frozen in
-//!             core/errc.def.
+//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. The numbers of the codes are
+//!             frozen in core/errc.def.
 //! See:        docs/algorithms/status.md, tests/unit/core/status_test.cpp
 #ifndef SPECVERIFY_CORE_STATUS_HPP
 #define SPECVERIFY_CORE_STATUS_HPP
@@ -22,7 +22,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-//! Stands apart: an assertion in every `value()` is long code. Empty where assertions are off.
+//! Out of line, because an assertion in every `value()` is long code. Does nothing if assertions are off.
 [[gnu::cold]] inline void lacks_value() noexcept { SPECVERIFY_ASSERT(false, "result without a value"); }
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
@@ -34,7 +34,7 @@ enum class errc : std::uint16_t {
 #undef SPECVERIFY_ERRC
 };
 
-//! The room that reports an error.
+//! The module that reports an error.
 enum class part : std::uint16_t {
   core,
   row,
@@ -52,8 +52,7 @@ enum class part : std::uint16_t {
   host
 };
 
-//! Outcome of an operation. `where` is the index of the offending entry (row, id, byte, position), as the reporting
-//! function says.
+//! Outcome of an operation. `where` is an index (row, id, byte or position); each function documents which.
 struct [[nodiscard]] status {
   errc code = errc::ok;
   part reporter = part::core;
@@ -68,7 +67,7 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
-//! Where a result keeps its value. std::optional takes several times as long to compile, once for every type.
+//! Storage of a result's value. std::optional takes several times as long to compile, and each type pays for it.
 template <class Value, bool Trivial = std::is_trivially_copyable_v<Value>>
 class result_storage {
  public:
@@ -92,8 +91,8 @@ class result_storage<Value, false> : public std::optional<Value> {
   using std::optional<Value>::optional;
 };
 
-//! A value, or the status that says why there is none. Reads like std::expected: `if (!made) return made.error();`,
-//! `*made`, `made->size()`.
+//! A value, or the status that explains why there is none. The interface follows std::expected: `if (!made) return
+//! made.error();`, `*made`, `made->size()`.
 template <class Value>
 class [[nodiscard]] result {
  public:
@@ -103,14 +102,15 @@ class [[nodiscard]] result {
   SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
   SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
       : value_(std::move(value)) {}
-  //! The value made in its place: moving a large one is long code. For types that are not trivially copyable.
+  //! Constructs the value in place, because moving a large value is long code. For types that are not trivially
+  //! copyable.
   template <class... Arguments>
   SPECVERIFY_INLINE constexpr explicit result(std::in_place_t, Arguments&&... arguments)
       : value_(std::in_place, std::forward<Arguments>(arguments)...) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool ok() const noexcept { return SPECVERIFY_LIKELY(value_.has_value()); }
   [[nodiscard]] SPECVERIFY_INLINE constexpr explicit operator bool() const noexcept { return ok(); }
-  //! Why there is no value; ok where there is one.
+  //! Returns the reason that there is no value, or ok if there is one.
   [[nodiscard]] SPECVERIFY_INLINE constexpr status error() const noexcept { return status_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& value() & noexcept {
     if (!value_.has_value()) detail::lacks_value();
@@ -125,7 +125,7 @@ class [[nodiscard]] result {
     return std::move(*value_);
   }
 
-  // As std::expected: the value, which must be there.
+  // As in std::expected: there must be a value.
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value& operator*() & noexcept { return value(); }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const Value& operator*() const& noexcept { return value(); }
   [[nodiscard]] SPECVERIFY_INLINE constexpr Value&& operator*() && noexcept { return std::move(*this).value(); }
@@ -140,7 +140,7 @@ class [[nodiscard]] result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The sentence that belongs to an error code; "unknown error code" for a number that errc.def does not list.
+//! Returns the sentence for an error code, or "unknown error code" if errc.def does not list the number.
 [[nodiscard]] constexpr const char* message(errc code) noexcept {
   switch (code) {
 #define SPECVERIFY_ERRC(name, number, text) \
@@ -152,7 +152,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return "unknown error code";
 }
 
-//! The spelled-out name of an error code, for logs.
+//! Returns the identifier of an error code, for logs.
 [[nodiscard]] constexpr const char* name(errc code) noexcept {
   switch (code) {
 #define SPECVERIFY_ERRC(identifier, number, text) \
@@ -164,7 +164,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return "unknown";
 }
 
-//! The spelled-out name of a room, for logs.
+//! Returns the name of a module, for logs.
 [[nodiscard]] constexpr const char* name(part reporter) noexcept {
   constexpr const char* names[] = {"core", "row",    "distribution",  "sparsify", "quantize",   "uncertainty", "codec",
                                    "link", "verify", "decision_head", "policy",   "vocabulary", "session",     "host"};
@@ -173,11 +173,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 #if __cplusplus >= 202002L
-inline constexpr std::size_t status_text_size = 256;  //!< bytes that hold the text of every status
+inline constexpr std::size_t status_text_size = 256;  //!< large enough for the text of any status
 
-//! A status in words, as "row_has_nan in row at 3: a row holds a NaN", written to `out` and ended by a zero, which the
-//! view leaves out; "ok" for none. For refused_by_peer the peer's code is named. Never allocates.
-//! Errors: output_too_small (`where` = bytes that `out` must have).
+//! Writes a status as text to `out`, for example "row_has_nan in row at 3: a row holds a NaN", or "ok". A zero byte
+//! follows the text, but is not part of the returned view. For refused_by_peer the text names the peer's code. Never
+//! allocates. Errors: output_too_small (`where` = bytes that `out` must have).
 [[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
   char digits[10] = {};
   std::size_t first = sizeof(digits);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The random numbers of one place in the text: a source with a position and a round, and streams by purpose.
+//! Random numbers of one text position: a random source with a position and a round, split into streams by purpose.
 //!
-//! Use it wherever a draw or a test asks for randomness: `uniforms{source, position, round}` says where the text
-//! stands, `.at(purpose)` gives the stream of one use there, and the draw reads the trials of that stream.
+//! Use it wherever a draw or a test needs randomness. `uniforms{source, position, round}` fixes the position in the
+//! text, and `.at(purpose)` returns the stream for one use. A draw reads trials from this stream.
 //! Symbols:    counter of trial t = {position, round, lane + t, purpose, branch 0} (core/random.hpp).
-//! Guarantees: trivially copyable where the source is (16 bytes with `philox`), constexpr, no state, no allocation; the
-//!             counters are functions of the arguments alone.
+//! Guarantees: trivially copyable if the source is (16 bytes with `philox`), constexpr, no state, no allocation;
+//!             counters depend only on the arguments.
 //! See:        docs/algorithms/uniforms.md, tests/unit/core/uniforms_test.cpp, examples/docs/uniforms.cpp
 #ifndef SPECVERIFY_CORE_UNIFORMS_HPP
 #define SPECVERIFY_CORE_UNIFORMS_HPP
@@ -17,7 +17,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The numbers of one purpose at one place. Trial t is lane + t.
+//! The random numbers of one purpose at one position. Trial t uses lane + t.
 template <uniform_source Source = philox>
 struct uniform_stream {
   Source source;
@@ -28,15 +28,15 @@ struct uniform_stream {
     at.lane += trial;
     return at;
   }
-  //! 128 bits.
+  //! Returns the 128 bits of a trial.
   [[nodiscard]] SPECVERIFY_HD constexpr random_block block(std::uint32_t trial = 0) const noexcept {
     return source(counter(trial));
   }
-  //! A decision uniform in [0, 1) with 53 bits; `half` 0 or 1 of the trial's block.
+  //! Returns a uniform number in [0, 1) with 53 bits, from `half` 0 or 1 of the trial's block.
   [[nodiscard]] SPECVERIFY_HD constexpr double uniform(std::uint32_t trial = 0, int half = 0) const noexcept {
     return decision_uniform(block(trial), half);
   }
-  //! An unbiased integer in [0, bound), bound >= 1. Reads trial 0, and the trials after it only when it must reject.
+  //! Returns an unbiased integer in [0, bound), bound >= 1. Reads trial 0, and later trials only after a rejection.
   [[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t integer(std::uint64_t bound) const noexcept {
     return uniform_integer(source, first, bound);
   }
@@ -44,18 +44,18 @@ struct uniform_stream {
 template <class Source>
 uniform_stream(Source, random_counter) -> uniform_stream<Source>;
 
-//! A source at one position of one round.
+//! A random source at one position of one round.
 template <uniform_source Source = philox>
 struct uniforms {
   Source source;
   std::uint32_t position = 0;  //!< absolute token position
-  std::uint32_t round = 0;     //!< of the session: positions drafted again get new numbers
+  std::uint32_t round = 0;     //!< round of the session, so that a position drafted again gets new numbers
 
-  //! The same round, `offset` positions further on.
+  //! Returns the numbers of the position `offset` tokens later, in the same round.
   [[nodiscard]] SPECVERIFY_HD constexpr uniforms after(std::uint32_t offset) const noexcept {
     return {source, position + offset, round};
   }
-  //! The stream of one use at this position, from `lane` on.
+  //! Returns the stream of one use at this position, beginning at `lane`.
   [[nodiscard]] SPECVERIFY_HD constexpr uniform_stream<Source> at(purpose use, std::uint32_t lane = 0) const noexcept {
     return {source, {position, round, lane, use, 0}};
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vocabulary of types that every room shares: ids, storage scalars, and the view of one vocabulary-wide row.
+//! Types that every module shares: token ids, storage scalars, and the view of one row of logits or probabilities.
 //!
-//! A `row_view` carries a pointer that only the rooms `kernel/`, `row/`, `device/` and `cuda/` open, through
-//! `row_access` (a lint checks who includes or names it). Every other room passes a row on without looking into it.
+//! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through
+//! `row_access`; a lint checks which files include or name it. Every other module passes a row on without reading it.
 //! Guarantees: trivially copyable, constexpr, no allocation.
 //! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp
 #ifndef SPECVERIFY_CORE_VIEWS_HPP
@@ -20,13 +20,13 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-using token_id = std::int32_t;  //!< the engines' own type; -1 ends a draft
+using token_id = std::int32_t;  //!< same type as in the engines; -1 ends a draft
 inline constexpr token_id no_token = -1;
 inline constexpr std::uint32_t max_vocab_size = std::uint32_t{1} << 24;
-//! The highest temperature: logits that a float cannot tell apart by subtraction have no weight there.
+//! The highest temperature. Up to it, a logit whose difference from the maximum overflows a float has no weight.
 inline constexpr double max_temperature = 0x1p120;
 
-//! IEEE binary16 and bfloat16 as storage: bits only, converted in register by the kernels.
+//! IEEE binary16 and bfloat16 as storage: only bits, which kernels convert in registers.
 struct float16_bits {
   std::uint16_t bits;
 };
@@ -49,8 +49,8 @@ template <class Element>
 
 struct row_access;  // the passkey; defined in kernel/row_access.hpp
 
-//! One vocabulary-wide row. `size` entries are stored, `valid_size` of them are tokens (engines pad); entry v stands at
-//! v * stride. A row with size 0 stands for "no row".
+//! One row of logits or probabilities. It stores `size` entries, but only the first `valid_size` are tokens, because
+//! engines pad rows. Entry v is at index v * stride. A row with size 0 means "no row".
 template <class Scalar>
 class row_view {
   static_assert(is_row_scalar<Scalar>, "rows hold float, double, float16_bits or bfloat16_bits");
@@ -82,17 +82,17 @@ class row_view {
   row_kind kind_ = row_kind::logits;
 };
 
-//! A count of entries as rows store it; saturates.
+//! Returns the number of entries as a row stores it; saturates.
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t row_size(std::size_t count) noexcept {
   return count < 0xFFFFFFFFu ? static_cast<std::uint32_t>(count) : 0xFFFFFFFFu;
 }
-//! Logits of one position, as an engine returns them: `size` entries at `values`. A size beyond
-//! 2^32 - 1 counts as that, so that reading refuses it as too large and never sees only a part.
+//! Returns the row of `size` logits at `values`, as an engine returns them for one position. A size above 2^32 - 1 is
+//! clamped to it, so that reading rejects the row as too large instead of reading a part.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(const Scalar* values, std::size_t size) noexcept {
   return {row_kind::logits, values, row_size(size)};
 }
-//! A final probability law of one position: `size` entries at `values`.
+//! Returns the row of `size` probabilities at `values`: the final distribution at one position.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> probability_row(const Scalar* values,
                                                                            std::size_t size) noexcept {
@@ -100,12 +100,12 @@ template <class Scalar>
 }
 
 #if __cplusplus >= 202002L
-//! Logits of one position, in a span.
+//! Returns the row of logits in a span.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(std::span<const Scalar> values) noexcept {
   return logits_row(values.data(), values.size());
 }
-//! A final probability law of one position, in a span.
+//! Returns the row of probabilities in a span: the final distribution at one position.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> probability_row(std::span<const Scalar> values) noexcept {
   return probability_row(values.data(), values.size());

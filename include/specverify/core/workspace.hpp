@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scratch memory that the caller owns: a span of bytes from which operations cut aligned arrays.
+//! Caller-owned temporary storage: a span of bytes that operations cut into aligned arrays.
 //!
-//! Every operation that needs scratch has a pure `*_workspace_size` function; the library never allocates in a hot
-//! path. Results that outlive a call (a digest) hold byte offsets into the workspace, not pointers, so that a workspace
-//! may live in device memory. Offsets count from `data()`.
+//! Every operation that needs a workspace has a pure `*_workspace_size` function, because the library never allocates
+//! in a hot path. Results that outlive a call (row statistics, `row_digest`) hold byte offsets instead of pointers, so
+//! that a workspace can also be in device memory. Offsets count from `data()`.
 //! Guarantees: O(1), no allocation, noexcept.
 //! See:        docs/algorithms/workspace.md, tests/unit/core/workspace_test.cpp
 #ifndef SPECVERIFY_CORE_WORKSPACE_HPP
@@ -22,21 +22,21 @@ SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::size_t workspace_alignment = 64;
 
-//! An array inside a workspace: where it starts, in units of 64 bytes from the workspace's first aligned byte, and how
-//! many elements it has.
+//! An array inside a workspace: its start, in units of 64 bytes from the first aligned byte, and its number of
+//! elements.
 struct workspace_slice {
   std::uint32_t offset = 0;
   std::uint32_t count = 0;
 };
 static_assert(sizeof(workspace_slice) == 8);
 
-//! Where the arrays of a workspace stand: enough to find a slice again, not to cut one.
+//! Address of a workspace: enough to find a slice again, but not to take one.
 class workspace_base {
  public:
   SPECVERIFY_INLINE constexpr explicit workspace_base(std::byte* data) noexcept : data_(data) {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::byte* data() const noexcept { return data_; }
-  //! The first element of a slice; compiles sooner than a span.
+  //! Returns a pointer to the first element of a slice; compiles faster than a span.
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE Element* first_of(workspace_slice slice) const noexcept {
     return reinterpret_cast<Element*>(data_ + std::size_t{slice.offset} * workspace_alignment);
@@ -50,40 +50,41 @@ class workspace_base {
   std::byte* data_;
 };
 
-//! What a reading of a row leaves in its workspace. Rewinding below it clears the stamp: the reading is then expired.
+//! State of a reading, kept in the workspace. A rewind below the mark clears the stamp, and so expires the reading.
 struct reading_mark {
-  double normaliser = 0;    //!< Z once an operation needed it, else 0
-  double close = 0;         //!< Z by a quick sum (kernel::quick_error) once that was needed or asked for, else 0
-  std::uint64_t least = 0;  //!< least <= W <= most: what is known of the total weight, 0 and 0: not asked
+  double normaliser = 0;    //!< Z after an operation needed it, else 0
+  double close = 0;         //!< Z by a quick sum (kernel::quick_error) after that was needed or requested, else 0
+  std::uint64_t least = 0;  //!< least <= W <= most: current bounds of the total weight; both 0: not requested
   std::uint64_t most = 0;
-  //! learns what the read says of W while most is 0; then more from the row, or W itself, which needs least < most
+  //! While most is 0, takes the bounds of W from the read. Later calls tighten them from the row, or compute W;
+  //! they require least < most.
   void (*narrow)(reading_mark& mark, bool exactly) noexcept = nullptr;
   bool summed = false;         //!< W was summed because a decision needed it
-  bool reopened = false;       //!< a decision needed Z closer than the digest's bounds
-  std::uint64_t stamp = 0;     //!< tells this reading from every other one, 0: expired
-  std::uint64_t previous = 0;  //!< the reading before it: its offset in bytes + 1, 0: none
-  std::uint64_t check = 0;     //!< of stamp and previous
+  bool reopened = false;       //!< a decision needed Z more precisely than the digest's bounds
+  std::uint64_t stamp = 0;     //!< identifies this reading; 0: expired
+  std::uint64_t previous = 0;  //!< the previous reading: its offset in bytes + 1; 0: none
+  std::uint64_t check = 0;     //!< checksum of stamp and previous
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Expires the readings behind a mark. Returns the newest one that is left.
+//! Expires the readings after the mark `earlier`. Returns the newest remaining reading.
 [[nodiscard, gnu::noinline]] inline std::uint64_t expire_readings(workspace_base base, std::uint64_t newest,
                                                                   std::size_t earlier) noexcept {
   while (newest > earlier) {
     auto* mark = reinterpret_cast<reading_mark*>(base.data() + (newest - 1));
     const std::uint64_t previous = mark->previous;
-    // Memory that something else wrote to holds no list of readings: leave it alone.
+    // If something else wrote to this memory, there is no list of readings to follow.
     newest = mark->check == (mark->stamp ^ ~previous) && previous < newest ? previous : 0;
     if (newest == previous) mark->stamp = 0;
   }
   return newest;
 }
 
-//! Where a slice of `count` elements of `bytes_each` ends that begins at `used` of `size` bytes. Errors: those of
-//! `workspace::take`.
+//! Returns the end of a slice of `count` elements with `bytes_each` bytes, if `used` of `size` bytes are taken. Errors:
+//! as for `workspace::take`.
 [[nodiscard, gnu::noinline]] inline result<std::size_t> slice_end(std::size_t size, std::size_t used, std::size_t count,
                                                                   std::size_t bytes_each) noexcept {
   const std::size_t available = size - used, room = available / bytes_each;
@@ -99,7 +100,7 @@ namespace detail {
 SPECVERIFY_NAMESPACE_END
 SPECVERIFY_TYPES_BEGIN
 
-//! Caller-owned scratch. Taking advances a cursor; `mark` and `rewind` give space back in the order of a stack.
+//! Caller-owned temporary storage. Taking advances a cursor; `mark` and `rewind` release space in stack order.
 class workspace {
  public:
   SPECVERIFY_INLINE constexpr workspace() noexcept = default;
@@ -123,15 +124,15 @@ class workspace {
     if (newest_ > earlier) newest_ = detail::expire_readings(base(), newest_, earlier);
   }
 
-  //! Cuts `count` elements, aligned to 64 bytes; their values are unspecified.
-  //! Errors: workspace_too_small (`where` = elements that fit); then nothing is taken.
+  //! Takes `count` elements, aligned to 64 bytes, with unspecified values. On an error nothing is taken.
+  //! Errors: workspace_too_small (`where` = elements that fit).
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE result<std::span<Element>> take(std::size_t count) noexcept {
     const auto slice = take_slice<Element>(count);
     if (!slice) return slice.error();
     return base().at<Element>(*slice);
   }
-  //! The same as a slice, for a value that holds offsets (a digest). Errors: as `take`.
+  //! Takes the elements as a slice, for a value that holds offsets (`row_digest`). Errors: as `take`.
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE result<workspace_slice> take_slice(std::size_t count) noexcept {
     static_assert(std::is_trivially_copyable_v<Element>, "a workspace holds trivially copyable elements");
@@ -143,22 +144,22 @@ class workspace {
     return taken;
   }
 
-  //! The elements of a slice that was taken from this workspace (or from an equal one at the same address).
+  //! Returns the elements of a slice taken from this workspace, or from an equal one at the same address.
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE std::span<Element> at(workspace_slice slice) const noexcept {
     SPECVERIFY_ASSERT(std::size_t{slice.offset} * workspace_alignment + slice.count * sizeof(Element) <= size_,
                       "slice outside the workspace");
     return base().at<Element>(slice);
   }
-  //! The first of them; compiles sooner than a span.
+  //! Returns a pointer to the first element of a slice; compiles faster than a span.
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE Element* first_of(workspace_slice slice) const noexcept {
     return base().first_of<Element>(slice);
   }
   [[nodiscard]] SPECVERIFY_INLINE workspace_base base() const noexcept { return workspace_base(data_); }
 
-  //! Enters a reading, whose mark is the slice, in the list of those that a rewind ends. Returns its stamp, never 0:
-  //! `content` with the number of the reading mixed in.
+  //! Adds a reading, whose mark is the slice, to the list that a rewind expires. Returns a stamp, never 0, made from
+  //! `content` and the number of the reading.
   [[nodiscard]] SPECVERIFY_INLINE std::uint64_t enter(workspace_slice slice, std::uint64_t content) noexcept {
     reading_mark& mark = *first_of<reading_mark>(slice);
     mark.stamp = ((content ^ ++reads_) * 0x9E3779B97F4A7C15u) | 1u;
@@ -172,11 +173,11 @@ class workspace {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t used_ = 0;
-  std::uint64_t newest_ = 0;  // reading_mark: its offset in bytes + 1, 0: none
-  std::uint64_t reads_ = 0;   // readings made here so far
+  std::uint64_t newest_ = 0;  // offset in bytes + 1 of the newest reading_mark; 0: none
+  std::uint64_t reads_ = 0;   // number of readings made here
 };
 
-//! Gives back at the end of its scope what was taken since its beginning, unless `keep` was called.
+//! Releases everything taken during its scope, unless `keep` was called.
 class workspace_scope {
  public:
   SPECVERIFY_INLINE explicit workspace_scope(workspace& scratch) noexcept : scratch_(&scratch), mark_(scratch.mark()) {}
@@ -186,7 +187,7 @@ class workspace_scope {
   workspace_scope(const workspace_scope&) = delete;
   workspace_scope& operator=(const workspace_scope&) = delete;
 
-  //! What was taken stays taken.
+  //! Keeps what was taken.
   SPECVERIFY_INLINE void keep() noexcept { scratch_ = nullptr; }
 
  private:
@@ -194,8 +195,8 @@ class workspace_scope {
   std::size_t mark_;
 };
 
-//! Bytes that `take<Element>(count)` uses up, at most 2^64 - 1. Sums of these, plus one alignment, make a workspace
-//! size.
+//! Returns the bytes that `take<Element>(count)` uses, at most 2^64 - 1. A workspace needs the sum of these sizes plus
+//! one alignment.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t slice_bytes(std::size_t count) noexcept {
   return static_cast<std::size_t>((saturating(count) * sizeof(Element)).rounded_up(workspace_alignment).value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers read from text, the same bits on every platform: std::from_chars has no doubles in every standard library,
-//! and strtod follows the locale and the rounding mode.
+//! Reads numbers from text, with the same bits on every platform. Not every standard library has std::from_chars for
+//! doubles, and strtod depends on the locale and the rounding mode.
 #ifndef SPECVERIFY_CORE_DETAIL_DECIMAL_HPP
 #define SPECVERIFY_CORE_DETAIL_DECIMAL_HPP
 
@@ -20,17 +20,17 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A value half-way between two neighbouring doubles has no more significant digits: what follows can only break a tie.
+//! A midpoint between two neighbouring doubles has no more significant digits, so later digits can only break a tie.
 inline constexpr std::uint32_t most_digits = 768;
 
-//! A whole number of up to 2560 bits: more than 10^768, and than 5^1091, which the reader divides by.
+//! An integer of up to 2560 bits. This exceeds 10^768, and also 5^1091, the largest divisor.
 class long_integer {
  public:
   [[nodiscard]] constexpr bool is_zero() const noexcept { return size_ == 0; }
   [[nodiscard]] constexpr std::int64_t bits() const noexcept {
     return size_ == 0 ? 0 : 32 * std::int64_t{size_ - 1} + std::bit_width(words_[size_ - 1]);
   }
-  //! this * factor + more
+  //! Computes this * factor + more.
   constexpr void multiply(std::uint32_t factor, std::uint32_t more) noexcept {
     std::uint64_t carry = more;
     for (std::uint32_t i = 0; i < size_; ++i) {
@@ -51,7 +51,7 @@ class long_integer {
     for (std::uint32_t i = 0; i < whole; ++i) words_[i] = 0;
     size_ += whole;
   }
-  //! Where `other` is no larger: takes it away, and says so.
+  //! If `other` is no larger, subtracts it and returns true.
   [[nodiscard]] constexpr bool take_away(const long_integer& other) noexcept {
     if (below(other)) return false;
     std::uint64_t borrowed = 0;
@@ -75,7 +75,7 @@ class long_integer {
   std::uint32_t size_ = 0;        // the highest word is not 0
 };
 
-//! digits * 10^power, without a sign; `more`: digits that are not 0 follow those.
+//! digits * 10^power, without a sign; `more`: nonzero digits follow.
 struct decimal {
   long_integer digits;
   std::uint32_t count = 0;
@@ -83,7 +83,7 @@ struct decimal {
   bool more = false;
 };
 
-//! 12, 1.5, .5, 5., 1e-3, as long as it may be: the whole text, or nothing.
+//! Reads 12, 1.5, .5, 5. or 1e-3, of any length. The whole text must be a number.
 [[nodiscard]] constexpr std::optional<decimal> split_decimal(std::string_view text) noexcept {
   const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
   decimal read;
@@ -119,8 +119,8 @@ struct decimal {
   return read;
 }
 
-//! The float or double that is nearest, ties to even, as std::from_chars has it; nothing where that is infinite, or 0
-//! for a number that is not. By integers alone: rounding mode, x87 and -ffast-math change nothing. O(characters).
+//! Returns the nearest float or double, ties to even, as std::from_chars does; nothing if the result is infinite, or 0
+//! for a nonzero number. Uses only integers, so the rounding mode, x87 and -ffast-math have no effect. O(characters).
 template <class Float>
 [[nodiscard]] constexpr std::optional<Float> decimal_from(std::string_view text) noexcept {
   using word = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
@@ -136,7 +136,7 @@ template <class Float>
   const std::int64_t size = read->count + read->power;
   if (size > 309 || size < -323) return std::nullopt;
 
-  // number = left / right * 2^power, brought to 1 <= left / right < 2
+  // number = left / right * 2^power, scaled to 1 <= left / right < 2
   long_integer left = read->digits, right;
   right.multiply(0, 1);
   (read->power < 0 ? right : left).multiply_by_power_of_5(read->power < 0 ? -read->power : read->power);
@@ -155,7 +155,7 @@ template <class Float>
     kept = kept << 1 | word{left.take_away(right)};
     left.shift(1);
   }
-  // What is left of 2 * the rest decides. A significand of 2^precision carries into the exponent by itself.
+  // Rounds by comparing twice the remainder. A significand of 2^precision carries into the exponent, as it must.
   const bool half_or_more = left.take_away(right);
   if (half_or_more && (!left.is_zero() || read->more || (kept & 1) != 0)) ++kept;
   if (power > least) kept += static_cast<word>(power - least) << (precision - 1);
@@ -163,13 +163,13 @@ template <class Float>
   return std::bit_cast<Float>(sign | kept);
 }
 
-//! A number that is the whole text, without spaces and without a plus sign. A whole number has no leading zeros.
+//! Reads a number that must be the whole text, without spaces or a plus sign. An integer must not have leading zeros.
 template <class Number>
 [[nodiscard]] std::optional<Number> number_from(std::string_view text) noexcept {
   if constexpr (std::is_floating_point_v<Number>) {
     return decimal_from<Number>(text);
   } else {
-    static_assert(std::is_unsigned_v<Number>);  // a sign would hide zeros
+    static_assert(std::is_unsigned_v<Number>);  // a sign could hide leading zeros
     if (text.size() > 1 && text.front() == '0') return std::nullopt;
     Number number{};
     const char* const end = text.data() + text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that an object takes when it is made, and never later.
+//! Memory that an object takes only when it is constructed.
 #ifndef SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 #define SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 
@@ -17,8 +17,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <class Element>
 using owned_memory = std::vector<Element, SPECVERIFY_ALLOCATOR<Element>>;
 
-//! The same for buffers whose size an option chooses. Elements are unspecified until they are written: memory that
-//! nothing writes to stays address space, without a page behind it.
+//! Owned memory for buffers whose size is an option. Elements are unspecified until they are written, so the operating
+//! system backs no page before its first write.
 template <class Element>
 class untouched_memory {
  public:
@@ -56,7 +56,7 @@ class untouched_memory {
 
 namespace detail {
 
-//! What `make` returns, or out_of_memory if its memory cannot be had. A program without exceptions ends then.
+//! Returns the result of `make`, or out_of_memory if an allocation fails. Without exceptions, the program ends instead.
 template <class Make>
 [[nodiscard]] auto within_memory(const Make& make) -> decltype(make()) {
 #if defined(__cpp_exceptions)
