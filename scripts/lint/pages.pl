@@ -27,7 +27,7 @@ for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md
 for my $page (files(qr/\.md$/, 'docs/algorithms')) {
   my ($opening) = slurp($page) =~ /\A# [^\n]+\n\n(.+?)(?:\n\n|\z)/s;
   my @sentences = split /(?<=[.?!])\s+(?=[A-Z`])/, $opening // '';
-  complain($page, 'the first two sentences have no "Use it when"') unless grep { defined && /^Use it when\s/ } @sentences[0, 1];
+  complain($page, 'the first two sentences have no "Use it when"') unless grep { defined && /^Use\s+it\s+when\s/ } @sentences[0, 1];
 }
 my $index = 'docs/README.md';
 if (-e $index) {
