@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The accept test of speculative verification: uniform * count / resolution < p(token), without a division.
 //!
-//! Paper:      token-level verification (speculative sampling), accept with probability min(1, p / q).
+//! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
 //! Symbols:    q(x) = count / resolution, p(x) = e_x / Z (row/digest.hpp), U = uniform.
-//! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. The bracket of
-//!             Z decides first; where it does not, one by a quick sum of the row, to 2e-5; where that does not, the
-//!             exact Z. The cache of the digest keeps both.
-//! Guarantees: no allocation; noexcept; near-tie: decisions closer than a relative 2^-20 raise near_tie. O(1), or O(V)
-//!             when `exact`.
+//! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. The digest's
+//!             bounds of Z usually decide. Otherwise a quick sum of the row bounds Z to 2e-5, and if that does not
+//!             decide either, the exact Z does. The workspace caches both sums, because later tokens of the row may
+//!             need them.
+//! Guarantees: no allocation; noexcept; near-tie: decisions closer than a relative 2^-20 set near_tie. O(1), or O(V) if
+//!             `exact` is set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP
@@ -21,17 +22,17 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! A token that was drawn from a law in which it has `count` of `resolution`.
+//! A token drawn from a distribution that gives it `count` of `resolution`.
 struct drafted_token {
   token_id token = no_token;
-  std::uint32_t count = 0;  //!< 0: any token of positive probability is accepted
+  std::uint32_t count = 0;  //!< 0: any token with a positive probability is accepted
   std::uint32_t resolution = 0;
 };
 
 struct acceptance {
   bool accepted = false;
-  bool near_tie = false;  //!< both sides of the test agree to 2^-20: another backend may decide otherwise
-  bool exact = false;     //!< the bracket of the digest did not decide, more of Z was computed
+  bool near_tie = false;  //!< both sides of the test agree to 2^-20, so another backend may decide differently
+  bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 
 inline constexpr double near_tie_margin = 0x1.0p-20;
@@ -40,7 +41,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The test for every Z between the bounds.
+//! Decides the test if the result is the same for every Z between the bounds.
 enum class bound_decision : std::uint8_t { open, accepted, rejected };
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide(double drawn, double full, double have,
                                                                     double lower, double upper) noexcept {
@@ -48,7 +49,7 @@ enum class bound_decision : std::uint8_t { open, accepted, rejected };
   return drawn * lower >= have ? bound_decision::rejected : bound_decision::open;
 }
 
-//! The test for one Z.
+//! Decides the test for one Z.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE acceptance decide_exactly(double drawn, double full, double have,
                                                                         double total) noexcept {
   const double distance = numeric::product(drawn, total) - have;
@@ -57,7 +58,7 @@ enum class bound_decision : std::uint8_t { open, accepted, rejected };
 }
 
 #if __cplusplus >= 202002L
-//! The body of `row_reading::accept`. Errors: as there.
+//! Implements `row_reading::accept`; returns the same errors.
 template <class Policy, class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(const opened_row<Policy, Scalar>& row, drafted_token drafted,
                                                           double uniform) noexcept {

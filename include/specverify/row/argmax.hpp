@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The token of the largest transformed logit (or probability), ties to the smaller id. One read, no softmax, no
-//! workspace.
+//! Finds the token with the largest transformed logit or probability; the smaller id wins a tie. Reads the row once,
+//! without a softmax or a workspace.
 //!
-//! Guarantees: O(V); no allocation; noexcept; same token and margin on every backend (bit-exact). Temperature and
-//!             truncation do not matter.
+//! Guarantees: O(V); no allocation; noexcept; the same token and margin on every backend (bit-exact). Temperature and
+//!             truncation have no effect, because they keep the order.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP
@@ -16,14 +16,14 @@ SPECVERIFY_TYPES_BEGIN
 
 struct argmax_result {
   token_id token = no_token;
-  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger of both magnitudes
-  double margin = 0;      //!< largest minus second largest value; +infinity when no other id is allowed
+  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger magnitude of the two values
+  double margin = 0;      //!< largest minus second largest value; +infinity if no other id is allowed
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `read_row` about arguments and values, except row_not_normalised (the sum is not taken).
+//! Errors: as for `read_row`, about arguments and values, except row_not_normalised, because the row is not summed.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
                                            const row_transform& transform) noexcept {

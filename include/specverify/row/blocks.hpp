@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row whose engine already has the maximum and the sum of every block, from the epilogue of the product that made
-//! the logits: draws and tests then read a block or two in place of the row.
+//! Reads a row for which the engine already has the maximum and the sum of every block, for example from the epilogue
+//! of the matrix product that made the logits. Draws and tests then read one or two blocks instead of the row.
 //!
-//! Symbols:    z = logits after bias and mask; M_b = max z and S_b = sum of e^((z - M_b) / T) over block b, as claimed.
-//! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T), reads it, picks an id by the block's own sums as
-//!             in row/sample.hpp, and accepts it with a probability that divides S_b out again.
-//! Guarantees: draws have the exact law of row/sample.hpp and row/residual.hpp, whatever the S_b are within `error`, in
-//!             about 1.07 / (1 - error) trials. The tokens are not those of `read_row`, since the proposals are others;
-//!             near-tie, like those. Argmax and survivors: the same as from `read_row` (bit-exact). `accept`: the
-//!             bracket of Z is (1 + error) / (1 - error) wide, and what it leaves open reads the row; decisions equal
-//!             those of `read_row` but for near ties. No allocation; noexcept.
-//! Trust:      what is read is compared with its claim: another maximum, a NaN, or a sum that is off by more than
-//!             `error` and 6.2 % is blocks_disagree (`where` = first id of the block). What is not read is believed: a
-//!             block that claims too little is drawn too rarely, and only `check_blocks` sees that.
+//! Symbols:    z = logits after bias and mask; M_b = max z and S_b = sum of e^((z - M_b) / T) over block b, as the
+//!             engine claims them.
+//! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T) and reads it. Sums of this block then pick an id,
+//!             as in row/sample.hpp. Accepting the id with a suitable probability removes the effect of S_b.
+//! Guarantees: draws follow the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`,
+//!             in about 1.07 / (1 - error) trials. The tokens differ from those of `read_row` because the proposals do;
+//!             both are near-tie. Argmax and top entries equal those of `read_row` (bit-exact). `accept` has bounds of
+//!             Z that are (1 + error) / (1 - error) wide, and reads the row if these do not decide; decisions equal
+//!             those of `read_row` except for near ties. No allocation; noexcept.
+//! Trust:      the engine's claims are checked, but only for blocks that are read. Another maximum, a NaN, or a sum
+//!             that is off by more than `error` and 6.2 % is blocks_disagree (`where` = first id of the block). Blocks
+//!             that are not read are trusted: if a block claims too little, the draws take it too rarely, but only
+//!             `check_blocks` detects this.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             examples/docs/blocks.cpp, benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP
@@ -25,13 +27,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Whether a reading can leave blocks unread: what is said of the whole row needs the whole row.
+//! Returns whether a reading must read all blocks, because a request concerns the whole row.
 [[nodiscard]] constexpr bool reads_all(const row_transform& transform, const read_request& request) noexcept {
   return transform.truncation.active() || request.minimum_probability > 0 || request.integer_total ||
          request.close_total || request.exact_normaliser || request.standard_deviation;
 }
 
-//! Enters a digest that was made from claims, and joins it to its row.
+//! Registers row statistics made from claims, and joins them to the row.
 struct block_reader {
   template <class Policy, class Scalar>
   [[nodiscard]] static row_reading<Policy, Scalar> finish(const row_digest& digest, Policy policy, row_view<Scalar> row,
@@ -42,7 +44,7 @@ struct block_reader {
 
 }  // namespace detail
 
-//! Bytes of workspace that `read_row_from_blocks` takes for blocks of `block_size` ids. Pure; O(1).
+//! Returns the bytes of workspace that `read_row_from_blocks` takes for blocks of `block_size` ids. Pure; O(1).
 [[nodiscard]] constexpr std::size_t row_blocks_workspace_size(std::uint32_t vocab_size, std::uint32_t block_size,
                                                               const row_transform& transform,
                                                               const read_request& request) noexcept {
@@ -54,13 +56,14 @@ struct block_reader {
   return claimed > layout.bytes() ? claimed : layout.bytes();
 }
 
-//! A reading of a row from what its engine claims about its blocks. Reads one block; with survivors also those that may
-//! hold one. A truncation, and a request for anything but survivors, needs every id: then it is `read_row`. Rows of
-//! logits in float or 16 bits. O(V / block_size), and O(block_size) for each block that is read.
-//! Errors: those of `read_row` about arguments; unsupported (a row of probabilities); invalid_argument (block size,
-//!         error), size_mismatch (not one maximum and one sum a block), row_has_nan, row_has_positive_infinity,
-//!         row_is_empty, and blocks_disagree, `where` = an id or the first of a block. `sample`, `residual` and
-//!         `accept` of the reading may also answer blocks_disagree and row_has_nan.
+//! Makes a reading of a row from the engine's claims about the blocks. It reads one block, plus those that may hold a
+//! requested top entry. A truncation, or a request for anything but top entries, needs every id; in that case it calls
+//! `read_row`. The row must be logits in float or 16 bits. O(V / block_size), plus O(block_size) per block that is
+//! read.
+//! Errors: as for `read_row`, about arguments; unsupported (a row of probabilities); invalid_argument (block size,
+//!         error), size_mismatch (not one maximum and one sum per block), row_has_nan, row_has_positive_infinity,
+//!         row_is_empty, and blocks_disagree; `where` = an id or the first id of a block. `sample`, `residual` and
+//!         `accept` of the reading may also return blocks_disagree and row_has_nan.
 template <execution_policy Policy, class Scalar>
 requires(!std::is_same_v<Scalar, double>) [[nodiscard]] result<row_reading<Policy, Scalar>> read_row_from_blocks(
     Policy policy, row_view<Scalar> row, const row_transform& transform, const read_request& request,
@@ -77,8 +80,8 @@ requires(!std::is_same_v<Scalar, double>) [[nodiscard]] result<row_reading<Polic
   return detail::block_reader::finish(*digest, policy, row, transform, scratch);
 }
 
-//! Reads the whole row and compares every claim with it: for the day an engine is connected, and for tests. O(V).
-//! Errors: those of `read_row_from_blocks`; blocks_disagree names the first block that does not fit.
+//! Reads the whole row and compares every claim with it. Use it when you connect an engine, and in tests. O(V).
+//! Errors: as for `read_row_from_blocks`; blocks_disagree names the first block whose claim is wrong.
 template <execution_policy Policy, class Scalar>
 requires(!std::is_same_v<Scalar, double>) [[nodiscard]] status
     check_blocks(Policy policy, row_view<Scalar> row, const row_transform& transform,

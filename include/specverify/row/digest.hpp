@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The digest: what one row of logits or probabilities says about sampling, accepting, selecting and quantizing.
+//! Row statistics (`row_digest`): the result of one read of a row, enough to sample, accept, select and quantize.
 //!
 //! Symbols:    z_v = transformed logit (bias and mask applied), e_v = e^((z_v - reference) / T) (rows of probabilities:
-//!             e_v = p_v), Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp), law
-//!             p(v) = e_v / Z.
-//! Guarantees: O(V); no allocation; noexcept; the digest is a trivially copyable value of scalars and offsets into the
-//!             caller's workspace, valid while that workspace and the row live. Lane and block sums, survivors, W and
-//!             argmax: bit-exact (sums: unless -ffast-math). Subnormal logits keep their order even if the program
-//!             flushes them to 0. lower <= Z <= upper always; upper / lower <= 1.0617, and = 1 + 2^-14 for
-//!             probabilities but near 2^-126 V; claimed blocks have their own bracket (row/blocks.hpp).
-//! Shape:      the coarse sums use 16 lanes by 1024 ids: lane j of block b adds w(v), v = 1024 b + j mod 16, ascending,
-//!             in float; a block sum is the tree j + 8, j + 4, j + 2, j + 1 of its lanes in double; blocks add serially
-//!             in double. w(v) is kernel::coarse_exponential under `reference` = the largest z among the first 16 ids
-//!             of every block, or the row's maximum where that is more than 60 T higher.
+//!             e_v = p_v), Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp),
+//!             distribution p(v) = e_v / Z.
+//! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value of scalars and offsets into the
+//!             caller's workspace, and valid as long as that workspace and the row. Lane and block sums, top entries, W
+//!             and argmax are bit-exact (sums: unless -ffast-math). Subnormal logits stay in order even if the program
+//!             flushes them to 0. Always lower <= Z <= upper. upper / lower <= 1.0617; for probabilities it is 1 +
+//!             2^-14, except near 2^-126 V. Claimed blocks have other bounds (row/blocks.hpp).
+//! Shape:      the coarse sums use 16 lanes by 1024 ids. Lane j of block b adds w(v), v = 1024 b + j mod 16, ascending,
+//!             in float. A block sum is the tree j + 8, j + 4, j + 2, j + 1 of its lanes in double; blocks add serially
+//!             in double. w(v) is kernel::coarse_exponential under `reference`, the largest z among the first 16 ids of
+//!             every block, or the row's maximum if that is more than 60 T higher.
 //! Deviates:   a truncated row (row_transform::truncation) keeps its ids and e_v in the workspace, and Z is exact. Ids
-//!             whose integer weight is 0 (below 2^-32 of the largest) are never survivors and never survive a
-//!             truncation.
+//!             whose integer weight is 0 (below 2^-32 of the largest) are never top entries, and a truncation always
+//!             removes them.
 //! See:        docs/algorithms/digest.md, kernel/scalar/digest.hpp, tests/unit/row/digest_test.cpp,
 //!             benchmarks/bench_digest.cpp
 #ifndef SPECVERIFY_ROW_DIGEST_HPP
@@ -31,73 +31,73 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What to gather beyond the coarse sums.
+//! Results to compute in addition to the coarse sums.
 struct read_request {
   //! gather at least this many of the largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
-  //! [0, 1]; gather every id with w_v >= this * W, up to roundings; 0: off
+  //! [0, 1]; gather every id with w_v >= this * W, up to rounding; 0: off
   double minimum_probability = 0;
-  bool integer_total = false;  //!< compute W now; else it is computed once somebody asks for it
-  //! close bounds of W in the same read (1e-4 wide), for decisions that hang on it. Logits in float or 16 bits under
-  //! exec::simd that are read with sums; elsewhere W is learnt once somebody asks for it
+  bool integer_total = false;  //!< compute W during the read; otherwise at the first use
+  //! compute bounds of W, 1e-4 wide, in the same read, for decisions that depend on W. Only for logits in float or 16
+  //! bits under exec::simd that are read with sums; otherwise W is computed at the first use
   bool close_total = false;
-  bool exact_normaliser = false;  //!< compute Z in double; else only its bracket
+  bool exact_normaliser = false;  //!< compute Z in double; otherwise only bounds
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
-  //! take the sums that draws and tests need in the same read. Without them it costs half as much, and what asks for
-  //! them reads the row again, once, with the same answers. No effect on rows of probabilities and truncated ones, nor
-  //! next to minimum_probability or exact_normaliser
+  //! take the sums that draws and tests need. Without them the read costs half as much, but the first operation that
+  //! needs them reads the row again, once, and gives the same results. No effect on rows of probabilities, on truncated
+  //! rows, or together with minimum_probability or exact_normaliser
   bool sums = true;
 };
 
-//! What is known of W.
+//! Bounds of W.
 struct weight_bounds {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool exact() const noexcept { return least == most; }
 };
 
-//! What an engine claims about a row of logits, in blocks of `block_size` neighbouring ids; the last one may be
-//! shorter. For row/blocks.hpp.
+//! An engine's claims about a row of logits, in blocks of `block_size` neighbouring ids; the last block may be shorter.
+//! Used by row/blocks.hpp.
 struct row_blocks {
   std::uint32_t block_size = 1024;  //!< 64 .. 1024, a multiple of 64
-  std::span<const float> maxima{};  //!< the largest logit after bias and mask, exactly; -infinity: none is allowed
-  std::span<const float> sums{};    //!< of e^((z - maximum) / T), T of the transform; with -infinity not looked at
+  std::span<const float> maxima{};  //!< exact largest logit after bias and mask; -infinity: no id is allowed
+  std::span<const float> sums{};    //!< sum of e^((z - maximum) / T), T of the transform; ignored for -infinity
   double error = 0x1.0p-10;         //!< the largest relative error of a sum, [0, 1/2]
 };
 
 struct row_digest {
   row_kind kind = row_kind::logits;
-  bool one_hot = false;             //!< the temperature was below 1e-6: the law is a point mass at argmax
-  bool truncated = false;           //!< the law lives on kept_ids
-  bool survivors_complete = false;  //!< every id of positive integer weight is among the survivors
+  bool one_hot = false;             //!< the temperature is below 1e-6: the distribution is a point mass at argmax
+  bool truncated = false;           //!< only kept_ids have a positive probability
+  bool survivors_complete = false;  //!< every id with a positive integer weight is among the survivors
   std::uint32_t valid_size = 0;     //!< ids of the row
   token_id argmax = no_token;       //!< ties to the smaller id
-  std::uint32_t claimed_size = 0;   //!< ids a block of row/blocks.hpp, whose sums are claimed; 0: all sums are read
+  std::uint32_t claimed_size = 0;   //!< ids per block of row/blocks.hpp with claimed sums; 0: all sums are computed
   double temperature = 1;
   double maximum = 0;       //!< z of argmax
-  double reference = 0;     //!< of the exponents e_v
+  double reference = 0;     //!< reference of the exponents e_v
   double coarse_total = 0;  //!< sum of w(v)
   double lower = 0;         //!< lower <= Z
   double upper = 0;         //!< Z <= upper
-  double normaliser = 0;    //!< Z, or 0 when only the bracket was asked for
-  //! population standard deviation of the z above -infinity, before temperature and truncation; 0 when not asked for
+  double normaliser = 0;    //!< Z, or 0 if only bounds were requested
+  //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
-  double minimum_probability = 0;      //!< ids from here on are all among the survivors (0: no such promise)
-  std::uint64_t total_weight = 0;      //!< W, or 0 when integer_total was not asked for
-  workspace_slice lane_sums{};         //!< float, 16 a block of 1024 ids; claimed blocks: the maximum of each
-  workspace_slice block_sums{};        //!< double, one a block
+  double minimum_probability = 0;      //!< all ids with at least this probability are survivors; 0: no such promise
+  std::uint64_t total_weight = 0;      //!< W, or 0 if integer_total was not requested
+  workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: the maximum of each
+  workspace_slice block_sums{};        //!< double, one per block
   workspace_slice survivor_ids{};      //!< token_id, ascending
   workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
   workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
   workspace_slice kept_weights{};      //!< truncated rows: double e_v
-  workspace_slice mark{};              //!< one reading_mark, and where it finds the row again
+  workspace_slice mark{};              //!< one reading_mark, followed by the data to find the row again
 
-  //! Whether the coarse sums are of all ids, and were read.
+  //! Returns whether the coarse sums cover all ids and are computed from them.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
     return lane_sums.count != 0 && !one_hot && !truncated && claimed_size == 0;
   }
-  //! Whether the read left the sums out: lane_sums and block_sums are empty, and where they start is kept for them.
+  //! Returns whether the read left the sums out. lane_sums and block_sums are then empty, but the space is reserved.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool leaves_sums() const noexcept {
     return lane_sums.count == 0 && !one_hot;
   }
@@ -111,14 +111,14 @@ namespace detail {
 
 inline constexpr std::size_t marked_row_size = 384;  // bytes of a mark with its row and digest
 
-//! How many elements every array of a digest has.
+//! Number of elements in each array of a digest.
 struct digest_layout {
   std::uint32_t blocks = 0;
-  std::uint32_t wanted = 0;    // survivors asked for
+  std::uint32_t wanted = 0;    // requested survivors
   std::uint32_t capacity = 0;  // candidates held while gathering
-  std::uint32_t kept = 0;      // truncated rows: at most this many ids
-  std::uint32_t weights = 0;   // truncated rows: candidates held while they are cut
-  std::uint32_t tops = 0;      // largest values of lanes, while gathering
+  std::uint32_t kept = 0;      // truncated rows: maximum number of ids
+  std::uint32_t weights = 0;   // truncated rows: candidates held during truncation
+  std::uint32_t tops = 0;      // largest value of each lane, while gathering
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
@@ -150,7 +150,7 @@ struct digest_layout {
 
 }  // namespace detail
 
-//! Bytes of workspace that `read_row` takes. Pure; O(1).
+//! Returns the bytes of workspace that `read_row` takes. Pure; O(1).
 [[nodiscard]] constexpr std::size_t digest_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           const read_request& request) noexcept {
   return detail::layout_of(vocab_size, transform, request).bytes();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law of a row as fp16 values, in integers: every fp16 in [0, 1] is a multiple of 2^-24, so such a row is a law of
-//! counts.
+//! Converts a row's distribution to fp16 values, stored as integer counts. This is exact because every fp16 in [0, 1]
+//! is a multiple of 2^-24.
 //!
-//! Paper:      arXiv:2505.11788 (HLM): the drafter uploads its whole law in half precision.
-//! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = the sum of
-//!             all counts.
-//! Guarantees: rounding in integers; ids ascending, counts positive; count(v) / 2^24 is an fp16 value exactly; O(V); no
-//!             allocation; noexcept. Counts are near-tie in the logits (Z is a double) and law-exact once made: they
-//!             are what is drawn from and what travels.
+//! Paper:      arXiv:2505.11788 (HLM): the drafter uploads the whole distribution in half precision.
+//! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = sum of all
+//!             counts.
+//! Guarantees: rounding uses integers; ids ascending, counts positive; count(v) / 2^24 is exactly an fp16 value; O(V);
+//!             no allocation; noexcept. Counts are near-tie in the logits, because Z is a double. But draws and
+//!             messages only use the counts, so both are law-exact.
 //! See:        docs/algorithms/fp16_row.md, tests/unit/row/fp16_row_test.cpp
 #ifndef SPECVERIFY_ROW_FP16_ROW_HPP
 #define SPECVERIFY_ROW_FP16_ROW_HPP
@@ -25,7 +25,7 @@ struct fp16_row {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The count of an fp16 in [0, 1] from its bits; of a value outside (negative, above 1, NaN) 0xFFFFFFFF.
+//! Returns the count of an fp16 in [0, 1] from the bits, or 0xFFFFFFFF for other values (negative, above 1, NaN).
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t count_of_half(float16_bits value) noexcept {
   const std::uint32_t bits = value.bits;
   if (bits > 0x3C00u) return 0xFFFFFFFFu;
@@ -34,7 +34,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return exponent == 0 ? mantissa : (mantissa | 1024u) << (exponent - 1);
 }
 
-//! The fp16 of a count that `half_count` or `count_of_half` gave; of another count the next smaller fp16.
+//! Returns the fp16 for a count from `half_count` or `count_of_half`; rounds any other count down to an fp16.
 [[nodiscard]] SPECVERIFY_HD constexpr float16_bits half_of_count(std::uint32_t count) noexcept {
   if (count >= (std::uint32_t{1} << 24)) return {0x3C00u};
   std::uint32_t shift = 0;
@@ -45,7 +45,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The body of `row_reading::fp16_counts`. Errors: as there.
+//! Implements `row_reading::fp16_counts`; returns the same errors.
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<fp16_row> count_fp16(const opened_row<Policy, Scalar>& row, std::span<token_id> ids,
                                                  std::span<std::uint32_t> counts) noexcept {

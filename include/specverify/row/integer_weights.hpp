@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law of a row as integers: w_v = 2^31 e^((z_v - max) / T), or 2^31 p_v / max, the same on every backend.
+//! Converts a row to integer weights, w_v = 2^31 e^((z_v - max) / T) or 2^31 p_v / max, the same on every backend.
 //!
-//! Paper:      arXiv:2507.00605, lattice step, in integers. Symbols: w = weights, W = total.
-//! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves; a polynomial in 32-bit
-//!             integers gives 2^-fraction, a rounding shift the rest (kernel/scalar/exponential.hpp).
-//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is 2^31
-//!             exactly; 0 below 2^-32; monotone in z; bit-exact, also under -ffast-math. O(V); no allocation; noexcept.
+//! Paper:      arXiv:2507.00605, lattice step, in integers. Symbols: w = integer weights, W = total weight.
+//! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves. A polynomial in 32-bit
+//!             integers then computes 2^-fraction, and a rounding shift the rest (kernel/scalar/exponential.hpp).
+//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is exactly
+//!             2^31; 0 below 2^-32; monotone in z; bit-exact, also under -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp,
 //!             benchmarks/bench_integer_weights.cpp
 #ifndef SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP
@@ -15,9 +15,10 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Writes one weight per valid id; gives their sum W. A temperature below 1e-6 gives 2^31 at the argmax, else 0.
-//! Errors: those of `read_row` about arguments and values (row_not_normalised included); unsupported (a truncation),
-//!         output_too_small (weights shorter than valid_size). On error nothing is written.
+//! Writes one weight per valid id; returns the sum W. If the temperature is below 1e-6, the argmax gets 2^31 and every
+//! other id 0.
+//! Errors: as for `read_row`, about arguments and values (row_not_normalised included); unsupported (a truncation),
+//!         output_too_small (fewer than valid_size weights). On an error nothing is written.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::uint64_t> integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                                     std::span<std::uint32_t> weights) noexcept {

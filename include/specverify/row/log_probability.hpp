@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The natural logarithm of one token's probability. The only operation that always asks for the exact
-//! normaliser.
+//! Returns the natural logarithm of one token's probability. This operation always needs the exact normalizing constant
+//! Z.
 //!
 //! Symbols:    log p(v) = (z_v - reference) / T - log Z; rows of probabilities: log(p_v / Z).
-//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity when
-//!             p = 0; O(V) once per digest (the normaliser is cached), then O(1).
+//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity if p
+//!             = 0; O(V) once per digest, because Z is cached, then O(1).
 //! See:        docs/algorithms/log_probability.md, tests/unit/row/log_probability_test.cpp
 #ifndef SPECVERIFY_ROW_LOG_PROBABILITY_HPP
 #define SPECVERIFY_ROW_LOG_PROBABILITY_HPP
@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The body of `row_reading::log_probability`. Errors: token_out_of_range.
+//! Implements `row_reading::log_probability`. Errors: token_out_of_range.
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<double> log_probability(const opened_row<Policy, Scalar>& row, token_id token) noexcept {
   if (!row.has(token)) return row_error(errc::token_out_of_range);
@@ -32,7 +32,7 @@ template <class Policy, class Scalar>
                        : (value - digest.reference) / digest.temperature - numeric::log(total);
 }
 
-//! The body of `row_reading::acceptance_probability`: the sum of min(p, q) over the law's ids. Errors: as there.
+//! Implements `row_reading::acceptance_probability`, the sum of min(p, q) over the ids of q; returns the same errors.
 template <class Policy, class Scalar, class Law>
 [[nodiscard]] inline result<double> acceptance_probability(const opened_row<Policy, Scalar>& row,
                                                            const Law& drawn_from) noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! log of the sum of e^(z_v / T) over a row, in nats; for rows of probabilities the log of their sum.
+//! Returns the log of the sum of e^(z_v / T) over a row, in nats; for a row of probabilities, the log of the sum.
 //!
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
 //!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V), two reads, or one under exec::simd with
 //!             AVX2 or AVX-512; no allocation; noexcept; near-tie.
-//! Shape:      exec::seq: blocks of 256 ids, 16 lanes ascending inside, the tree j + 8, j + 4, j + 2, j + 1, blocks
-//!             serially in double.
+//! Shape:      exec::seq uses blocks of 256 ids with 16 ascending lanes; the lanes are summed by the tree j + 8, j + 4,
+//!             j + 2, j + 1, and the blocks serially in double.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
 //!             benchmarks/bench_log_sum_exp.cpp
 #ifndef SPECVERIFY_ROW_LOG_SUM_EXP_HPP
@@ -15,8 +15,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: those of `read_row` about arguments and values (row_not_normalised included); invalid_temperature (below
-//!         1e-6, where z / T has no finite value); unsupported (a truncation).
+//! Errors: as for `read_row`, about arguments and values (row_not_normalised included); invalid_temperature (below
+//!         1e-6, because z / T would not be finite); unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;

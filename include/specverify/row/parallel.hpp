@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many rows read at once, on threads that the engine already has.
+//! Reads many rows at once, on threads that the engine already has.
 //!
-//! Use it where a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The pool
-//! is a callable of the engine's, `pool(count, body)`: it calls body(i) once for each i below count, on any threads and
-//! in any order, and returns when all calls have returned. It must not throw.
-//! Guarantees: readings, a row's errors and all that is drawn from them are the same for every pool, the sequential
-//!             one included. No allocation and no thread here; noexcept. Each row is read by one thread: O(rows * V) in
-//!             all.
+//! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The engine
+//! provides the pool, a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads
+//! and in any order, and must return only after all calls have returned. It must not throw.
+//! Guarantees: readings, errors and everything drawn from the readings are the same for every pool, including a
+//!             sequential one. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
+//!             total.
 //! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, examples/docs/parallel.cpp,
 //!             benchmarks/bench_parallel.cpp
 #ifndef SPECVERIFY_ROW_PARALLEL_HPP
@@ -18,12 +18,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! What a pool is given in the concept below.
+//! Argument of a pool in the concept below.
 struct any_row_body {
   void operator()(std::uint32_t row) const noexcept;
 };
 
-//! One row of a batch that is being read: its part of the workspace, its digest and its status.
+//! One row of a batch during reading: part of the workspace, digest and status.
 struct batch_row {
   row_digest digest{};
   status outcome{};
@@ -31,7 +31,7 @@ struct batch_row {
   std::size_t bytes = 0;
 };
 
-//! A digest of a workspace that begins `bytes` into another one, as a digest of that one.
+//! Shifts the digest's offsets by `bytes`, for a workspace that is part of a larger one.
 [[nodiscard]] inline row_digest moved_by(std::size_t bytes, row_digest digest) noexcept {
   const auto units = static_cast<std::uint32_t>(bytes / workspace_alignment);
   for (workspace_slice* slice : {&digest.lane_sums, &digest.block_sums, &digest.survivor_ids, &digest.survivor_weights,
@@ -40,7 +40,7 @@ struct batch_row {
   return digest;
 }
 
-//! Joins a digest that was made in a part of a workspace to its row.
+//! Joins a digest, made in a part of a workspace, to the row.
 struct batch_reader {
   template <class Policy, class Scalar>
   [[nodiscard]] static result<row_reading<Policy, Scalar>> finish(const batch_row& read, Policy policy,
@@ -54,7 +54,7 @@ struct batch_reader {
 
 }  // namespace detail
 
-//! Calls body(i) for every i below count and waits for all.
+//! Calls body(i) for every i below count, and returns when all calls have returned.
 template <class Pool>
 concept row_pool = requires(const Pool& pool, const detail::any_row_body& body) {
   pool(std::uint32_t{1}, body);
@@ -62,7 +62,7 @@ concept row_pool = requires(const Pool& pool, const detail::any_row_body& body) 
 
 namespace exec {
 
-//! Rows of a batch on the threads of a pool, each under `policy`.
+//! Runs the rows of a batch on the threads of a pool, each row under `policy`.
 template <class Pool, class Policy = simd_policy>
 struct parallel_policy {
   const Pool* pool = nullptr;
@@ -79,7 +79,8 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
 
 }  // namespace exec
 
-//! Bytes of workspace that `read_rows` on a pool takes for `rows` rows of at most `vocab_size` ids. Pure; O(1).
+//! Returns the bytes of workspace that `read_rows` on a pool takes for `rows` rows of at most `vocab_size` ids. Pure;
+//! O(1).
 [[nodiscard]] constexpr std::size_t read_rows_workspace_size(std::uint32_t rows, std::uint32_t vocab_size,
                                                              const row_transform& transform,
                                                              const read_request& request) noexcept {
@@ -88,11 +89,11 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
   return static_cast<std::size_t>((all + slice_bytes<detail::batch_row>(rows) + workspace_alignment).value);
 }
 
-//! Reads every row of a batch into the front of `out`, which comes back, on the threads of a pool. A row in error holds
-//! its own status; the others are read. What is taken of `scratch` stays taken: as much for a row as
-//! `digest_workspace_size` says, whatever it needed.
-//! Errors: size_mismatch (neither one transform nor one a row), output_too_small, workspace_too_small (`where` = the
-//!         first row without room). On error nothing is read.
+//! Reads every row of a batch on the threads of a pool. Writes the readings to the front of `out` and returns that
+//! part. If a row has an error, `out` holds the status; but the other rows are read. The workspace stays taken,
+//! `digest_workspace_size` bytes per row even if a row needs less.
+//! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small,
+//!         workspace_too_small (`where` = the first row without space). On an error nothing is read.
 template <row_pool Pool, execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::span<result<row_reading<Policy, Scalar>>>> read_rows(
     exec::parallel_policy<Pool, Policy> how, const row_batch<Scalar>& batch, const read_request& request,
@@ -105,7 +106,7 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
   for (std::uint32_t i = 0; i < count; ++i) {
     const status why = detail::check_arguments(batch.rows[i], batch.transform(i));
     (*rows)[i] = {{}, why, 0, 0};
-    if (!why.ok()) continue;  // takes no room
+    if (!why.ok()) continue;  // takes no space
     const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), batch.transform(i), request);
     const auto room = scratch.take_slice<std::byte>(bytes);
     if (!room) return detail::row_error(errc::workspace_too_small, i);
@@ -117,7 +118,7 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
     workspace own(std::span<std::byte>(scratch.data() + row.begin, row.bytes));
     row.outcome = detail::build_digest(how.policy, batch.rows[i], batch.transform(i), request, row.digest, own);
   });
-  for (std::uint32_t i = 0; i < count; ++i)  // in their order, so that no stamp depends on a thread
+  for (std::uint32_t i = 0; i < count; ++i)  // in index order, so that stamps do not depend on threads
     out[i] = detail::batch_reader::finish((*rows)[i], how.policy, batch.rows[i], batch.transform(i), scratch);
   all.keep();
   return out.first(count);

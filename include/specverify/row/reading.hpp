@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row that was read, as one value: policy, row, transform and digest bound together, with every operation on them.
+//! A reading: one row's distribution, ready to sample and test. It binds policy, row, transform and row statistics
+//! (`row_digest`) in one value, which has every operation on them.
 //!
-//! Use it wherever a row of logits or probabilities is sampled, tested, compressed or measured: `read_row` is the only
-//! read, and its members cannot be given another row, transform or digest by mistake.
-//! Symbols:    p(v) = e_v / Z, the law of the row under its transform (row/digest.hpp); q = count / resolution.
-//! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It holds until the
-//!             engine overwrites the row, the transform's spans die, or the workspace is rewound below it; after that
-//!             last one every member answers reading_expired and `expired` is true. One thread at a time (Z, W and
-//!             sums left out of the read are kept in the workspace once computed), unless all were asked for. On an
-//!             error nothing is written.
-//! Sums:       a row that is not drawn from is read without them (`read_request::sums`) in half the time. Members of
-//!             row_reading then take them first, by one more read: every answer has the same bits as with them.
+//! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` makes a
+//! reading, a caller cannot combine the wrong row, transform and digest.
+//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q = count / 
+//!             resolution.
+//! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
+//!             the engine overwrites the row, the transform's spans die, or the workspace is rewound below the reading.
+//!             After a rewind, every member returns reading_expired and `expired` is true. Only one thread at a time
+//!             may use it, because Z, W and sums that the read left out are cached in the workspace; several may if the
+//!             read computed all of them. On an error nothing is written.
+//! Sums:       read a row without sums (`read_request::sums`) if you will not draw from it, which takes half the time.
+//!             If a member of row_reading needs the sums after all, it takes them by one more read; every result has
+//!             the same bits as with them.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
-//!             Z, drawn by the exact rule. Rows of probabilities: T is 1 or 0, no bias.
+//!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
 //!             benchmarks/bench_reading.cpp
 #ifndef SPECVERIFY_ROW_READING_HPP
@@ -43,12 +46,14 @@ struct batch_reader;  // row/parallel.hpp
 struct block_reader;  // row/blocks.hpp
 }  // namespace detail
 
-//! A row that was read under one policy. Errors of all members: reading_expired, and those named; where an engine
-//! claimed the sums of blocks (row/blocks.hpp), accept, sample and residual may say blocks_disagree or row_has_nan.
+//! A row that was read under one policy. Every member may return reading_expired, besides the errors named below. If an
+//! engine claimed the sums of blocks (row/blocks.hpp), accept, sample and residual may also return blocks_disagree or
+//! row_has_nan.
 template <execution_policy Policy, class Scalar>
 class row_reading : public row_summary {
  public:
-  //! The accept test of speculative verification (row/acceptance.hpp): whether uniform * count / resolution < p(token).
+  //! The accept test of speculative verification (row/acceptance.hpp): returns whether uniform * count / resolution <
+  //! p(token).
   //! Errors: token_out_of_range, invalid_resolution (0, or below count), invalid_argument (uniform outside [0, 1)).
   [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(drafted_token drafted, double uniform) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
@@ -60,8 +65,8 @@ class row_reading : public row_summary {
     return accept(drafted, stream.uniform());
   }
 
-  //! A token from p (row/sample.hpp). Reads trials 0, 1, ... of the stream, none for a one-hot row. Errors:
-  //! row_is_empty.
+  //! Draws a token from p (row/sample.hpp). Reads trials 0, 1, ... of the stream, or none if the row is one-hot.
+  //! Errors: row_is_empty.
   template <class Source>
   [[nodiscard]] result<sampled_token> sample(const uniform_stream<Source>& stream,
                                              draw_options options = {}) const noexcept {
@@ -69,7 +74,8 @@ class row_reading : public row_summary {
     return detail::draw(opened(), stream, options);
   }
 
-  //! A token from norm((scale * p - q)+), q the law `subtracted` (row/residual.hpp). Reads as `sample` does.
+  //! Draws a token from norm((scale * p - q)+), where q is the distribution `subtracted` (row/residual.hpp). Reads the
+  //! stream as `sample` does.
   //! Errors: invalid_argument (a scale outside (0, 1]), invalid_resolution, residual_unavailable (p has no mass).
   template <subtracted_law Law, class Source>
   [[nodiscard]] result<residual_token> residual(const Law& subtracted, const uniform_stream<Source>& stream,
@@ -78,38 +84,39 @@ class row_reading : public row_summary {
     return detail::draw_residual(opened(), subtracted, stream, options);
   }
 
-  //! ln p(token), -infinity where p is 0 (row/log_probability.hpp). Errors: token_out_of_range.
+  //! Returns ln p(token), -infinity if p is 0 (row/log_probability.hpp). Errors: token_out_of_range.
   [[nodiscard]] result<double> log_probability(token_id token) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::log_probability(opened(), token);
   }
 
-  //! The probability that a token drawn from `drawn_from` is accepted: the sum of min(p, q). For a point mass on x it
-  //! is p(x). O(size), or O(vocab_size) for a law with a tail. Errors: token_out_of_range.
+  //! Returns the probability that a token drawn from `drawn_from` is accepted: the sum of min(p, q). For a point mass
+  //! at x this is p(x). O(size), or O(vocab_size) for a distribution with a tail. Errors: token_out_of_range.
   template <class Law>
   [[nodiscard]] result<double> acceptance_probability(const Law& drawn_from) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::acceptance_probability(opened(), drawn_from);
   }
 
-  //! Writes the ids whose fp16 probability is positive, ascending, and their counts of 2^-24 (row/fp16_row.hpp).
+  //! Writes the ids with a positive fp16 probability, ascending, and the counts in units of 2^-24 (row/fp16_row.hpp).
   //! Errors: size_mismatch (spans of different lengths), support_too_large (the spans are too short: `where` = ids
-  //!         needed), empty_support (no probability reaches 2^-25). The spans' contents are unspecified on error.
+  //!         needed), empty_support (no probability reaches 2^-25). On an error the contents of the spans are
+  //!         unspecified.
   [[nodiscard]] result<fp16_row> fp16_counts(std::span<token_id> ids, std::span<std::uint32_t> counts) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::count_fp16(opened(), ids, counts);
   }
 
-  //! Writes p(v) for every id, as float or double (row/softmax.hpp). Errors: unsupported (a truncation),
-  //! output_too_small.
+  //! Writes p(v) for every id, as float or double (row/softmax.hpp).
+  //! Errors: unsupported (a truncation), output_too_small.
   template <class Out>
   [[nodiscard]] status softmax(std::span<Out> out) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return specverify::softmax(policy_, row_, transform_, out);
   }
 
-  //! Reads the same row again, under another transform or for more. It needs the row alone, and so
-  //! may be expired. Errors: those of `read_row`.
+  //! Reads the same row again, with another transform or another request. It uses only the row, so it also works on an
+  //! expired reading. Errors: as for `read_row`.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
 
@@ -133,8 +140,8 @@ class row_reading : public row_summary {
   row_transform transform_;
 };
 
-//! The passkey of readings: joins a digest to its row. What it can do is private, and its friends are the functions
-//! of row/, device/ and cuda/ that read rows or go on with a reading.
+//! Passkey of readings: joins a digest to the row. Everything is private, but the functions of row/, device/ and cuda/
+//! that read rows or continue a reading are friends.
 class reading_access {
   template <execution_policy Policy, class Scalar>
   friend result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
@@ -156,7 +163,7 @@ class reading_access {
                                                     std::span<probability_bounds> out) noexcept;
   friend struct reading_test_access;  // tests/support: digests made by hand
 
-  //! Enters a digest, whose arrays were just taken from `scratch`.
+  //! Registers a digest whose arrays were just taken from `scratch`.
   [[nodiscard]] static row_summary summary(const row_digest& digest, workspace& scratch) noexcept {
     std::uint64_t content = digest.survivor_ids.count;
     const auto mix = [&content](std::uint64_t part) { content = (content ^ part) * 0xFF51AFD7ED558CCDu; };
@@ -178,13 +185,13 @@ class reading_access {
   }
 };
 
-//! Reads a row under its transform. What is taken of `scratch` (at most `digest_workspace_size`) stays taken, so that
-//! the reading lives on; on error it is given back. O(V).
+//! Reads a row under a transform. What it takes from `scratch` (at most `digest_workspace_size`) stays taken as long as
+//! the reading is needed; on an error it is released. O(V).
 //! Errors: empty_vocabulary, null_span, misaligned (the row, a bias or a mask), vocabulary_too_large, invalid_argument
 //!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
 //!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
 //!         their deviation), workspace_too_small; row_has_nan, row_has_positive_infinity, row_is_negative,
-//!         row_is_empty, row_not_normalised (|sum - 1| > 4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3),
+//!         row_is_empty, row_not_normalised (|sum - 1| > 4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3);
 //!         `where` = id. The stored values of masked and padded ids are never read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
@@ -199,13 +206,13 @@ template <execution_policy Policy, class Scalar>
   return reading_access::reading(reading_access::summary(digest, scratch), policy, row, transform);
 }
 
-//! Rows that are read together: with one transform for all, or one a row.
+//! Rows to read together, with either one transform for all rows or one per row.
 template <class Scalar>
 struct row_batch {
   std::span<const row_view<Scalar>> rows{};
   std::span<const row_transform> transforms{};
 
-  //! That of row i.
+  //! Returns the transform of row i.
   [[nodiscard]] constexpr const row_transform& transform(std::size_t i) const noexcept {
     return transforms[transforms.size() == 1 ? 0 : i];
   }
@@ -223,9 +230,11 @@ template <class Scalar>
 
 }  // namespace detail
 
-//! Reads every row of a batch into the front of `out`, which comes back; the arrays of all rows stand in `scratch`, one
-//! after another. A row in error holds its own status and takes no space; the others are read. O(rows * V).
-//! Errors: size_mismatch (neither one transform nor one a row), output_too_small. On error nothing is read.
+//! Reads every row of a batch. Writes the readings to the front of `out` and returns that part; `scratch` holds the
+//! arrays of all rows. If a row has an error, `out` holds the status and the row takes no space; but the other rows are
+//! read. O(rows * V).
+//! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small. On an error
+//!         nothing is read.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::span<result<row_reading<Policy, Scalar>>>> read_rows(
     Policy policy, const row_batch<Scalar>& batch, const read_request& request,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A draw from norm((scale * p - q)+), the law of the token that replaces a rejected one.
+//! Draws from norm((scale * p - q)+), the distribution of the token that replaces a rejected draft.
 //!
 //! Paper:      token-level verification; with scale < 1, block verification.
-//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted law; r_v = (scale * e_v -
-//!             q(v) Z)+.
-//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z enters only
-//!             where q(v) > 0; its brackets decide first. After `trial_cap` trials: y = least v with r_v > 0 and sum_{u
-//!             <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double (found by blocks).
-//! Guarantees: never an id with p = 0, nor (unless `fallback`) one with scale * p <= q; law exact for every trial_cap
-//!             as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
-//! Fallback:   when R / Z is not finite or below 1e-12 (p = q up to rounding), the token is drawn from p by the exact
-//!             rule and `fallback` is set.
+//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
+//!             (scale * e_v - q(v) Z)+.
+//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z matters only if
+//!             q(v) > 0, and the bounds of Z decide first. After `trial_cap` trials: y = least v with r_v > 0 and
+//!             sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double (found by blocks).
+//! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
+//!             exact for every trial_cap, as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
+//! Fallback:   if R / Z is not finite or is below 1e-12 (p = q up to rounding), the exact rule draws the token from p
+//!             and `fallback` is set.
 //! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP
 #define SPECVERIFY_ROW_RESIDUAL_HPP
@@ -25,14 +25,14 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct residual_options {
-  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
-  double scale = 1;              //!< (0, 1]: the law drawn from is that of scale * p - q
+  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: only the exact rule
+  double scale = 1;              //!< (0, 1]: draws from scale * p - q
 };
 
 struct residual_token {
   token_id token = no_token;
   std::uint32_t trials = 0;  //!< envelope trials made
-  bool fallback = false;     //!< the residual had no mass; the token comes from p
+  bool fallback = false;     //!< the residual had no mass, so the token comes from p
   bool exact = false;        //!< the exact rule gave the token
 };
 
@@ -42,19 +42,19 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The test of a proposal of which a share `taken` is subtracted, for every Z between the bounds; `slack` stands before
-//! what is left of its weight `have`.
+//! Decides the test of a proposal for every Z between the bounds. `have` is the weight, a share `taken` is subtracted,
+//! and `slack` multiplies the rest.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
                                                                          double taken, double lower,
                                                                          double upper) noexcept {
-  if (need >= slack * kernel::left_of(have, taken, lower)) return bound_decision::rejected;  // also have <= q Z
+  if (need >= slack * kernel::left_of(have, taken, lower)) return bound_decision::rejected;  // also if have <= q Z
   return need < slack * kernel::left_of(have, taken, upper) ? bound_decision::accepted : bound_decision::open;
 }
 
 }  // namespace detail
 
 #if __cplusplus >= 202002L
-//! What residual asks of a law: the count of an id (0 for unknown ids) and the sum of all counts.
+//! Requirements of residual on a distribution: the count of an id (0 for unknown ids) and the sum of all counts.
 template <class Law>
 concept subtracted_law = requires(const Law& subtracted, token_id id) {
   { subtracted.count(id) } noexcept -> std::convertible_to<std::uint32_t>;
@@ -63,7 +63,7 @@ concept subtracted_law = requires(const Law& subtracted, token_id id) {
 
 namespace detail {
 
-//! The exact rule: the token from (scale * p - q)+, or from p when that has no mass that doubles can hold.
+//! The exact rule: draws the token from (scale * p - q)+, or from p if the residual has no mass that doubles can hold.
 template <class Policy, class Scalar, class Law>
 [[nodiscard]] inline result<residual_token> draw_exact_residual(const opened_row<Policy, Scalar>& row,
                                                                 const Law& subtracted, double scale, double uniform,
@@ -85,7 +85,7 @@ template <class Policy, class Scalar, class Law>
   return residual_token{token, trials, fallback, true};
 }
 
-//! The body of `row_reading::residual`. Errors: as there.
+//! Implements `row_reading::residual`; returns the same errors.
 template <class Policy, class Scalar, class Law, class Source>
 [[nodiscard]] inline result<residual_token> draw_residual(const opened_row<Policy, Scalar>& row, const Law& subtracted,
                                                           const uniform_stream<Source>& stream,

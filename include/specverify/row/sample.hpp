@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The canonical draw: one token from the law of a row, exactly, at the cost of the digest and two random numbers.
+//! The canonical draw: draws one token from the exact distribution of a row, at the cost of the digest and two random
+//! numbers.
 //!
 //! Symbols:    e_v, Z, w(v), lane and block sums as in row/digest.hpp; U1, U2 = the two decision uniforms of counter
 //!             lane + t.
-//! Trial t:    U1 * coarse_total picks a block, then a lane, by serial prefix sums in double; inside the lane the ids
-//!             are scanned by w in double, the position scaled by S_exact / S (the lane's sum in double over its float
-//!             sum). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials: y =
-//!             least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of lane + trial_cap, sums serial in double.
-//! Guarantees: the law is e_v / Z, up to the rounding of e_v (1e-15) and of the 53-bit uniforms, for every trial_cap;
-//!             an id with e_v = 0 is never returned; expected trials 1.04; no allocation; noexcept. Tokens are
-//!             near-tie: every backend runs this algorithm.
-//! Deviates:   a truncated row is drawn by the exact rule alone (trials = 0), a one-hot digest without a random number.
+//! Trial t:    U1 * coarse_total picks a block, then a lane, by serial prefix sums in double. Inside the lane the ids
+//!             are scanned by w in double, at the position scaled by S_exact / S (the lane's sum in double over the
+//!             float sum). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials: y
+//!             = least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of lane + trial_cap, sums serial in double.
+//! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
+//!             uniforms; an id with e_v = 0 is never returned; 1.04 trials on average; no allocation; noexcept. Tokens
+//!             are near-tie, but every backend runs this algorithm.
+//! Deviates:   a truncated row is drawn only by the exact rule (trials = 0), a one-hot row without a random number.
 //! See:        docs/algorithms/sample.md, row/detail/proposal.hpp, tests/unit/row/sample_test.cpp,
 //!             benchmarks/bench_sample.cpp
 #ifndef SPECVERIFY_ROW_SAMPLE_HPP
@@ -21,7 +22,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct draw_options {
-  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: the exact rule at once
+  std::uint32_t trial_cap = 32;  //!< envelope trials before the exact rule; 0: only the exact rule
 };
 
 struct sampled_token {
@@ -35,7 +36,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The body of `row_reading::sample`. Errors: row_is_empty.
+//! Implements `row_reading::sample`. Errors: row_is_empty.
 template <class Policy, class Scalar, class Source>
 [[nodiscard]] inline result<sampled_token> draw(const opened_row<Policy, Scalar>& row,
                                                 const uniform_stream<Source>& stream, draw_options options) noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a reading says without its row: all that a sparsifier or quantizer sees.
+//! The part of a reading that does not need the row: everything that a sparsifier or quantizer can see.
 //!
-//! Use it to write a sparsifier; `read_row` makes it (row/reading.hpp).
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = their sum over the row.
-//! Guarantees: a view, as its reading is. W is learnt by need: bounds come with the read, closer ones or W itself by
-//!             one read more each, so that a decision that the bounds settle costs none. Whatever was needed, the
-//!             decision is that of W: bit-exact.
+//! Use it to write a sparsifier. `read_row` returns it as the base of a reading (row/reading.hpp).
+//! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = total weight, the sum over the row.
+//! Guarantees: a view, valid as long as the reading. W is computed only as precisely as a decision needs: the read
+//!             gives bounds, and each further read gives closer bounds or W, so a decision that the bounds settle costs
+//!             no read. In every case the decision equals that for the exact W: bit-exact.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp, examples/docs/summary.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP
 #define SPECVERIFY_ROW_SUMMARY_HPP
@@ -20,38 +20,39 @@ class reading_access;
 template <execution_policy Policy, class Scalar>
 class row_reading;
 
-//! What a reading says without its row: all that a sparsifier or quantizer sees.
+//! The part of a reading that does not need the row: everything that a sparsifier or quantizer can see.
 class row_summary {
  public:
   [[nodiscard]] row_kind kind() const noexcept { return digest_.kind; }
   [[nodiscard]] std::uint32_t vocab_size() const noexcept { return digest_.valid_size; }
   [[nodiscard]] token_id argmax() const noexcept { return digest_.argmax; }  //!< ties to the smaller id
-  //! The largest logit after bias and mask, before temperature; the largest probability of a row of those.
+  //! Largest logit after bias and mask, before temperature; for a row of probabilities, the largest probability.
   [[nodiscard]] double maximum() const noexcept { return digest_.maximum; }
   [[nodiscard]] double temperature() const noexcept { return digest_.temperature; }
   [[nodiscard]] bool is_one_hot() const noexcept { return digest_.one_hot; }
   [[nodiscard]] bool is_truncated() const noexcept { return digest_.truncated; }
-  //! Of the logits above -infinity, before temperature and truncation; 0 when it was not asked for.
+  //! Standard deviation of the logits above -infinity, before temperature and truncation; 0 if not requested.
   [[nodiscard]] double standard_deviation() const noexcept { return digest_.standard_deviation; }
-  //! W, the sum of all integer weights: one more read of the row at the first call, unless `integer_total` was asked
-  //! for. 0 once expired.
+  //! Returns W, the sum of all integer weights. The first call reads the row once more, unless `integer_total` was
+  //! requested. Returns 0 if the reading is expired.
   [[nodiscard]] std::uint64_t total_weight() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
   }
-  //! What is known of W. At first 6.2 % wide (probabilities: 1e-4; claimed blocks: as their error; a read without sums:
-  //! 1 to V times the largest weight). Of logits in float or 16 bits under exec::simd 1e-4 wide after one look, or with
-  //! `close_total`; about 2e-5 after one more. Elsewhere the first look is W. 0 and 0 once expired.
+  //! Returns the current bounds of W. After the read they are 6.2 % wide (probabilities: 1e-4; claimed blocks: `error`;
+  //! without sums: from 1 to V times the largest weight). For logits in float or 16 bits under exec::simd, one more
+  //! read (or `close_total`) narrows them to 1e-4, and a second to about 2e-5. For other rows, the first further read
+  //! computes W. Both are 0 if the reading is expired.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
-  //! Reads the row again for closer bounds, the third time at the latest for W itself. O(V).
+  //! Reads the row again for closer bounds of W; the third call at the latest computes W. O(V).
   void narrow_total() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }
-  //! decide(W), for a decision that is the same for all totals between two where it is: asked at both ends of what is
-  //! known, which narrows only while they differ. What `decide` returns is compared by ==; it is called up to seven
-  //! times, once with 0 where the reading expired.
+  //! Returns decide(W). The decision must have this property: if it is the same for two totals, it is the same for all
+  //! totals between them. So `decide` is called with both bounds, which are narrowed only while the results differ (by
+  //! ==). It is called up to seven times, and once with 0 if the reading is expired.
   template <class Decide>
   [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {
     for (;; narrow_total()) {
@@ -60,31 +61,32 @@ class row_summary {
       if (known.exact() || least == decide(known.most)) return least;
     }
   }
-  //! Whether the read took sums over all ids: not of claimed blocks, one-hot and truncated rows, nor where they were
-  //! not wanted (`read_request::sums`).
+  //! Returns whether the read took sums over all ids. False for claimed blocks, one-hot and truncated rows, and if the
+  //! sums were not requested (`read_request::sums`).
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
-  //! W for a support: 0 unless `integer_total` was asked for or every weight is listed.
+  //! Returns W for a support, or 0 unless `integer_total` was requested or every weight is listed.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
   }
-  //! Whether W was summed after the read.
+  //! Returns whether W was summed after the read.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
   //! Every id with weight >= this * W is among the survivors; 0: no such promise.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
-  //! Whether every id of positive integer weight is among the survivors.
+  //! Returns whether every id with a positive integer weight is among the survivors.
   [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }
-  //! The largest entries (integer weight descending, id ascending), listed by ascending id. Empty once expired.
+  //! Returns the top entries (integer weight descending, id ascending), listed by ascending id. Empty if the reading is
+  //! expired.
   [[nodiscard]] std::span<const token_id> survivor_ids() const noexcept {
     return expired() ? std::span<const token_id>() : base_.at<token_id>(digest_.survivor_ids);
   }
-  //! Their integer weights, all positive.
+  //! Returns the integer weights of survivor_ids, all positive.
   [[nodiscard]] std::span<const std::uint32_t> survivor_weights() const noexcept {
     return expired() ? std::span<const std::uint32_t>() : base_.at<std::uint32_t>(digest_.survivor_weights);
   }
-  //! Whether the workspace was rewound below this reading.
+  //! Returns whether the workspace was rewound below this reading.
   [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
-  //! Whether the exact Z was asked for, or the digest's bounds of Z did not decide and closer ones were needed.
-  //! Truncated rows have theirs from the start: false.
+  //! Returns whether the exact Z was requested, or a decision needed closer bounds of Z than the digest has. Always
+  //! false for truncated rows, because they have the exact Z from the start.
   [[nodiscard]] bool used_exact_normaliser() const noexcept {
     return !expired() && !digest_.truncated && (mark().normaliser > 0.0 || mark().reopened);
   }
@@ -97,7 +99,7 @@ class row_summary {
     return *base_.first_of<reading_mark>(digest_.mark);
   }
 
-  // The reading's own: row_reading opens it.
+  // row_reading opens these members.
   template <execution_policy Policy, class Scalar>
   friend class row_reading;
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One token under many temperatures of the same row: its probability, bounds for that, and whether draws at those
-//! temperatures would give it.
+//! Evaluates one token of a row at many temperatures: its probability, bounds of this probability, and whether draws at
+//! those temperatures give the token.
 //!
-//! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6 is
-//!             the point mass at the argmax. The transform's own temperature and truncation play no part.
-//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). Of M draws only these M facts are
-//!             made, never the tokens drawn.
-//! Algorithm:  the survivors of the digest are summed at every temperature. Of the rest, B(1 / t), the digest has a
-//!             coarse sum at its own temperature. log B is convex in the inverse temperature and the log of a number of
-//!             ids at 0, and it falls at least as fast as its largest entry: chords bound it above, extended chords
-//!             below. A test that the bracket leaves open reads the row at its temperature, exactly where a quick sum
-//!             is too close; each such read is one more node of the bracket.
+//! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6
+//!             means the point mass at the argmax. The transform's temperature and truncation have no effect.
+//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
+//!             computed, never the drawn tokens.
+//! Algorithm:  the top entries are summed at every temperature. For the rest, B(1 / t), the digest has a coarse sum at
+//!             one temperature. log B is convex in the inverse temperature, equals the log of the number of ids at 0,
+//!             and falls at least as fast as the largest entry. Therefore chords bound it above, and extended chords
+//!             below. If the bounds leave a test open, the row is read at that temperature, exactly if a quick sum is
+//!             too close; each such read adds a node to the bounds.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
-//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests: 0.1 to 0.5 reads of the
-//!             row beyond the reading's own, when its temperature is half to all of the highest asked for and it holds
-//!             64 survivors; any other reading is as right and slower. Probabilities: one exact read per temperature.
+//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests need 0.1 to 0.5 reads of
+//!             the row beyond the reading, if that has 64 top entries and half to all of the highest temperature. Any
+//!             other reading gives the same results, but more slowly. Probabilities: one exact read per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP
@@ -26,10 +26,10 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! How often the row was read beyond its reading.
+//! Number of reads of the row beyond the reading.
 struct tempered_reads {
-  std::uint32_t quick = 0;  //!< temperatures that a bracket left open
-  std::uint32_t exact = 0;  //!< of those, the ones that a sum in float left open too
+  std::uint32_t quick = 0;  //!< temperatures that the bounds left open
+  std::uint32_t exact = 0;  //!< temperatures that a sum in float left open too
 
   SPECVERIFY_INLINE constexpr tempered_reads& operator+=(const tempered_reads& other) noexcept {
     quick += other.quick;
@@ -39,11 +39,11 @@ struct tempered_reads {
 };
 
 struct tempered_hits {
-  std::uint32_t hits = 0;  //!< draws that give the token
+  std::uint32_t hits = 0;  //!< number of draws that give the token
   tempered_reads reads{};
 };
 
-//! lower <= p <= upper.
+//! Bounds of a probability: lower <= p <= upper.
 struct probability_bounds {
   double lower = 0;
   double upper = 1;
@@ -69,12 +69,12 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! What is asked about one token, at up to `temper_group` temperatures that are not those of a point mass.
+//! Requests about one token, at up to `temper_group` temperatures that are not point masses.
 struct tempered_question {
   std::uint32_t count = 0;
   double inverses[temper_group];
   double weights[temper_group];  // e^((z - maximum) / t) of the token
-  double sums[temper_group];     // of the survivors
+  double sums[temper_group];     // of the top entries
 
   void add(double temperature, double difference) noexcept {
     inverses[count] = 1.0 / temperature;
@@ -85,7 +85,7 @@ struct tempered_question {
 
 inline constexpr double exact_slack = 1e-12;
 
-//! A row whose brackets grow narrower with every read.
+//! A row whose bounds become closer with every read.
 template <class Policy, class Scalar>
 class tempered_reader {
  public:
@@ -94,7 +94,7 @@ class tempered_reader {
   [[nodiscard]] const tempered_row<Policy, Scalar>& row() const noexcept { return row_; }
   [[nodiscard]] const tempered_reads& reads() const noexcept { return reads_; }
 
-  //! Whether drawn * Z < weight at temperature m of a question, where the survivors alone leave that open.
+  //! Returns whether drawn * Z < weight at temperature m of a request, if the top entries do not decide it.
   [[nodiscard]] bool is_hit(const tempered_question& asked, std::uint32_t m, double drawn) noexcept {
     const double inverse = asked.inverses[m], weight = asked.weights[m], sum = asked.sums[m];
     const bracket rest = rest_.at(inverse);
@@ -107,8 +107,8 @@ class tempered_reader {
     return drawn * row_.exact(inverse) < weight;
   }
 
-  //! Bounds of p at every temperature of a question. Reads where they are widest, until their widths sum to `most` or
-  //! all is exact.
+  //! Bounds p at every temperature of a request. Reads the row at the temperature with the widest bounds, until the
+  //! widths sum to at most `most` or all are exact.
   void narrow(const tempered_question& asked, double most, std::span<probability_bounds> out) noexcept {
     bracket totals[temper_group];
     bool exact[temper_group] = {};
@@ -123,7 +123,7 @@ class tempered_reader {
       }
       if (width <= most || widest == temper_group) return;
       const double inverse = asked.inverses[widest];
-      exact[widest] = totals[widest].upper > 0.0;  // it was read in float already
+      exact[widest] = totals[widest].upper > 0.0;  // it was already read in float
       const double total = exact[widest] ? row_.exact(inverse) : read_at(inverse, asked.sums[widest]);
       const double slack = total * (exact[widest] ? exact_slack : tempered_slack);
       totals[widest] = {total - slack, total + slack};
@@ -132,14 +132,14 @@ class tempered_reader {
   }
 
  private:
-  //! Z by a quick read, which is one more node of the rest. `sum`: that of the survivors.
+  //! Computes Z by a quick read, which adds a node to the rest. `sum`: the sum of the top entries.
   [[nodiscard]] double read_at(double inverse, double sum) noexcept {
     const double total = row_.quick(inverse);
     rest_.learn_total(inverse, total, sum);
     ++reads_.quick;
     return total;
   }
-  //! Of p, from bounds of Z if there are any.
+  //! Returns bounds of p, from bounds of Z if there are any.
   [[nodiscard]] probability_bounds bounds(const tempered_question& asked, std::uint32_t m,
                                           bracket total) const noexcept {
     constexpr double flushed = 1e-304;  // weights below e^-700 are 0
@@ -184,7 +184,7 @@ template <class Policy, class Scalar>
     }
     reader.row().add_survivors(asked.inverses, asked.count, asked.sums);
     for (std::uint32_t m = 0; m < asked.count; ++m) {
-      const double weight = asked.weights[m];  // the survivors' share of Z may be too large already
+      const double weight = asked.weights[m];  // the top entries may already decide
       if (!(weight > 0.0) || uniforms[m] * asked.sums[m] * (1.0 - tempered_slack) >= weight) continue;
       found.hits += reader.is_hit(asked, m, uniforms[m]) ? 1u : 0u;
     }
@@ -243,7 +243,7 @@ template <class Policy, class Scalar>
 
 }  // namespace detail
 
-//! How many of M draws, one at every temperature with the uniform of the same index in `drawn`, give `token`.
+//! Counts how many of M draws give `token`; draw m is at temperature m and uses the uniform drawn[m].
 //! Errors: reading_expired, invalid_argument (a uniform outside [0, 1), `where` = its index), size_mismatch (spans of
 //!         different lengths), unsupported (a row of probabilities), token_out_of_range, invalid_temperature (`where` =
 //!         index).
@@ -255,8 +255,8 @@ template <class Policy, class Scalar>
   return detail::count_tempered(reading_access::open(row), token, temperatures, drawn);
 }
 
-//! p_t(token) for every temperature: the filled part of `out`. Errors: those of `tempered_draws` but for the uniforms;
-//! output_too_small. On error nothing is written.
+//! Writes p_t(token) for every temperature to `out` and returns the filled part.
+//! Errors: as for `tempered_draws`, except about uniforms; output_too_small. On an error nothing is written.
 template <class Policy, class Scalar>
 [[nodiscard]] result<std::span<double>> tempered_probabilities(const row_reading<Policy, Scalar>& row, token_id token,
                                                                std::span<const double> temperatures,
@@ -265,9 +265,10 @@ template <class Policy, class Scalar>
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
 }
 
-//! Bounds of p_t(token) for every temperature: the filled part of `out`. Their mean width is at most `width` unless
-//! that is beyond exact sums, whose bounds are 4e-12 p wide. The row is read where the bounds are widest, until then.
-//! Errors: those of `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
+//! Writes bounds of p_t(token) for every temperature to `out` and returns the filled part. The mean width of the bounds
+//! is at most `width`, unless that is beyond exact sums, whose bounds are 4e-12 p wide. The row is read at the
+//! temperatures with the widest bounds until then.
+//! Errors: as for `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
 template <class Policy, class Scalar>
 [[nodiscard]] result<tempered_intervals> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,
                                                          std::span<const double> temperatures, double width,

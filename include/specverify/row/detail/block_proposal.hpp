@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows whose block maxima and sums an engine gave (row/blocks.hpp): one block is read, compared with its claim, and
-//! proposed from.
+//! Proposals for rows with claimed block maxima and sums (row/blocks.hpp): reads one block, compares it with the claim,
+//! and proposes an id.
 #ifndef SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 
@@ -12,7 +12,7 @@ namespace detail {
 
 using kernel::locate;
 
-//! One block of a row, filled up with forbidden ids to a multiple of 64. `buffer` holds kernel::block_size.
+//! Opens one block of a row, padded with forbidden ids to a multiple of 64. `buffer` holds kernel::block_size.
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<float> open_block(const kernel::row_source<Scalar>& source, std::uint32_t first,
                                                           std::uint32_t size, float* buffer) noexcept {
@@ -23,7 +23,7 @@ template <class Scalar>
   return block;
 }
 
-//! Whether a block has the maximum that was claimed, and no NaN. `first`: its first id.
+//! Checks that a block has the claimed maximum and no NaN. `first`: the first id of the block.
 [[nodiscard]] inline status compare_maximum(const kernel::row_source<float>& block,
                                             const kernel::row_extremes<float>& found, float claimed,
                                             std::uint32_t first) noexcept {
@@ -35,8 +35,8 @@ template <class Scalar>
   return same ? status{} : row_error(errc::blocks_disagree, first);
 }
 
-//! A proposal from a row whose blocks were claimed: a block by its claimed sum S, then a lane and an id by w. The
-//! envelope holds S / w(block), so that an accepted id has the law of e_v whatever S is.
+//! Proposes from a row with claimed blocks: picks a block by the claimed sum S, then a lane and an id by w. The
+//! envelope contains S / w(block), so an accepted id follows the distribution e_v whatever S is.
 template <class Policy, class Scalar>
 [[nodiscard]] inline proposal propose_from_claim(Policy policy, const kernel::row_source<Scalar>& source,
                                                  const row_digest& digest, workspace_base base,

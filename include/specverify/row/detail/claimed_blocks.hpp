@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A digest from claims about the blocks of a row: what they say is copied, what they leave open is read.
+//! Makes row statistics (`row_digest`) from claims about the blocks of a row; reads only the blocks that the claims
+//! leave open.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 
@@ -16,7 +17,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A logit that every entry of at least this integer weight reaches: a little low, so that rounding loses none.
+//! Returns a logit that every entry with at least this integer weight reaches. It is a little too low, so that rounding
+//! loses no entry.
 [[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
   const double octaves = numeric::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
   const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;
@@ -24,7 +26,7 @@ namespace detail {
   return value > -0x1.0p127 ? static_cast<float>(value) : -0x1.fffffep127f;
 }
 
-//! A row with what is claimed about its blocks. The arguments of row and transform were checked.
+//! A row with claims about its blocks. The arguments of row and transform must be checked.
 template <class Policy, class Scalar>
 class claimed_row {
  public:
@@ -63,7 +65,7 @@ class claimed_row {
     return digest;
   }
 
-  //! Every claim against the whole row.
+  //! Checks every claim against the whole row.
   [[nodiscard]] status check(const row_transform& transform) const noexcept {
     if (const result<float> largest = largest_claim(); !largest.ok()) return largest.error();
     float buffer[kernel::block_size];
@@ -86,7 +88,7 @@ class claimed_row {
     return compare_maximum(block, found, blocks_.maxima[b], b * blocks_.block_size);
   }
 
-  //! The claims by themselves, and their largest maximum.
+  //! Checks that the claims are possible, and returns the largest maximum.
   [[nodiscard]] result<float> largest_claim() const noexcept {
     if (!fits_blocks(blocks_.block_size) || !fits_error(blocks_.error)) return row_error(errc::invalid_argument);
     const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.block_size);
@@ -103,7 +105,7 @@ class claimed_row {
     return best;
   }
 
-  //! The argmax, by reading the first block that claims the largest maximum.
+  //! Finds the argmax by reading the first block that claims the largest maximum.
   [[nodiscard]] status find_argmax(row_digest& digest) const noexcept {
     std::uint32_t at = 0;
     while (static_cast<double>(blocks_.maxima[at]) < digest.maximum) ++at;
@@ -115,7 +117,8 @@ class claimed_row {
     return {};
   }
 
-  //! Copies the claims into the workspace, relative to the maximum, and brackets Z. False: it is too small.
+  //! Copies the claims into the workspace, relative to the maximum, and bounds Z. Returns false if the workspace is too
+  //! small.
   [[nodiscard]] bool enter_sums(row_digest& digest, workspace& scratch) const noexcept {
     const auto maxima_slice = scratch.take_slice<float>(count());
     const auto sums_slice = scratch.take_slice<double>(count());
@@ -140,7 +143,7 @@ class claimed_row {
     return true;
   }
 
-  //! The largest entries: only blocks whose maximum reaches the last wanted maximum are read.
+  //! Gathers the top entries. Only blocks whose maximum reaches the smallest of the `wanted` largest maxima are read.
   [[nodiscard]] status gather(const row_digest& digest, kernel::candidate_list& list,
                               workspace& scratch) const noexcept {
     const workspace_scope temporary(scratch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a host and a kernel share about rows whose block maxima and sums an engine gave (row/blocks.hpp): which claims
-//! are possible, what they say about Z, and a proposal from a block that was read.
+//! Rules for rows with claimed block maxima and sums (row/blocks.hpp): possible claims, bounds of Z, and a proposal
+//! from a block that was read. CPU and GPU code share them.
 //!
 //! C++17 clean.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMS_HPP
@@ -20,21 +20,21 @@ namespace detail {
   return kernel::is_finite(error) && error >= 0.0 && error <= 0.5;
 }
 
-//! What is wrong with the claim about one block of `ids` ids by itself.
+//! Checks whether the claim about one block of `ids` ids is possible.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE status check_claim(float maximum, float sum, std::uint32_t ids,
                                                                  double error, std::uint32_t first) noexcept {
   constexpr double rounding = 1.0 + 0x1.0p-20;
   if (kernel::is_negative_infinity(maximum)) return {};
   if (kernel::is_nan(maximum)) return {errc::row_has_nan, part::row, first};
   if (kernel::is_positive_infinity(maximum)) return {errc::row_has_positive_infinity, part::row, first};
-  const auto claimed = static_cast<double>(sum);  // the largest entry alone adds 1
+  const auto claimed = static_cast<double>(sum);  // the largest entry already adds 1
   const bool possible = kernel::is_finite(sum) && claimed * rounding >= 1.0 - error &&
                         claimed <= static_cast<double>(ids) * (1.0 + error) * rounding;
   return possible ? status{} : status{errc::blocks_disagree, part::row, first};
 }
 
 // Bounds of Z from the sum of all claims.
-inline constexpr double claimed_rounding = 0x1.0p-33;  // of a serial sum of up to 2^18 blocks
+inline constexpr double claimed_rounding = 0x1.0p-33;  // rounding of a serial sum of up to 2^18 blocks
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double claimed_lower(double total, double error) noexcept {
   return total / (1.0 + error) * (1.0 - claimed_rounding);
 }
@@ -42,7 +42,8 @@ inline constexpr double claimed_rounding = 0x1.0p-33;  // of a serial sum of up 
   return total / (1.0 - error) * (1.0 + claimed_rounding);
 }
 
-//! How far a claimed sum may be from w of its block: w exceeds e by coarse_excess at most, the claim is off by `error`.
+//! Bounds of a block's w over the claimed sum: w exceeds e by at most coarse_excess, but the claim may be off by
+//! `error`.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double most_over_claim(double error) noexcept {
   return kernel::coarse_excess * (1.0 + kernel::coarse_margin) / (1.0 - error);
 }
@@ -55,30 +56,31 @@ struct proposal {
   token_id token = no_token;
   double envelope = 0;
   double correction = 1;
-  status why{};  //!< what is wrong with a claimed block, where there is no token
+  status why{};  //!< error of a claimed block, if there is no token
 };
 
-//! The law of a row whose blocks were claimed.
+//! The distribution of a row with claimed blocks.
 struct claimed_law {
   double reference;  // the largest maximum
   double temperature;
-  double lower;  // lower <= Z <= upper, if the claims are right
+  double lower;  // lower <= Z <= upper if the claims are correct
   double upper;
   std::uint32_t size;  // ids of the row
 };
 
-//! A block that was read, and fits its claimed maximum.
+//! A block that was read and has the claimed maximum.
 struct read_block {
   const float* values;
-  std::uint32_t size;  // a multiple of 64, filled up with forbidden ids
+  std::uint32_t size;  // a multiple of 64, padded with forbidden ids
   std::uint32_t first;
   float maximum;
   const float* lanes;  // sums of w under the maximum
   double sum;          // of the lanes
 };
 
-//! Lane and id by w. `share`: the claimed sum under the row's reference; `position`: in it. The envelope holds
-//! share / w(block), so that an accepted id has the law of e_v whatever was claimed. `entries`: room for 64.
+//! Picks a lane and an id by w. `share` is the claimed sum under the row's reference, `position` a position in it. The
+//! envelope contains share / w(block), so an accepted id follows the distribution e_v whatever was claimed. `entries`
+//! must have space for 64.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE proposal propose_in_block(const claimed_law& law, const read_block& block,
                                                                         double share, double position,
                                                                         float* entries) noexcept {

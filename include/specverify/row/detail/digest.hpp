@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a digest is built: workspace layout, the reads of the row in their order, survivors, truncation.
+//! Builds row statistics (`row_digest`): workspace layout, reads of the row in order, top entries, truncation.
 #ifndef SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 #define SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 
@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The arrays of survivors, cut from the workspace.
+//! Takes the arrays for survivors from the workspace.
 [[nodiscard]] inline bool take_survivors(const digest_layout& layout, kernel::candidate_list& list, row_digest& digest,
                                          workspace& scratch) noexcept {
   const auto ids = scratch.take_slice<token_id>(layout.capacity);
@@ -34,7 +34,7 @@ inline void finish_survivors(const read_request& request, const kernel::candidat
   digest.minimum_probability = request.minimum_probability;
 }
 
-//! A point mass at argmax.
+//! Fills in a point mass at argmax.
 inline void point_mass(const read_request& request, kernel::candidate_list& list, row_digest& digest) noexcept {
   digest.one_hot = true;
   digest.reference = digest.maximum;
@@ -49,8 +49,8 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
   finish_survivors(request, list, digest);
 }
 
-//! Truncated rows: the kept ids with their exact weights, and survivors among them. Bounds of Z and `quick_total` are
-//! those of the read.
+//! Fills in a truncated row: the kept ids with exact weights, and the top entries among them. The bounds of Z and
+//! `quick_total` are from the read.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
                                                     const row_truncation& cut, const digest_layout& layout, float* tops,
@@ -95,8 +95,8 @@ template <class Policy, class Scalar>
   return true;
 }
 
-//! The coarse read: repeated from the maximum when the sampled reference lies too far below it. `quick_total` may be
-//! null, and `tops` too.
+//! The coarse read. It is repeated with the maximum as reference if the sampled reference is too far below it.
+//! `quick_total` and `tops` may be null.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source,
                                                        float* tops, double* quick_total, row_digest& digest,
@@ -133,21 +133,21 @@ template <class Policy, class Scalar>
   digest.reference = static_cast<double>(weight.reference);
   digest.coarse_total = total;
   digest.upper = total * (1.0 + kernel::coarse_margin);
-  // The envelope lifts a positive probability to 2^-126: all may be below it where a mask leaves only such ids.
+  // The envelope raises a positive probability to 2^-126. If a mask leaves only smaller ones, all are raised.
   const double lifted = total - 0x1.0p-126 * static_cast<double>(source.size);
   const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
   digest.lower = least * (1.0 - kernel::coarse_margin);
   return {};
 }
 
-//! Whether a read takes the sums: asked for, or part of what it must say.
+//! Returns whether a read takes the sums, because they are requested or another result needs them.
 [[nodiscard]] constexpr bool takes_sums(row_kind kind, const row_transform& transform,
                                         const read_request& request) noexcept {
   return request.sums || kind == row_kind::probabilities || transform.truncation.active() ||
          request.minimum_probability > 0 || request.exact_normaliser;
 }
 
-//! The read of logits that leaves the sums out. Of Z it says what the maximum does.
+//! Reads logits without taking sums. The bounds of Z then follow from the maximum.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_tops(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                       row_digest& digest) noexcept {
@@ -161,7 +161,8 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! A digest with the sums that its read left out. They are taken at the first call: O(V). The row had no error then.
+//! Returns a digest with the sums that the read left out. The first call takes them: O(V). It cannot fail, because the
+//! read found no error.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
                                                                 const row_digest& digest,
@@ -174,14 +175,14 @@ template <class Policy, class Scalar>
     full.block_sums.count = kernel::block_count(source.size);
     full.lane_sums.count = full.block_sums.count * kernel::lane_count;
     (void)read_coarse(policy, source, nullptr, nullptr, full, base);
-    marked.reference = full.reference;  // Z of the old one is none of the new one
+    marked.reference = full.reference;  // the cached Z is under the old reference
     marked.mark.close = 0;
   }
   return full;
 }
 
-//! The largest entries, and all from `minimum_probability` on: those that reach its share of the least W are listed,
-//! and W is learnt more closely while one of them may be below its share of the real one.
+//! Gathers the top entries, and all from `minimum_probability` on. The list contains every entry that reaches this
+//! share of the least W; while some listed entry may be below this share of the true W, W is bounded more closely.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                                reading_mark& mark, kernel::candidate_list& list,
@@ -190,7 +191,7 @@ template <class Policy, class Scalar>
   const double share = digest.minimum_probability;
   if (SPECVERIFY_LIKELY(share == 0.0)) return kernel::gather(policy, source, weight, tops, list);
   know_bounds(mark);
-  // The room of the list was made for shares of W: a bracket that is too wide could fill it.
+  // The capacity of the list assumes close bounds of W; with bounds that are too wide, it could overflow.
   if (mark.most - mark.least > mark.least) mark.narrow(mark, true);
   const kernel::candidate_list empty = list;
   for (;;) {
@@ -227,7 +228,7 @@ template <class Policy, class Scalar>
   const bool listed = take_survivors(layout, list, digest, scratch);
   const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
-  digest.mark = {mark_slice->offset, 1};  // the row behind it is its own business
+  digest.mark = {mark_slice->offset, 1};  // the row after it is internal
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark = {};
 
@@ -249,7 +250,7 @@ template <class Policy, class Scalar>
   if (!lanes || !blocks) return row_error(errc::workspace_too_small);
   digest.lane_sums = *lanes;
   digest.block_sums = *blocks;
-  workspace_scope temporary(scratch);  // what is taken from here on goes back
+  workspace_scope temporary(scratch);  // releases everything taken after this line
   const auto tops = scratch.take<float>(layout.tops);
   if (!tops) return row_error(errc::workspace_too_small);
   double quick_total = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exact rule of the draws: the token of `inverse`, found in sums of blocks wherever these prove it.
+//! The exact rule of the draws: finds the token of `inverse` from sums of blocks, if these prove the result.
 #ifndef SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 #define SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 
@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The weights e_v themselves.
+//! The weights e_v, unchanged.
 struct whole_weight {
   [[nodiscard]] double operator()(token_id, double weight) const noexcept { return weight; }
   void replace(std::uint32_t, std::span<double>) const noexcept {}
@@ -28,7 +28,7 @@ class remaining_weight {
     return weight > 0.0 ? rest(scale_ * weight, law_.count(id)) : 0.0;
   }
 
-  //! The same for all ids from `first` on, in place.
+  //! Applies the function to all ids beginning at `first`, in place.
   void replace(std::uint32_t first, std::span<double> weights) const noexcept {
     if constexpr (lists_ids) {
       if (law_.tail_count == 0) return replace_listed(first, weights);
@@ -46,7 +46,7 @@ class remaining_weight {
     return left > 0.0 ? left : 0.0;
   }
 
-  // Nothing is taken from ids that the law does not list.
+  // Ids that the distribution does not list lose nothing.
   void replace_listed(std::uint32_t first, std::span<double> weights) const noexcept {
     for (double& weight : weights) weight *= scale_;
     std::uint32_t at = numeric::count_below(law_.ids, law_.size, static_cast<token_id>(first));
@@ -61,26 +61,28 @@ class remaining_weight {
   double scale_, unit_, total_;
 };
 
-//! The running sums of `inverse` from block to block. The blocks are summed by lanes, so the sums differ in rounding.
+//! The running sums of `inverse`, block by block. Rounding differs from `inverse`, because each block is summed by
+//! lanes.
 template <class Policy, class Scalar, class Weight>
 class block_walk {
  public:
   block_walk(const opened_row<Policy, Scalar>& row, const Weight& weight) noexcept : row_(row), weight_(weight) {}
 
-  //! The sum of all weights.
+  //! Returns the sum of all weights.
   [[nodiscard]] double mass() noexcept {
     double sum = 0;
     for (std::uint32_t first = 0; first < row_.source.size; first += kernel::exact_size) sum += read(first);
     return sum;
   }
 
-  //! More than a running sum or the mass differs from that of `inverse`; `total` is at least the sum of all e_v.
+  //! Returns a bound of the difference to the running sums and the mass of `inverse`. `total` must be at least the sum
+  //! of all e_v.
   [[nodiscard]] double slack(double mass, double total) const noexcept {
     return static_cast<double>(row_.source.size) * 0x1.0p-51 * mass + 0x1.0p-46 * total;
   }
 
-  //! The id at which the running sum passes `target`, no_token unless it does so by more than the slack: then it is
-  //! that of `inverse`.
+  //! Returns the id at which the running sum passes `target`, or no_token unless it passes by more than the slack. With
+  //! this margin, the id is that of `inverse`.
   [[nodiscard]] token_id find(double target, double slack) noexcept {
     double sum = 0;
     for (std::uint32_t first = 0; first < row_.source.size; first += kernel::exact_size) {
@@ -116,7 +118,7 @@ class block_walk {
   std::uint32_t count_ = 0;
 };
 
-//! The token of the exact rule from a row that is not truncated, one id after another: where sums of blocks do not say.
+//! Draws the token of the exact rule from a row that is not truncated, id by id. Used if sums of blocks do not decide.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::cold]] inline token_id serial_token(const opened_row<Policy, Scalar>& row, double uniform) noexcept {
   const whole_weight itself;
@@ -124,7 +126,7 @@ template <class Policy, class Scalar>
   return inverse(row.policy, row.source, row.digest, row.base, uniform * mass, itself);
 }
 
-//! The token of the exact rule from p; no_token where no weight is positive.
+//! Draws the token of the exact rule from p; returns no_token if no weight is positive.
 template <class Policy, class Scalar>
 [[nodiscard]] inline token_id exact_token(const opened_row<Policy, Scalar>& row, double uniform) noexcept {
   const whole_weight itself;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists of entries that may be as long as their row: their mass, cuts by it, and exact weights.
+//! Operations on lists that may be as long as a row: total mass, cuts by mass, exact weights.
 #ifndef SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 #define SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 
@@ -8,17 +8,17 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-// Loops over long lists go in runs of fixed length, for compilers to take several entries at a time.
+// Loops over long lists run in steps of fixed length, so that compilers can vectorize them.
 inline constexpr std::uint32_t list_run = 64;
 
-//! The sum of all weights from `least` on.
+//! Returns the sum of all weights that are at least `least`.
 [[nodiscard, gnu::noinline]] inline std::uint64_t mass_from(const std::uint32_t* weights, std::uint32_t size,
                                                             std::uint32_t least) noexcept {
   std::uint64_t mass = 0;
   std::uint32_t first = 0;
   for (; first + list_run <= size; first += list_run) {
     const std::uint32_t* const run = weights + first;
-    std::uint32_t low = 0, high = 0;  // halves, whose sums stay below 2^32
+    std::uint32_t low = 0, high = 0;  // 16-bit halves, so that the sums stay below 2^32
     for (std::uint32_t i = 0; i < list_run; ++i) {
       const std::uint32_t weight = run[i] >= least ? run[i] : 0u;
       low += weight & 0xFFFFu;
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t list_run = 64;
 [[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list) noexcept {
   return mass_from(list.weights, list.size, 0);
 }
-//! What a cut keeps of a list that has all its ties.
+//! Returns the mass that a cut keeps of a list that contains all ties of the cut.
 [[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list, kernel::order_cut cut) noexcept {
   return std::uint64_t{cut.weight} * cut.ties + mass_from(list.weights, list.size, cut.weight + 1);
 }
@@ -58,7 +58,7 @@ struct run_counts {
   return found;
 }
 
-//! Leaves what a cut keeps, in place. Runs that are kept or dropped as a whole are not looked at entry by entry.
+//! Keeps the entries that a cut keeps, in place. Skips runs that are kept or dropped as a whole.
 inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcept {
   token_id* const ids = list.ids;
   std::uint32_t* const weights = list.weights;
@@ -72,7 +72,7 @@ inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcep
       kept += count;
       continue;
     }
-    const bool some = ties > 0 && ties < found.equal;  // of one run alone
+    const bool some = ties > 0 && ties < found.equal;  // only one run can be cut inside the ties
     const std::uint32_t least = cut.weight + (ties > 0 ? 0u : 1u);
     std::uint32_t left = some ? ties : count;
     for (std::uint32_t i = 0, taken = 0; taken < all; ++i) {
@@ -88,13 +88,13 @@ inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcep
   list.size = kept;
 }
 
-//! A cut by mass near that of a list, out of a part of its weights.
+//! Estimates a cut by mass from a sample of the list's weights.
 class sampled_cut {
  public:
   static constexpr std::uint32_t size = 1024;
-  //! The list has at least as many entries. `left`: the mass behind the cut, which many entries share.
+  //! The list must have at least as many entries as the sample. `left`: the mass after the cut, shared by many entries.
   sampled_cut(const kernel::candidate_list& list, std::uint64_t left) noexcept {
-    for (std::uint32_t i = 0; i < size; ++i) {  // one of each 1024th part, at a place that is no rule of its number
+    for (std::uint32_t i = 0; i < size; ++i) {  // one per 1024th part, at a pseudorandom position
       const std::uint64_t place = (i << 16) + (i * 0x9E3779B9u >> 16);
       all_ += weights_[i] = list.weights[static_cast<std::uint32_t>(list.size * place >> 26)];
     }
@@ -114,8 +114,8 @@ class sampled_cut {
   std::uint64_t all_ = 0, near_ = 0, off_ = 0;
 };
 
-//! The cut of a list of this mass at one that it reaches. Of a long list only the weights near the cut are looked at
-//! one by one: those of a sample say which. `room` is as long as the list.
+//! Finds the cut at which a list of this mass reaches `target`. In a long list, only the weights near the cut, found
+//! from a sample, are examined one by one. `room` must be as long as the list.
 [[nodiscard]] inline kernel::order_cut mass_cut(const kernel::candidate_list& list, std::uint64_t mass,
                                                 std::uint64_t target, std::uint32_t* room) noexcept {
   const std::uint32_t* const weights = list.weights;
@@ -147,8 +147,8 @@ class sampled_cut {
   return kernel::radix_cut(room, count, target - above, true);
 }
 
-//! e_v of all entries of a list, one by one as kernel::exact_weight has them, and their sum in the order of the ids.
-//! Loops of fixed length, for compilers to take several at a time.
+//! Computes e_v of all entries of a list, exactly as kernel::exact_weight does, and returns the sum, added in the order
+//! of the ids. Loops have a fixed length, so that compilers can vectorize them.
 template <class Scalar>
 [[nodiscard]] inline double weigh_exactly(const kernel::row_source<Scalar>& source, const kernel::exact_weight& exact,
                                           const kernel::candidate_list& list, double* weights) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What operations on a digest share: the exact normaliser on demand, the law of one token, the row's own checks.
+//! Helpers that operations on a digest share: the exact normalizing constant on demand, one token's weight, checks.
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 
@@ -14,7 +14,7 @@ namespace detail {
   return {digest.reference, 1.0 / digest.temperature, digest.kind == row_kind::probabilities};
 }
 
-//! A row that was read, as the operations on it see it.
+//! A row that was read, as seen by the operations on it.
 template <class Policy, class Scalar>
 struct opened_row {
   Policy policy;
@@ -25,7 +25,7 @@ struct opened_row {
   [[nodiscard]] bool has(token_id id) const noexcept {
     return id >= 0 && static_cast<std::uint32_t>(id) < digest.valid_size;
   }
-  //! The transformed logit, or the probability, of an id in range.
+  //! Returns the transformed logit, or the probability, of an id in range.
   [[nodiscard]] double value(token_id id) const noexcept {
     return static_cast<double>(source.value(static_cast<std::uint32_t>(id)));
   }
@@ -33,7 +33,7 @@ struct opened_row {
 template <class Policy, class Scalar>
 opened_row(Policy, kernel::row_source<Scalar>, const row_digest&, workspace_base) -> opened_row<Policy, Scalar>;
 
-//! Z in double: from the digest, from its cache, or by one more read of the row.
+//! Returns Z in double: from the digest, from the cache, or by one more read of the row.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double exact_normaliser(Policy policy, const kernel::row_source<Scalar>& source,
                                              const row_digest& digest, workspace_base base) noexcept {
@@ -43,18 +43,20 @@ template <class Policy, class Scalar>
   return cached;
 }
 
-//! What the read says of W, once: before least and most are looked at, and before Z or W is learnt more closely.
+//! Takes the bounds of W from the read, once. Must be called before least and most are used, and before Z or W is
+//! refined.
 inline void know_bounds(reading_mark& mark) noexcept {
   if (mark.most == 0 && mark.narrow != nullptr) mark.narrow(mark, false);
 }
 
-//! Keeps a quick sum of a row for bounds of Z and of W, if it is one.
+//! Keeps a quick sum of a row, if it is usable, for bounds of Z and W.
 [[nodiscard]] inline bool keep_quick_sum(reading_mark& mark, double sum) noexcept {
   if (!(sum > 0.0) || !kernel::is_finite(sum)) return false;
   mark.close = sum;
   return true;
 }
-//! Z by what is kept, or by one more read in a fraction of the time of the exact Z. False where there is no such way.
+//! Computes Z from the cache, or by one more read, much faster than the exact Z. Returns false if the row allows no
+//! such read.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool take_quick_sum(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                          const kernel::exact_weight& weight) noexcept {
@@ -64,8 +66,8 @@ template <class Policy, class Scalar>
   return {mark.close * (1.0 - kernel::quick_error), mark.close * (1.0 + kernel::quick_error)};
 }
 
-//! Z by a quick sum, for what the digest's bounds leave open; a near tie stays open. The digest's bounds again where
-//! the exact Z is known, takes no longer, or must be compared with a claim.
+//! Returns bounds of Z from a quick sum, for decisions that the digest's bounds leave open; a near tie stays open.
+//! Returns the digest's bounds if the exact Z is known, takes no longer, or must be compared with a claim.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;
@@ -77,13 +79,13 @@ template <class Policy, class Scalar>
   return quick_bounds(mark);
 }
 
-//! Where an id stands among the kept ids of a truncated row, or their number.
+//! Returns the index of an id among the kept ids of a truncated row, or the number of kept ids if it is absent.
 [[nodiscard]] inline std::size_t find_kept(std::span<const token_id> ids, token_id id) noexcept {
   const std::size_t at = numeric::count_below(ids.data(), static_cast<std::uint32_t>(ids.size()), id);
   return at < ids.size() && ids[at] == id ? at : ids.size();
 }
 
-//! e_v of one id, 0 outside the law. The id is in range.
+//! Returns e_v of an id in range, 0 outside the distribution.
 template <class Scalar>
 [[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, token_id id) noexcept {
@@ -101,7 +103,7 @@ template <class Policy, class Scalar>
   return exact_normaliser(row.policy, row.source, row.digest, row.base);
 }
 
-//! Whether an id in range lies above the maximum that was claimed for its block.
+//! Returns whether an id in range is above the maximum that its block claims.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool above_claim(const opened_row<Policy, Scalar>& row, token_id id) noexcept {
   const std::size_t block = static_cast<std::uint32_t>(id) / row.digest.claimed_size;
@@ -110,7 +112,7 @@ template <class Policy, class Scalar>
   return kernel::is_nan(value) || value > static_cast<double>(claimed);
 }
 
-//! Whether Z, which one more read gave, lies in the bracket; only claimed sums can make it lie elsewhere.
+//! Returns whether Z, as one more read computed it, is outside the bounds. Only wrong claims can cause this.
 [[nodiscard]] inline bool outside_claim(const row_digest& digest, double total) noexcept {
   constexpr double rounding = 0x1.0p-30;
   return digest.claimed_size != 0 && !(kernel::is_finite(total) && total >= digest.lower * (1.0 - rounding) &&

@@ -13,12 +13,12 @@ namespace detail {
 
 inline constexpr double normalisation_tolerance = 4e-3;
 
-//! Out of line and cold: the usual way then has no code of errors in it.
+//! Out of line and cold, so that the usual path contains no code for errors.
 [[nodiscard, gnu::cold, gnu::noinline]] constexpr status row_error(errc code, std::uint32_t where = 0) noexcept {
   return {code, part::row, where};
 }
 
-//! Everything about a transform that does not need the row's values.
+//! Checks everything about a transform that does not need the row's values.
 template <class Scalar>
 [[nodiscard, gnu::noinline]] inline status check_arguments(row_view<Scalar> row,
                                                            const row_transform& transform) noexcept {
@@ -51,8 +51,8 @@ template <class Scalar>
   return {};
 }
 
-//! While it lives, subnormal values of a row keep their order, even if the program was linked with -ffast-math and
-//! flushes them to 0.
+//! Keeps the order of subnormal values of a row during its lifetime, even if the program was linked with -ffast-math
+//! and flushes them to 0.
 class kept_subnormals {
  public:
   SPECVERIFY_INLINE kept_subnormals() noexcept : before_(control()) {
@@ -98,7 +98,7 @@ class kept_subnormals {
   word before_;
 };
 
-//! A row and its transform as kernels see them. The arguments were checked.
+//! Opens a row and its transform for kernels. The arguments must be checked.
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<Scalar> open(row_view<Scalar> row, const row_transform& transform) noexcept {
   kernel::row_source<Scalar> source;
@@ -113,13 +113,13 @@ template <class Scalar>
   return source;
 }
 
-//! lower <= Z <= upper, of exponents under the reference of a digest.
+//! Bounds lower <= Z <= upper, for exponents under the reference of a digest.
 struct normaliser_bounds {
   double lower = 0;
   double upper = 0;
 };
 
-//! Which error a row has, and where: the slow path behind a fast detection.
+//! Finds the error of a row and the index of the entry: the slow path after a fast check failed.
 template <class Scalar>
 [[nodiscard, gnu::cold]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {
   using work = kernel::working<Scalar>;
@@ -152,8 +152,8 @@ template <class Scalar>
   return why.ok() && empty ? row_error(errc::row_is_empty) : why;
 }
 
-//! The same with the sum of a row of probabilities, `total`. Under a mask `total` is that of the allowed ids, so it may
-//! be less than 1.
+//! Also checks `total`, the sum of a row of probabilities. Under a mask it covers only the allowed ids, so it may be
+//! below 1.
 template <class Scalar>
 [[nodiscard, gnu::noinline]] inline status check_values(const kernel::row_source<Scalar>& source,
                                                         const kernel::row_extremes<kernel::working<Scalar>>& found,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds of integer weights by a share of their total, and integer weights of whole rows.
+//! Bounds of integer weights for a share of the total, and integer weights of whole rows.
 #ifndef SPECVERIFY_ROW_DETAIL_ORDER_HPP
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A bound on single weights, which never exceed 2^31: a share above every weight stays above every weight.
+//! Returns the least single weight that reaches a share. Weights never exceed 2^31, so a larger bound may be clamped.
 [[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total, std::uint32_t size) noexcept {
   const std::uint64_t target = least_above(share, total, size);
   return target < 0xFFFFFFFFu ? static_cast<std::uint32_t>(target) : 0xFFFFFFFFu;
@@ -23,7 +23,7 @@ template <class Scalar>
   return {maximum, scale, source.probabilities};
 }
 
-//! W of a row. Not inlined, like other whole reads: code that is wanted once should be compiled once.
+//! Sums W of a row. Not inlined, like other reads of whole rows, because the code is then compiled only once.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
                                                               const kernel::integer_weight& weight,

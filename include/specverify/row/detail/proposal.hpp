@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One proposal of the canonical draw: block, lane and id from one uniform, by serial prefix sums in double.
+//! Makes one proposal of the canonical draw: block, lane and id from one uniform, by serial prefix sums in double.
 #ifndef SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 
@@ -42,7 +42,7 @@ template <class Policy, class Scalar>
       sum += static_cast<double>(entries[count++]);
     }
   };
-  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows: the loop then asks for neither
+  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows have neither: the loop need not check
     kernel::row_source<Scalar> plain = source;
     plain.mask = nullptr;
     plain.bias_count = 0;
@@ -60,7 +60,7 @@ template <class Policy, class Scalar>
           {}};
 }
 
-//! `inverse` of a truncated row.
+//! Implements `inverse` for a truncated row.
 template <class Weight>
 [[nodiscard]] inline token_id inverse_of_kept(const row_digest& digest, workspace_base base, double target,
                                               const Weight& weight) noexcept {
@@ -78,8 +78,8 @@ template <class Weight>
   return last;
 }
 
-//! The least id whose running sum exceeds uniform * total, among ids of positive weight; the last such id when rounding
-//! runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight drawn from.
+//! Returns the least id whose running sum exceeds `target`, among ids with a positive weight, or the last such id if
+//! rounding runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight to draw from.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double target, const Weight& weight) noexcept {
@@ -104,7 +104,7 @@ template <class Policy, class Scalar, class Weight>
   return last;
 }
 
-//! The sum that `inverse` runs along, in the same order.
+//! Returns the sum of the weights that `inverse` adds, in the same order.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline double inverse_total(Policy policy, const kernel::row_source<Scalar>& source,
                                           const row_digest& digest, workspace_base base,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a truncation asks for, and the weight that a share of a total asks for; for host and device.
+//! Weights required by a truncation or by a share of a total; shared by CPU and GPU code.
 #ifndef SPECVERIFY_ROW_DETAIL_SHARE_HPP
 #define SPECVERIFY_ROW_DETAIL_SHARE_HPP
 
@@ -11,9 +11,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The least integer that reaches a share of a total, at least 1. Every weight is rounded to a unit, so a sum reaches
-//! the share if it falls short by half a unit for each of `roundings`. 2 share * total is rounded once to double; the
-//! rest is integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
+//! Returns the least integer that reaches a share of a total, at least 1. Every weight is rounded to an integer, so a
+//! sum may fall short by half for each of `roundings`. 2 share * total is rounded once to double; the rest uses
+//! integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_share(double share, std::uint64_t total,
                                                                            std::uint64_t roundings) noexcept {
   const double bound = share * static_cast<double>(2 * total);
@@ -22,42 +22,43 @@ namespace detail {
   return halves > roundings ? (halves - roundings + 1) / 2 : 1;
 }
 
-//! The least weight that reaches a share of the total of `size` weights; 1 for shares of 0 and below.
+//! Returns the least weight that reaches the share of the total of `size` weights; 1 for shares of 0 and below.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_above(double share, std::uint64_t total,
                                                                         std::uint32_t size) noexcept {
   if (!(share > 0.0)) return 1;
-  const double bounded = share < 2.0 ? share : 2.0;  // all above 1 is alike
+  const double bounded = share < 2.0 ? share : 2.0;  // shares above 1 are equivalent
   return least_of_share(bounded, total, static_cast<std::uint64_t>(bounded * static_cast<double>(size)) + 2);
 }
 
-//! The bound of min_p: a share of the largest weight, which is exact.
+//! Returns the bound of min_p: a share of the largest weight, which is exact.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_largest(double share) noexcept {
   return least_of_share(share, kernel::weight_one, 1);
 }
 
-//! The most entries, of `size`, that can reach a share of their total with the help of roundings.
+//! Returns the maximum number of entries, of `size`, that can each reach a share of the total, allowing for rounding.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t most_above(double share,
                                                                                  std::uint32_t size) noexcept {
   const double bound = 1.01 / share + 2.0;
   return bound < static_cast<double>(size) ? static_cast<std::uint32_t>(bound) : size;
 }
 
-//! Whether the first entries of the order are kept, whatever they hold.
+//! Returns whether top_k keeps a fixed number of entries.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_counted(const row_truncation& cut,
                                                                         std::uint32_t size) noexcept {
   return cut.top_k != 0 && cut.top_k < size;
 }
-//! Whether top_p is a share of what top_k leaves.
+//! Returns whether top_p is a share of the entries that top_k leaves.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_share_of_largest(const row_truncation& cut,
                                                                                  std::uint32_t size) noexcept {
   return is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p;
 }
-//! Roundings between a prefix and the share of its total that top_p asks for: one for each weight of the total.
+//! Returns the number of roundings between a prefix and the share that top_p requires: one for each weight of the
+//! total.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t roundings_of(const row_truncation& cut,
                                                                                    std::uint32_t size) noexcept {
   return is_share_of_largest(cut, size) ? cut.top_k : size;
 }
-//! Whether what is kept depends on W.
+//! Returns whether the kept set depends on W.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_share_of_total(const row_truncation& cut,
                                                                                std::uint32_t size) noexcept {
   return cut.top_p < 1.0 && !is_share_of_largest(cut, size);

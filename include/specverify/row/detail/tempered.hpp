@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row at many temperatures: survivors summed exactly, the rest between bounds (tempered_rest.hpp).
+//! A row at many temperatures: top entries are summed exactly, the rest is bounded (tempered_rest.hpp).
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! How far under the maximum, at least, every id lies that is not among the survivors.
+//! Returns a lower bound of how far every id outside the top entries is below the maximum.
 [[nodiscard]] inline double distance_below(const row_digest& digest, std::span<const std::uint32_t> weights) noexcept {
   std::uint32_t least = 0;
   if (!digest.survivors_complete) {
@@ -28,7 +28,7 @@ class tempered_row {
     if (usable()) survivors_ = row.base.template at<token_id>(row.digest.survivor_ids);
   }
 
-  //! Adds the sums over the survivors, to a relative error of kernel::tempered_margin.
+  //! Adds the sums over the top entries, to a relative error of kernel::tempered_margin.
   void add_survivors(const double* inverses, std::uint32_t count, double* sums) const noexcept {
     constexpr std::size_t part = 256;
     float differences[part];
@@ -39,7 +39,7 @@ class tempered_row {
     }
   }
 
-  //! What the digest says about all other ids: the coarse sum at its temperature, and the least survivor.
+  //! Returns what the digest implies about all other ids, from the coarse sum and the least top entry.
   [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;
     const row_digest& digest = row_.digest;
@@ -59,7 +59,7 @@ class tempered_row {
     return rest;
   }
 
-  //! Z to a relative error of kernel::tempered_margin, and exactly.
+  //! Returns Z to a relative error of kernel::tempered_margin (quick), or exactly (exact).
   [[nodiscard]] double quick(double inverse) const noexcept {
     return kernel::quick_sum(row_.policy, row_.source, {row_.digest.maximum, inverse, false});
   }
@@ -69,7 +69,7 @@ class tempered_row {
   [[nodiscard]] double difference(token_id id) const noexcept { return row_.value(id) - row_.digest.maximum; }
 
  private:
-  // Only then do coarse sum and survivors say something about the ids left out.
+  // Otherwise coarse sum and top entries imply nothing about the other ids.
   [[nodiscard]] bool usable() const noexcept { return row_.digest.has_coarse_sums(); }
 
   const opened_row<Policy, Scalar>& row_;

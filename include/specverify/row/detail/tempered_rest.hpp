@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Brackets of a normaliser at many temperatures: the sum of all but a few entries of a row, between convex bounds.
+//! Bounds of a normalizing constant at many temperatures: the sum of all but a few entries of a row, between convex
+//! bounds.
 //!
 //! C++17 clean; kernels keep it in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP
@@ -21,29 +22,29 @@ struct bracket {
 
 enum class tempered_answer : std::uint8_t { miss, hit, open };
 
-//! Whether drawn * Z < weight, where Z lies between two numbers, each of which may be off by tempered_slack.
+//! Decides whether drawn * Z < weight, given two bounds of Z, each of which may be off by tempered_slack.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE tempered_answer answer_within(double weight, double drawn,
                                                                             const bracket& total) noexcept {
   if (drawn * total.upper * (1.0 + tempered_slack) < weight) return tempered_answer::hit;
   return drawn * total.lower * (1.0 - tempered_slack) >= weight ? tempered_answer::miss : tempered_answer::open;
 }
 
-//! What coarse sums say about some entries of a row.
+//! Coarse sums of some entries of a row.
 struct coarse_part {
-  double sum;          // of their envelopes
+  double sum;          // of the envelopes of these entries
   double total;        // of all entries
-  double shift;        // reference of the envelopes less maximum
+  double shift;        // reference of the envelopes minus maximum
   double temperature;  // of the envelopes
 };
 
 //! The part of a row that is not summed exactly: B(beta), the sum of e^(beta (z - maximum)). Its logarithm is convex in
-//! the inverse temperature beta and known within bounds at a few nodes, one of which is beta = 0. `begin` comes first.
+//! the inverse temperature beta and bounded at a few nodes, one of which is beta = 0. `begin` must be called first.
 struct tempered_rest {
   struct node {
     double beta;
     double upper;  // of log B
     double lower;
-    std::uint64_t known;  // 1: `lower` is one. As wide as its neighbours: no byte of a node stays unwritten
+    std::uint64_t known;  // 1: `lower` is valid. 64 bits wide, so that no byte of a node stays unwritten
   };
   static constexpr double smallest = 1e-290;
   static constexpr std::uint32_t capacity = 16;
@@ -52,14 +53,15 @@ struct tempered_rest {
   std::uint32_t size;
   double below;
 
-  //! `entries` at most; each lies at least `under` >= 0 below the maximum.
+  //! Starts with at most `entries` entries, each at least `under` >= 0 below the maximum.
   SPECVERIFY_HD void begin(std::uint32_t entries, double under) noexcept {
     nodes[0] = {0, numeric::log(entries > 0 ? static_cast<double>(entries) : smallest), 0, 0};
     size = 1;
     below = under;
   }
 
-  //! From here on lower <= B(beta) <= upper at this `beta` > 0; a lower bound of 0 says nothing.
+  //! Adds the bounds lower <= B(beta) <= upper at this `beta` > 0; a lower bound of 0 has no effect, because B is
+  //! positive anyway.
   SPECVERIFY_HD void learn(double beta, double lower, double upper) noexcept {
     const node found{beta, numeric::log(upper > smallest ? upper : smallest),
                      numeric::log(lower > smallest ? lower : 1.0), lower > smallest ? 1u : 0u};
@@ -75,7 +77,7 @@ struct tempered_rest {
     }
   }
 
-  //! The coarse sum of a row of `entries` ids, less that of the entries that are summed exactly.
+  //! Adds the coarse sum of a row of `entries` ids, without the entries that are summed exactly.
   SPECVERIFY_HD void learn_coarse(const coarse_part& part, std::uint32_t entries) noexcept {
     const double slack = part.total * 0x1.0p-17;  // of float sums over the 64 entries of a lane
     const double forbidden = (static_cast<double>(entries) + kernel::lane_count) * kernel::coarse_floor;
@@ -85,13 +87,13 @@ struct tempered_rest {
           shift * (part.sum + slack) * (1.0 + kernel::coarse_margin));
   }
 
-  //! Enters what a quick read found: Z at `beta`, of which `sum` is not of this part.
+  //! Adds the result of a quick read: Z at `beta`, of which `sum` does not belong to this part.
   SPECVERIFY_HD void learn_total(double beta, double total, double sum) noexcept {
     const double slack = total * tempered_slack;
     learn(beta, total - sum - slack, total - sum + slack);
   }
 
-  //! B(beta), beta > 0.
+  //! Returns bounds of B(beta), beta > 0.
   [[nodiscard]] SPECVERIFY_HD bracket at(double beta) const noexcept {
     std::uint32_t next = 1;
     while (next < size && nodes[next].beta <= beta) ++next;
@@ -121,7 +123,7 @@ struct tempered_rest {
     }
   };
 
-  // A chord of a convex function, extended past its near end, lies below the function.
+  // A chord of a convex function, extended past the near end, is below the function.
   [[nodiscard]] SPECVERIFY_HD static double extended(const node& distant, const node& close, double beta) noexcept {
     return close.lower + (close.lower - distant.upper) / (close.beta - distant.beta) * (beta - close.beta);
   }

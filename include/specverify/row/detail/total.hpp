@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The total weight of a row, learnt by need: bounds out of the read, closer ones by sums in float, at last the sum.
+//! Total weight W of a row, computed as precisely as needed: bounds from the read, then from sums in float, at last the
+//! exact sum.
 #ifndef SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 #define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 
@@ -14,7 +15,8 @@ namespace detail {
 
 struct proposal;
 
-//! A mark that finds its row again. It stands in the workspace, the mark first, and only `mark_row` begins it.
+//! A mark that can find its row again. It is in the workspace, begins with the mark, and only `mark_row` may initialize
+//! it.
 template <class Policy, class Scalar>
 struct marked_row {
   reading_mark mark;
@@ -23,16 +25,16 @@ struct marked_row {
   double reference;
   double temperature;
   Policy policy;
-  bool quick;               // whether a sum in float may say more than `mark` does
-  bool rounded;             // whether sums of rounded powers may
-  normaliser_bounds known;  // of Z, as the read left them
-  row_digest full;          // with the sums that the read left out, once they were taken
-  // how a token of a row is proposed whose blocks were claimed: what reads no such rows need not compile it
+  bool quick;               // whether a sum in float may tighten the bounds
+  bool rounded;             // whether sums of rounded powers may tighten the bounds
+  normaliser_bounds known;  // bounds of Z from the read
+  row_digest full;          // with the sums that the read left out, after they were taken
+  // proposes a token from claimed blocks; a pointer, so that code without such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
-    if (mark.most == 0) {  // what the read says
+    if (mark.most == 0) {  // take the bounds from the read
       if (mark.close > 0.0) self.bound(quick_bounds(mark));
       return self.bound(self.known);
     }
@@ -53,7 +55,7 @@ struct marked_row {
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
     mark.summed = true;
   }
-  //! Makes least <= W <= most closer. A weight differs from 2^31 e^x by 1/2 and 2^-26 of itself, of probabilities by 1.
+  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by 1/2 plus 2^-26 of itself; for probabilities, by 1.
   [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
     constexpr double slack = 0x1p-25;
     const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
@@ -67,14 +69,14 @@ struct marked_row {
     const auto low =
         least > one ? static_cast<std::uint64_t>(least < all ? least : all) : std::uint64_t{kernel::weight_one};
     const auto high = most < all ? static_cast<std::uint64_t>(most) + 1 : static_cast<std::uint64_t>(all);
-    const bool apart = mark.most != 0 && (low > mark.most || high < mark.least);  // what was claimed was wrong
+    const bool apart = mark.most != 0 && (low > mark.most || high < mark.least);  // a claim was wrong
     mark.least = low > mark.least || apart ? low : mark.least;
     mark.most = mark.most == 0 || high < mark.most || apart ? high : mark.most;
   }
 };
 
-//! Lets `mark`, with marked_row_size bytes, learn W of a row whose digest was read; the first call is know_bounds's.
-//! `quick_total`: a sum in float that was taken with it, or 0.
+//! Enables `mark`, with marked_row_size bytes, to compute W of a row whose digest was read. know_bounds must make the
+//! first call. `quick_total`: a sum in float taken with the digest, or 0.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                        const row_digest& digest, double quick_total) noexcept {
@@ -94,7 +96,7 @@ template <class Policy, class Scalar>
   mark.narrow = &marked::narrow;
 }
 
-//! What a reading knows of W. Where every weight is listed, their sum.
+//! Returns the bounds of W. If every weight is listed, both are the sum.
 [[nodiscard]] inline weight_bounds bounds_of(const row_digest& digest, workspace_base base, reading_mark& mark,
                                              std::uint64_t stamp) noexcept {
   if (mark.stamp != stamp) return {};

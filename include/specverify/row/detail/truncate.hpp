@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncated rows: what a truncation keeps is a prefix of the total order, so only the largest entries are weighed.
+//! Truncated rows: a truncation keeps a prefix of the total order, so only the largest entries need weights.
 //!
-//! As many are gathered as the truncation asks for: top_k says how many, min_p from which weight on. top_p says which
-//! share of W, so entries are gathered until they hold that share of the most that W can be. The cut is made at the
-//! least W can be, and W is learnt more closely while the most would make another.
+//! The truncation decides how many entries to gather. top_k is the number of entries, and min_p gives the least weight.
+//! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound of W. The cut is
+//! made for the lower bound of W, and W is bounded more closely while the upper bound would give another cut.
 #ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 
@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Gathers what a truncation keeps. `mark` knows W as closely as the read says; its bounds are used up.
+//! Gathers the entries that a truncation keeps. `mark` must have the bounds of W from the read, and is consumed.
 template <class Policy, class Scalar>
 class kept_entries {
  public:
@@ -22,7 +22,7 @@ class kept_entries {
                float* tops, std::uint32_t* room, reading_mark& mark) noexcept
       : policy_(policy), source_(source), weight_(weight), tops_(tops), room_(room), mark_(mark) {}
 
-  //! `list` has room for the row, or for twice top_k and 1024.
+  //! `list` must have space for the row, or for twice top_k plus 1024.
   void gather(const row_truncation& cut, kernel::candidate_list& list) noexcept {
     const std::uint64_t floor = cut.min_p > 0.0 ? least_of_largest(cut.min_p) : 1;
     const auto least = static_cast<std::uint32_t>(floor);
@@ -57,25 +57,25 @@ class kept_entries {
     list.capacity = room;
   }
 
-  //! The least mass that is the share of `total` that top_p asks for.
+  //! Returns the least mass that reaches the share of `total` that top_p requires.
   [[nodiscard]] std::uint64_t share_of(const row_truncation& cut, std::uint64_t total) const noexcept {
     return least_of_share(cut.top_p, total, roundings_of(cut, source_.size));
   }
 
   void know_total(const kernel::candidate_list& list) noexcept { mark_.least = mark_.most = mass_of(list); }
 
-  //! Returns whether an entry fell out.
+  //! Returns whether an entry was removed.
   static bool drop_below(std::uint32_t least, kernel::candidate_list& list) noexcept {
     const std::uint32_t before = list.size;
     if (least > 1) shorten(list, {least, 0xFFFFFFFFu});
     return list.size < before;
   }
 
-  //! The smallest prefix of the list that holds its share of W; all of a list that is `whole`, the rest being cut by
-  //! another rule, and holds less. False where that takes more entries.
+  //! Cuts the list to the smallest prefix that holds the share of W. If the list is `whole`, another rule removed the
+  //! rest; a list with less mass is then kept. Returns false if more entries are needed.
   [[nodiscard]] bool cut_share(const row_truncation& share, bool whole, kernel::candidate_list& list) noexcept {
     const std::uint64_t mass = mass_of(list);
-    if (list.size >= 4096 && mass >= share_of(share, mark_.least)) mark_.narrow(mark_, true);  // no bounds will do
+    if (list.size >= 4096 && mass >= share_of(share, mark_.least)) mark_.narrow(mark_, true);  // bounds are too wide
     for (;;) {
       const std::uint64_t target = share_of(share, mark_.least), most = share_of(share, mark_.most);
       if (mass < target) return whole;
@@ -105,15 +105,15 @@ class kept_entries {
     }
   }
 
-  //! A weight that entries of the missing mass reach, and not many more, by a look at 16 ids in every 1024: of what is
-  //! not listed, a quarter more is taken than has to be. Overwrites the list.
+  //! Samples 16 ids in every 1024, and returns a weight that the missing entries reach, but not many others. For
+  //! safety, the entries above it also hold a quarter of the mass that need not be taken. Overwrites the list.
   [[nodiscard]] std::uint32_t sampled_bar(const row_truncation& share, std::uint32_t number,
                                           kernel::candidate_list& list) noexcept {
     const double mass = static_cast<double>(mass_of(list)), all = static_cast<double>(mark_.most);
     const double left = (all - static_cast<double>(share_of(share, mark_.most))) / (all - mass);
     std::uint32_t listed = kernel::weight_one;
     for (std::uint32_t i = 0; i < list.size; ++i) listed = list.weights[i] < listed ? list.weights[i] : listed;
-    listed -= number > 0 ? 1u : 0u;  // the largest entries alone may leave ties, later looks do not
+    listed -= number > 0 ? 1u : 0u;  // only the largest entries may leave ties, later looks do not
     const std::uint32_t step = source_.size < 64 * kernel::block_size ? kernel::top_size : kernel::block_size;
     kernel::working<Scalar> buffer[kernel::lane_count];
     std::uint32_t size = 0;
