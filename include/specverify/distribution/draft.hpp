@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token together with the law it was drawn from.
+//! A token together with the distribution that it was drawn from.
 //!
-//! Whoever verifies a token needs the exact law it was drawn from; the types make it hard to pass another one: `draft`
-//! is made only by `draw`, `received_draft` only by the decoder, `claimed_draft` by anyone (ids-only and count-only
-//! uplinks), and `mismatched_draft`, drawn from another law, is taken only by rules that say `lossy`.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized law. Requirements COR-1, COR-2.
+//! A verifier needs the exact distribution of each token, so the types make it hard to pass another. Only `draw` makes
+//! a `draft`, and only the decoder makes a `received_draft`. Anyone can make a `claimed_draft` (ids-only and count-only
+//! uplinks). A `mismatched_draft`, which was drawn from another distribution, is accepted only by rules that are
+//! `lossy`.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
+//!             COR-1, COR-2.
 //! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.
 //! See:        docs/algorithms/draft.md, tests/unit/distribution/draft_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
@@ -16,18 +18,19 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct draw_access;   // used by draw(), below
-struct codec_access;  // defined in codec/, used by the decoder alone
+struct codec_access;  // defined in codec/, used only by the decoder
 
-//! How strongly the emitted law is tied to the target's law. The guarantee of a whole is the weakest of its parts.
+//! How closely the output follows the target's distribution. A combination has the weakest guarantee of all parts.
 enum class guarantee : std::uint8_t { lossy = 0, honest_drafter = 1, unconditional = 2 };
 
-//! A token that this process drew from `source_law`. The law is a view: it lives as long as its arrays.
+//! A token that this process drew from `source_law`. The `law` is a view, so the arrays must outlive the draft.
 class draft {
  public:
   static constexpr guarantee strength = guarantee::honest_drafter;
   [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
-  //! The same draft over a copy of its law (equal ids, counts and resolution), for containers that move the arrays.
+  //! Returns the same draft over a copy of the `law` (equal ids, counts and resolution), for containers that move the
+  //! arrays.
   [[nodiscard]] SPECVERIFY_INLINE constexpr draft rebound(const law& copy) const noexcept {
     return draft(token_, copy);
   }
@@ -39,7 +42,7 @@ class draft {
   law law_;
 };
 
-//! A token with its law as the decoder read them: the token has a positive count, the counts sum to the resolution.
+//! A token with a `law`, as decoded: the token has a positive count, and the counts sum to the resolution.
 class received_draft {
  public:
   static constexpr guarantee strength = guarantee::honest_drafter;
@@ -56,9 +59,9 @@ class received_draft {
   law law_;
 };
 
-//! A token that is only named: without a law (count 0: a point mass, lossless whatever the drafter did) or with one
-//! count and a resolution. `strength` is that of a claim without a count; one with a count is lossless for an honest
-//! drafter only (docs/guarantees.md).
+//! A token without a complete distribution. If count is 0, it counts as a point mass, which is lossless for any
+//! drafter. Otherwise it has one count and a resolution, and is lossless only for an honest drafter
+//! (docs/guarantees.md). `strength` applies to a claim without a count.
 struct claimed_draft {
   static constexpr guarantee strength = guarantee::unconditional;
   token_id token = no_token;
@@ -66,15 +69,15 @@ struct claimed_draft {
   std::uint32_t resolution = 0;
 };
 
-//! A token drawn from another law than the one it is verified against (sample-then-quantize and compressed-upload
-//! baselines). Lossy by name.
+//! A token drawn from another distribution than the one it is verified against (sample-then-quantize and
+//! compressed-upload baselines). Always lossy.
 struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;
-  law claimed_law{};  //!< what a rejection subtracts from the target's law
-  //! with `resolution` above 0: the token is tested against count / resolution, its own probability,
+  law claimed_law{};  //!< distribution that a rejection subtracts from the target's
+  //! if `resolution` is above 0, the token is tested against count / resolution, its true probability,
   std::uint32_t count = 0;
-  std::uint32_t resolution = 0;  //!< instead of the one that the claimed law gives it
+  std::uint32_t resolution = 0;  //!< instead of the probability in claimed_law
 };
 
 struct draw_access {
@@ -86,9 +89,9 @@ struct draw_access {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Draws a token from a law: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order.
-//! The law must satisfy `check`; a law that does not is a programming error (asserted). O(size), or O(log) extra per
-//! tail hit. Reads trial 0 of the stream, and later ones only on a retry.
+//! Draws a token: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order. The `law`
+//! must satisfy `check`; otherwise it is a programming error (asserted). O(size), or O(log) extra per tail hit. Reads
+//! trial 0 of the stream, and later trials only for a retry.
 template <class Source>
 [[nodiscard]] constexpr draft draw(const law& from, const uniform_stream<Source>& stream) noexcept {
   SPECVERIFY_ASSERT(from.resolution > 0, "draw from an empty law");

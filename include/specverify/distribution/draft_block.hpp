@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of one round with copies of their laws, in an arena sized at construction.
+//! The drafts of one round with copies of the distributions, in an arena sized at construction.
 //!
-//! Guarantees: after `make` nothing allocates; push copies a law in O(size); an error leaves the block as it was.
+//! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
@@ -17,11 +17,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct draft_block_options {
-  std::uint32_t max_draft_length = 8;  //!< drafts in a block, >= 1
-  std::uint64_t max_entries = 1024;    //!< listed ids over all laws of the block
+  std::uint32_t max_draft_length = 8;  //!< maximum drafts in a block, >= 1
+  std::uint64_t max_entries = 1024;    //!< maximum listed ids, over all drafts
 };
 
-//! `Draft` is `draft` (on the device) or `received_draft` (behind the decoder).
+//! `Draft` is `draft` (on the device) or `received_draft` (after the decoder).
 template <class Draft>
 class basic_draft_block {
  public:
@@ -35,7 +35,7 @@ class basic_draft_block {
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(drafts_.size()); }
   [[nodiscard]] bool empty() const noexcept { return drafts_.empty(); }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return max_draft_length_; }
-  //! Listed ids that the laws of further drafts may have.
+  //! Returns how many listed ids the next drafts may still use.
   [[nodiscard]] std::uint64_t room() const noexcept { return ids_.size() - used_; }
   [[nodiscard]] const Draft& operator[](std::uint32_t index) const noexcept { return drafts_[index]; }
   [[nodiscard]] std::span<const Draft> drafts() const noexcept { return drafts_; }
@@ -45,8 +45,8 @@ class basic_draft_block {
     used_ = 0;
   }
 
-  //! Appends a draft and a copy of its law. Errors: draft_too_long (the block is full), support_too_large (the arena is
-  //! full).
+  //! Appends a draft and a copy of the `law`.
+  //! Errors: draft_too_long (the block is full), support_too_large (the arena is full).
   [[nodiscard]] status push(const Draft& added) noexcept {
     const law& from = added.source_law();
     if (drafts_.size() == max_draft_length_) return {errc::draft_too_long, part::distribution, max_draft_length_};

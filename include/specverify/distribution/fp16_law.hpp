@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law of a whole row in half precision: what a drafter uploads that sends every probability as an fp16 value.
+//! The distribution of a whole row in half precision, for a drafter that uploads every probability as an fp16 value.
 //!
-//! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): full-law upload, b = 16 bits per token of the
-//!             vocabulary.
+//! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): upload of the full distribution, b = 16 bits per
+//!             token of the vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/fp16_row.hpp).
-//! Guarantees: O(V), no allocation, noexcept. A law like any other: what is sampled is what is verified, so rows that
-//!             sum to 1 +- 1e-3 after rounding stay exact. Near-tie in the logits, law-exact once made.
+//! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution that was sampled. So rows that sum to
+//!             1 +- 1e-3 after rounding stay exact, because the resolution is the actual sum. Near-tie in the logits,
+//!             but law-exact after rounding.
 //! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp,
 //!             examples/docs/fp16_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
@@ -16,13 +17,13 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of workspace that `fp16_law` takes and keeps: room for every id of the row.
+//! Returns the bytes of workspace that `fp16_law` takes and keeps: space for every id of the row.
 [[nodiscard]] constexpr std::size_t fp16_law_workspace_size(std::uint32_t vocab_size) noexcept {
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! The law of a row in fp16, over arrays cut from `scratch`, which keeps them. Any reading serves.
-//! Errors: workspace_too_small, and those of `row_reading::fp16_counts`; then `scratch` is as it was.
+//! Returns the distribution of a row in fp16, in arrays that stay taken from `scratch`. Any reading will do.
+//! Errors: workspace_too_small, and as for `row_reading::fp16_counts`; on an error `scratch` is unchanged.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<law> fp16_law(const row_reading<Policy, Scalar>& row, workspace& scratch) noexcept {
   workspace_scope scope(scratch);

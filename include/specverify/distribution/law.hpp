@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A probability law in integers: ascending ids with counts, one count shared by every other id, and their exact sum.
+//! The `law` type, a quantized distribution: ascending ids with integer counts, one count shared by all other ids, and
+//! the exact sum.
 //!
-//! One-hot, lattice, a row of fp16 values (each is a multiple of 2^-24) and top-k plus uniform tail are values of this
-//! type.
-//! Symbols:    ids and counts b_i, resolution = sum of all counts (the lattice's l), q^(v) = count(v) / resolution.
-//! Guarantees: non-owning, trivially copyable, constexpr, C++17 clean; count() is O(log size); no
-//!             allocation. Law-exact.
+//! For example, it can be one-hot, a lattice point, a row of fp16 values (each is a multiple of 2^-24), or top-k plus a
+//! uniform tail.
+//! Symbols:    ids and counts b_i, resolution = sum of all counts (l of the lattice), q^(v) = count(v) / resolution.
+//! Guarantees: non-owning, trivially copyable, constexpr, noexcept, C++17 clean; count() is O(log size); no allocation.
+//!             Law-exact.
 //! See:        docs/algorithms/law.md, tests/unit/distribution/law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_HPP
@@ -18,20 +19,20 @@ SPECVERIFY_TYPES_BEGIN
 
 struct law {
   const token_id* ids = nullptr;  //!< strictly ascending, each in [0, vocab_size)
-  //! one per id; zeros are allowed in memory, never on the wire's drop-zero code
+  //! one per id; zeros are allowed in memory, but never in the drop-zero code on the wire
   const std::uint32_t* counts = nullptr;
-  std::uint32_t size = 0;        //!< how many ids are listed
-  std::uint32_t tail_count = 0;  //!< the count of every id that is not listed
-  std::uint32_t resolution = 0;  //!< the exact sum: counts + tail_count * (vocab_size - size)
+  std::uint32_t size = 0;        //!< number of listed ids
+  std::uint32_t tail_count = 0;  //!< count of every id that is not listed
+  std::uint32_t resolution = 0;  //!< exact sum: counts + tail_count * (vocab_size - size)
   std::uint32_t vocab_size = 0;
 
-  //! Index of an id among the listed ones, or `size`.
+  //! Returns the index of an id among the listed ids, or `size`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t find(token_id id) const noexcept {
     const std::uint32_t at = numeric::count_below(ids, size, id);
     return at < size && ids[at] == id ? at : size;
   }
 
-  //! The count of an id; 0 outside the vocabulary.
+  //! Returns the count of an id; 0 outside the vocabulary.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t count(token_id id) const noexcept {
     if (!SPECVERIFY_LIKELY(id >= 0 && static_cast<std::uint32_t>(id) < vocab_size)) return 0;
     const std::uint32_t at = find(id);
@@ -42,7 +43,7 @@ struct law {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Checks everything that the type promises. O(size).
+//! Checks all invariants of the type. O(size).
 //! Errors: empty_support, ids_not_ascending, token_out_of_range, counts_do_not_sum, invalid_resolution,
 //!         vocabulary_too_large; `where` = index of the entry.
 [[nodiscard]] SPECVERIFY_HD constexpr status check(const law& checked) noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How the law of a drafted token travels: seven formats, agreed on once for a session.
+//! Formats in which the distribution of a draft token travels: seven, and a session agrees on one of them.
 //!
-//! Use it to say which law a drafter samples from and which bytes carry it; codec/message_types.hpp puts it into a
-//! wire_format together with V, l and K.
+//! Use it to choose the distribution that a drafter samples from and the bytes that carry it. codec/message_types.hpp
+//! combines it with V, l and K in a wire_format.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense_lattice; Conformal Sparsification (2510.09942):
 //!             sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
-//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = counts above zero, b_i = counts.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = number of positive counts, b_i = counts.
 //! Guarantees: the numbers are those of the wire format and never change.
 //! See:        docs/algorithms/law_format.md, docs/wire-format.md, tests/unit/distribution/law_format_test.cpp,
 //!             examples/docs/law_format.cpp
@@ -19,24 +19,24 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class law_format : std::uint8_t {
-  //! K+ positive counts: log2 C(V,K+) + log2 C(l-1,K+-1), K+ and the token's place among them (our code)
+  //! K+ positive counts: log2 C(V,K+) + log2 C(l-1,K+-1), K+ and the token's index among them (our code)
   sparse_drop_zero = 0,
-  //! K ids, zeros allowed: log2 C(V,K) + log2 C(l+K-1,K-1) (SQS), and the token's place among the K
+  //! K ids, zeros allowed: log2 C(V,K) + log2 C(l+K-1,K-1) (SQS), and the token's index among the K
   sparse_paper = 1,
   dense_lattice = 2,    //!< counts over the whole vocabulary: log2 C(l+V-1,V-1) (QS), and the token id
   fp16_row = 3,         //!< V values in IEEE binary16 (HLM), and the token id
   token_only = 4,       //!< the token id; read into claimed_draft
   token_and_count = 5,  //!< the token id and its count; read into claimed_draft
-  //! K ids with lattice counts, one count for the other V-K together (CU-HLM), and the token. As a law: counts
-  //! b_i (V-K), tail b
+  //! K ids with lattice counts, one count for the other V-K together (CU-HLM), and the token. As a `law`: counts b_i
+  //! (V-K), tail b
   top_k_tail = 6,
 };
 
-//! Whether a format carries laws (encode_draft) or claims (encode_claims).
+//! Returns whether a format carries distributions (encode_draft) instead of claims (encode_claims).
 [[nodiscard]] SPECVERIFY_INLINE constexpr bool carries_laws(law_format format) noexcept {
   return format != law_format::token_only && format != law_format::token_and_count;
 }
-//! Whether a sparsifier chooses the ids of a law in this format.
+//! Returns whether a sparsifier chooses the ids in this format.
 [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_support(law_format format) noexcept {
   return format == law_format::sparse_drop_zero || format == law_format::sparse_paper ||
          format == law_format::top_k_tail;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes checked laws: from ids and counts, from a support and its counts, and the point mass of one token.
+//! Makes a checked `law` from ids and counts, from a support and counts, or as the point mass of one token.
 //!
-//! Guarantees: a law that comes out satisfies `check`; it views the arrays it was given (or arrays cut from the
-//!             workspace). O(K), no allocation, noexcept. Law-exact.
+//! Guarantees: a returned `law` satisfies `check`. It is a view of the given arrays, or of arrays taken from the
+//!             workspace. O(K), no allocation, noexcept. Law-exact.
 //! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp, examples/docs/make_law.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
@@ -16,9 +16,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The law with these counts on these ids and `tail_count` on every other id; the resolution is their sum. Zeros are
-//! allowed.
-//! Errors: size_mismatch, and those of `check(law)`; a sum above 2^32 - 1 is invalid_resolution.
+//! Returns the `law` with these counts on these ids and `tail_count` on every other id. The resolution is the sum of
+//! all counts. Zeros are allowed.
+//! Errors: size_mismatch, and as for `check(law)`; a sum above 2^32 - 1 is invalid_resolution.
 [[nodiscard, gnu::noinline]] constexpr result<law> make_law(std::span<const token_id> ids,
                                                             std::span<const std::uint32_t> counts,
                                                             std::uint32_t vocab_size,
@@ -40,20 +40,20 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! The law with these counts on the ids of a support, as a quantizer wrote them. Errors as above; output_too_small when
-//! counts are missing.
+//! Returns the `law` with these counts, as a quantizer wrote them, on the ids of a support. Errors: as above;
+//! output_too_small (too few counts).
 [[nodiscard]] constexpr result<law> make_law(const support& kept, std::span<const std::uint32_t> counts) noexcept {
   if (counts.size() < kept.ids.size()) return status{errc::output_too_small, part::distribution, kept.size()};
   return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size);
 }
 
-//! Bytes of workspace that `one_hot_law` takes and keeps.
+//! Returns the bytes of workspace that `one_hot_law` takes and keeps.
 [[nodiscard]] constexpr std::size_t one_hot_law_workspace_size() noexcept {
   return slice_bytes<token_id>(1) + slice_bytes<std::uint32_t>(1) + workspace_alignment;
 }
 
-//! The point mass on one token: one count of 1, resolution 1. What greedy drafting and ids-only uplinks draw from.
-//! Its arrays are cut from `scratch`, which keeps them.
+//! Returns the point mass on one token: one count of 1, resolution 1. Use it for greedy drafting and ids-only uplinks,
+//! because such drafts have no other distribution. The arrays stay taken from `scratch`.
 //! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
 [[nodiscard]] inline result<law> one_hot_law(token_id token, std::uint32_t vocab_size, workspace& scratch) noexcept {
   if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};

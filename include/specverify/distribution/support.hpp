@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tokens that a sparsifier keeps: ascending ids with integer weights and the mass they hold.
+//! The tokens that a sparsifier keeps: ascending ids with integer weights and the mass that they hold.
 //!
-//! Symbols:    X = ids, w_v = weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), 1 - d_n = retained_mass.
+//! Symbols:    X = ids, w_v = integer weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), 1 - d_n =
+//!             retained_mass.
 //! Guarantees: non-owning, trivially copyable.
 //! See:        docs/algorithms/support.md, tests/unit/distribution/support_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_SUPPORT_HPP
@@ -18,10 +19,10 @@ SPECVERIFY_TYPES_BEGIN
 struct support {
   std::span<const token_id> ids{};           //!< strictly ascending
   std::span<const std::uint32_t> weights{};  //!< one per id, each in [0, 2^31], not all zero
-  //! integer weight of the whole row, W >= the sum of `weights`; 0: not asked for
+  //! integer weight of the whole row, W >= the sum of `weights`; 0: not requested
   std::uint64_t total_weight = 0;
   std::uint32_t vocab_size = 0;
-  bool cut = false;  //!< a budget cut it: the sparsifier alone would have kept more (policy/budgeted.hpp)
+  bool cut = false;  //!< a budget removed ids that the sparsifier would have kept (policy/budgeted.hpp)
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t size() const noexcept {
     return static_cast<std::uint32_t>(ids.size());
@@ -31,28 +32,30 @@ struct support {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Integer weight of the support. O(K).
+//! Returns the integer weight of the support. O(K).
 [[nodiscard]] constexpr std::uint64_t retained_weight(const support& kept) noexcept {
   std::uint64_t sum = 0;
   for (const std::uint32_t weight : kept.weights) sum += weight;
   return sum;
 }
 
-//! Mass of the row that the support keeps, 1 - d_n, in [0, 1]. 0 when W was not asked for.
+//! Returns the mass of the row that the support keeps, 1 - d_n, in [0, 1]; 0 if W was not requested.
 [[nodiscard]] constexpr double retained_mass(const support& kept) noexcept {
   return kept.total_weight == 0 ? 0.0
                                 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
-//! Mass of the row that the support leaves out, d_n = TV(q, q restricted to X), in [0, 1]. 0 when W was not asked for.
+//! Returns the mass of the row that the support drops, d_n = TV(q, q restricted to X), in [0, 1]; 0 if W was not
+//! requested.
 [[nodiscard]] constexpr double dropped_mass(const support& kept) noexcept {
   return kept.total_weight == 0
              ? 0.0
              : static_cast<double>(kept.total_weight - retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
+//! Checks a support. O(K).
 //! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where`
-//!         = index of the entry. O(K).
+//!         = index of the entry.
 [[nodiscard]] constexpr status check(const support& kept) noexcept {
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};
   if (kept.ids.empty()) return {errc::empty_support, part::distribution, 0};

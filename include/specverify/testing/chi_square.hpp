@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Does a sample follow a law? Pearson's chi-square with rare cells merged, its p-value, its power, and a test of
-//! independence.
+//! Tests whether a sample follows a distribution: Pearson's chi-square with rare cells merged, the p-value, the power,
+//! and a test of independence.
 //!
-//! Paper:      Pearson 1900; p-values by the incomplete gamma function, power by the noncentral law (a Poisson
-//!             mixture).
+//! Paper:      Pearson 1900; p-values from the incomplete gamma function, power from the noncentral distribution (a
+//!             Poisson mixture).
 //! Symbols:    n = draws, p_i = law, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n sum (p'_i - p_i)^2
 //!             / p_i.
-//! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. Fixed seeds make every
-//!             result repeatable. Power: 10^6 draws over 8 equal cells at level 1e-4 detect a move of 0.2 % of the mass
-//!             with probability > 0.99 (the test shows it).
-//! Deviates:   cells with n p_i < min_expected become one cell; if that one stays rare it joins the smallest other
+//! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. With fixed seeds every
+//!             result is repeatable. Power: for example, 10^6 draws over 8 equal cells at level 1e-4 detect a shift of
+//!             0.2 % of the mass with probability > 0.99 (the test shows it).
+//! Deviates:   cells with n p_i < min_expected become one cell. If this cell is still rare, it joins the smallest other
 //!             cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp, examples/docs/chi_square.cpp
 #ifndef SPECVERIFY_TESTING_CHI_SQUARE_HPP
@@ -26,23 +26,23 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct chi_square_options {
-  double min_expected = 5.0;  //!< cells whose expectation is below this are merged, > 0
+  double min_expected = 5.0;  //!< cells with a smaller expectation are merged; must be > 0
 };
 
 struct chi_square_result {
   double statistic = 0;
-  double p_value = 1;                    //!< probability of a statistic at least this large under the law
+  double p_value = 1;                    //!< probability of a statistic at least this large under the distribution
   std::uint32_t degrees_of_freedom = 0;  //!< cells - 1; (rows - 1)(columns - 1) for independence
   std::uint32_t cells = 0;               //!< after merging
   std::uint64_t draws = 0;
-  std::uint64_t impossible = 0;  //!< draws in cells of probability 0; with one of them the p-value is 0
+  std::uint64_t impossible = 0;  //!< draws in cells with probability 0; if there are any, the p-value is 0
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! P(chi-square with `degrees_of_freedom` > statistic), the regularised upper incomplete gamma function Q(d / 2, x /
-//! 2).
+//! Returns P(chi-square with `degrees_of_freedom` > statistic), the regularized upper incomplete gamma function Q(d /
+//! 2, x / 2).
 [[nodiscard]] inline double chi_square_tail(double statistic, double degrees_of_freedom) noexcept {
   const double a = degrees_of_freedom / 2, x = statistic / 2;
   if (a <= 0 || x <= 0) return 1;
@@ -74,7 +74,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return front * h;
 }
 
-//! The statistic whose tail is `level`, by bisection. `level` in (0, 1).
+//! Returns the statistic whose tail is `level`, by bisection. `level` must be in (0, 1).
 [[nodiscard]] inline double chi_square_critical(double degrees_of_freedom, double level) noexcept {
   double low = 0, high = degrees_of_freedom + 1;
   while (chi_square_tail(high, degrees_of_freedom) > level && high < 1e9) high *= 2;
@@ -87,7 +87,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Sums (value_i - n p_i)^2 / (n p_i) over merged cells; value_i is a count or an expected count under another law.
+//! Sums (value_i - n p_i)^2 / (n p_i) over merged cells. value_i is a count, or an expected count under another
+//! distribution.
 template <class Value>
 [[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
                                                          double draws, double scale,
@@ -114,7 +115,7 @@ template <class Value>
     } else if (expected < options.min_expected) {
       rare_expected += expected;
       rare_value += value;
-      // held back: it may have to take the rare ones in
+      // held back, because it may have to absorb the rare cells
     } else if (smallest_expected <= 0 || expected < smallest_expected) {
       if (smallest_expected > 0) add(smallest_value, smallest_expected);
       smallest_expected = expected;
@@ -136,7 +137,7 @@ template <class Value>
 
 }  // namespace detail
 
-//! Compares how often each cell was drawn with a law. `law` sums to 1 within 1e-3 and is renormalised.
+//! Compares the counts of the cells with a distribution. `law` must sum to 1 within 1e-3 and is renormalized.
 //! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised.
 [[nodiscard]] inline result<chi_square_result> chi_square(std::span<const std::uint64_t> observed,
                                                           std::span<const double> law,
@@ -150,8 +151,8 @@ template <class Value>
   return found;
 }
 
-//! The probability that `draws` draws from `actual` give a p-value below `level` in a test against `law`: how sharp the
-//! test is. Errors as above; invalid_argument also for a level outside (0, 1).
+//! Returns the power of the test: the probability that `draws` draws from `actual` give a p-value below `level` in a
+//! test against `law`. Errors: as for `chi_square`; invalid_argument also for a level outside (0, 1).
 [[nodiscard]] inline result<double> chi_square_power(std::span<const double> law, std::span<const double> actual,
                                                      std::uint64_t draws, double level,
                                                      chi_square_options options = {}) noexcept {
@@ -164,7 +165,7 @@ template <class Value>
   if (!shift) return shift.error();
   if (shift->impossible > 0) return 1.0;
   if (shift->degrees_of_freedom == 0) return 0.0;
-  // Noncentral chi-square: a Poisson(lambda / 2) mixture of central ones with d + 2 j degrees of freedom.
+  // The noncentral chi-square is a Poisson(lambda / 2) mixture of central ones with d + 2 j degrees of freedom.
   const double critical = chi_square_critical(shift->degrees_of_freedom, level), half = shift->statistic / 2;
   const double reach = 12 * std::sqrt(half) + 40;
   double sum = 0;
@@ -175,9 +176,9 @@ template <class Value>
   return sum < 1 ? sum : 1.0;
 }
 
-//! Are two outcomes independent? `table` holds rows * width joint counts, row by row. Empty rows and columns are left
-//! out.
-//! Errors: size_mismatch; invalid_argument when a cell's expectation is below min_expected (merge classes first) or
+//! Tests whether two outcomes are independent. `table` contains rows * width joint counts, row by row. Empty rows and
+//! columns are left out, because they have no expectation.
+//! Errors: size_mismatch; invalid_argument if the expectation of a cell is below min_expected (merge classes first) or
 //!         nothing was counted.
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
                                                                        std::uint32_t rows, std::uint32_t width,

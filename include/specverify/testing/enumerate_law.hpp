@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the exact law of the outcome of any entry point that takes a uniform source.
+//! Measures the exact distribution of outcomes of any function that takes a uniform source.
 //!
-//! The entry point runs on a scripted source. Each number that it reads is split into the intervals on which it behaves
-//! alike: the numbers read so far are fixed, the next one is bisected to its last bit on (outcome, counters read), and
-//! later numbers are tried at several settings (all 0, all near 1, middle, scattered), so that a breakpoint which
-//! shows only when a later number is small is found too. Widths are multiples of 2^-53 and are summed without rounding.
-//! Paper:      none; a law test measures the shipped entry point and holds no acceptance formula of its own.
+//! The function runs on a scripted source. For each number that it reads, the search finds the intervals on which it
+//! behaves the same: the earlier numbers are fixed, and this number is bisected to its last bit on (outcome, counters
+//! read). Later numbers are tried at several settings (all 0, all near 1, middle, scattered), so that a breakpoint is
+//! found even if it shows only when a later number is small. Widths are multiples of 2^-53 and are summed without
+//! rounding.
+//! Paper:      none; such a test measures the shipped function and contains no acceptance formula.
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
-//! Guarantees: the masses sum to exactly 1 when `complete`. A behaviour that returns between two probes of the grid to
-//!             what it was, or that no setting shows, can be missed. Therefore the result predicts the outcome at
-//!             `checks` random points; a wrong prediction makes its point a further probe and setting of a new search,
-//!             and one that is left after `refinements` searches sets `grid_may_be_too_coarse`. O(leaves * grid *
-//!             settings) calls. Allocates (test kit); one thread.
-//! Deviates:   the low 11 of 64 bits stand still, so integer draws over bounds below 2^10 never retry.
+//! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that changes and returns
+//!             between two probes of the grid, or that no setting shows. Therefore the result predicts the outcome at
+//!             `checks` random points. A wrong prediction adds a probe and a setting, and starts a new search; if one
+//!             remains after `refinements` searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings)
+//!             calls. Allocates (test kit); one thread.
+//! Deviates:   the low 11 of 64 bits are constant, so integer draws over bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp,
 //!             examples/docs/enumerate_law.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
@@ -33,14 +34,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
-  std::uint32_t grid = 4;  //!< probes inside [0, 1) per dimension, besides both ends
-  //! further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for laws with heavy tails
+  std::uint32_t grid = 4;  //!< probes inside [0, 1) per dimension, in addition to both ends
+  //! further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for distributions with heavy tails
   std::uint32_t end_probes = 0;
-  std::uint32_t checks = 2000;    //!< random points at which the result is tested
-  std::uint32_t refinements = 4;  //!< searches after a failed check, before giving up
-  //! calls of the entry point; past it the law is not `complete`
+  std::uint32_t checks = 2000;    //!< number of random points at which the result is tested
+  std::uint32_t refinements = 4;  //!< maximum number of searches after a failed check
+  //! maximum calls of the function; above it the result is not `complete`
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;
-  //! dimensions read on one path; past it the law is not `complete`
+  //! maximum dimensions read on one path; above it the result is not `complete`
   std::uint32_t max_depth = 256;
   std::span<const double> hints{};  //!< further probes in [0, 1), for every dimension
 };
@@ -52,23 +53,23 @@ struct enumerated_outcome {
   double probability = 0;  //!< mass, rounded
 };
 
-//! How an enumeration went.
+//! Record of an enumeration.
 struct enumeration_record {
   bool complete = false;
   bool grid_may_be_too_coarse = false;      //!< the last search still predicted a random point wrongly
-  std::uint32_t searches = 0;               //!< 1, and one more for each refinement
+  std::uint32_t searches = 0;               //!< 1, plus one per refinement
   std::uint64_t leaves = 0;                 //!< combinations of intervals
-  std::uint64_t evaluations = 0;            //!< calls of the entry point
-  std::uint32_t depth = 0;                  //!< most dimensions on one path
+  std::uint64_t evaluations = 0;            //!< calls of the function
+  std::uint32_t depth = 0;                  //!< maximum dimensions on one path
   std::uint64_t narrowest = uniform_steps;  //!< width of the narrowest interval, in units of 2^-53
 };
 
 template <class Outcome>
 struct enumerated_law : enumeration_record {
   std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
-  exact_mass total{};                                   //!< exactly 1 when complete
+  exact_mass total{};                                   //!< exactly 1 if complete
 
-  //! The probability of an outcome, 0 when it never occurred.
+  //! Returns the probability of an outcome, 0 if it never occurred.
   [[nodiscard]] double probability(const Outcome& of) const {
     for (const auto& entry : outcomes) {
       if (!(entry.outcome < of) && !(of < entry.outcome)) return entry.probability;
@@ -76,7 +77,7 @@ struct enumerated_law : enumeration_record {
     return 0;
   }
 
-  //! The law of `map(outcome)`.
+  //! Returns the distribution of `map(outcome)`.
   template <class Map>
   [[nodiscard]] auto marginal(Map map) const {
     using image = std::decay_t<std::invoke_result_t<Map, const Outcome&>>;
@@ -90,7 +91,7 @@ struct enumerated_law : enumeration_record {
     return law;
   }
 
-  //! The expectation of `value(outcome)`.
+  //! Returns the expectation of `value(outcome)`.
   template <class Value>
   [[nodiscard]] double expectation(Value value) const {
     double sum = 0;
@@ -99,9 +100,9 @@ struct enumerated_law : enumeration_record {
   }
 };
 
-//! The law of `function(source)` over uniform sources. `function` must be pure but for the numbers it reads; its result
-//! is a value with operator< (a token, a vector of tokens, a tuple). See the header for what can be missed and how that
-//! is reported.
+//! Returns the distribution of `function(source)` over uniform sources. Apart from these numbers `function` must be
+//! pure. It must return a value with operator< (a token, a vector of tokens, a tuple). The head of this file describes
+//! cases that can be missed, and how they are reported.
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;
@@ -119,8 +120,8 @@ template <class Function>
   return law;
 }
 
-//! Half the sum of absolute differences between a law over ids and a span of probabilities; outcomes outside the span
-//! count whole.
+//! Returns half the sum of absolute differences between a distribution over ids and a span of probabilities. Outcomes
+//! outside the span count in full.
 template <class Outcome>
 [[nodiscard]] double total_variation(const enumerated_law<Outcome>& measured, std::span<const double> expected) {
   static_assert(std::is_integral_v<Outcome>, "for laws over token ids; take a marginal first");

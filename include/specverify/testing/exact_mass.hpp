@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A sum of products of interval widths, each a multiple of 2^-53, without rounding.
+//! Exact sums of products of interval widths; each width is a multiple of 2^-53, and nothing is rounded.
 //!
 //! Paper:      none; test kit.
 //! Guarantees: sums and products are exact; `value` is within one unit in the last place. O(digits); allocates.
@@ -18,11 +18,11 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! How many values a decision uniform takes.
+//! Number of values of a decision uniform.
 inline constexpr std::uint64_t uniform_steps = std::uint64_t{1} << 53;
 
-//! A number in [0, 2^53) as digits of base 2^53: digit 0 is the integer part, digit i weighs 2^(-53 i). Exact under +
-//! and under scaling.
+//! A number in [0, 2^53) as digits of base 2^53: digit 0 is the integer part, digit i weighs 2^(-53 i). Addition and
+//! scaling are exact.
 class exact_mass {
  public:
   exact_mass() = default;
@@ -32,7 +32,7 @@ class exact_mass {
     return unit;
   }
 
-  //! This number times width / 2^53, width <= 2^53.
+  //! Returns this number times width / 2^53; `width` must be at most 2^53.
   [[nodiscard]] exact_mass scaled(std::uint64_t width) const {
     if (width == uniform_steps) return *this;
     exact_mass product;
@@ -64,7 +64,7 @@ class exact_mass {
 
   friend bool operator==(const exact_mass& a, const exact_mass& b) { return a.digits_ == b.digits_; }
 
-  //! The nearest double, within one unit in the last place.
+  //! Returns the nearest double, within one unit in the last place.
   [[nodiscard]] double value() const {
     double sum = 0;
     for (std::size_t i = digits_.size(); i-- > 0;) sum = sum * 0x1.0p-53 + static_cast<double>(digits_[i]);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A blocking transport between two threads of one process, for examples and tests: the edge's end and the cloud's.
+//! A blocking transport between two threads of one process, for examples and tests: one end for the edge, one for the
+//! cloud.
 //!
-//! Time, in microseconds from 0, stands still while one side works. When both wait, it jumps to the earlier of their
-//! deadlines: timeouts happen without anybody sleeping, and a run repeats. When both wait without a deadline, no
-//! message can ever come: `receive` says link_lost to both instead of hanging.
-//! Guarantees: messages arrive whole, once and in order. An end that is destroyed is a lost link to the other one,
-//!             behind the messages that it sent; an end that is made anew can be sent to again.
+//! Time, in microseconds from 0, does not advance while a side works. If both wait, it jumps to the earlier deadline,
+//! so timeouts happen without sleeping, and a run is repeatable. If both wait without a deadline, no message can ever
+//! arrive, so `receive` returns link_lost to both instead of blocking forever.
+//! Guarantees: messages arrive whole, once and in order. If an end is destroyed, the other end receives the messages
+//!             sent before, and then link_lost. After an end is constructed again, the other end can send to it.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
 #define SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
@@ -30,13 +31,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 class message_pipe {
   struct side {
     std::deque<std::vector<std::byte>> arrived;
-    std::optional<std::uint64_t> until;  // of the wait that goes on
+    std::optional<std::uint64_t> until;  // deadline of the current wait
     bool open = false;
     bool waits = false;
   };
 
  public:
-  //! One side's transport (host/language_model.hpp). One thread uses it at a time; the pipe must outlive it.
+  //! Transport of one side (host/language_model.hpp). Only one thread may use it at a time. The pipe must outlive it.
   class end {
    public:
     static constexpr bool ordered_and_whole = true;
@@ -84,7 +85,7 @@ class message_pipe {
   }
   void close(std::size_t own) {
     const std::lock_guard lock(mutex_);
-    sides_[own] = {};  // what was not heard is lost
+    sides_[own] = {};  // unread messages are lost
     changed_.notify_all();
   }
   [[nodiscard]] status send(std::size_t own, std::span<const std::byte> message) {
@@ -122,7 +123,8 @@ class message_pipe {
     mine.waits = false;
     return outcome;
   }
-  //! Both wait and nothing is under way: the earlier deadline comes. True if it is this side's own.
+  //! If both wait and nothing is in flight, advances to the earlier deadline. Returns true if that is this side's
+  //! deadline.
   [[nodiscard]] bool let_time_pass(std::size_t own) {
     const side &mine = sides_[own], &peer = sides_[1 - own];
     if (!peer.waits || !peer.arrived.empty()) return false;
@@ -134,7 +136,7 @@ class message_pipe {
     changed_.notify_all();
     return mine.until.has_value() && *mine.until <= now_;
   }
-  //! An end that was there and is no more; one that is still to come is waited for.
+  //! Returns whether an end was open and is closed. An end that was never open is awaited.
   [[nodiscard]] bool is_gone(std::size_t which) const { return ever_open_[which] && !sides_[which].open; }
   [[nodiscard]] std::uint64_t now() {
     const std::lock_guard lock(mutex_);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A uniform source whose numbers are written down beforehand, keyed by counter, and which remembers what was read.
+//! A uniform source whose numbers are set beforehand, by counter; it records the counters that are read.
 //!
-//! Use it to run an entry point on chosen numbers, and to check which counters it reads, and in which order.
+//! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
 //! Paper:      none; test kit.
 //! Symbols:    k = a decision uniform times 2^53; half = one of a counter's two 64-bit words.
-//! Guarantees: every counter has an answer: what was written, else what `script_fill` says. Allocates; one thread.
+//! Guarantees: every counter has a value: the value that was set, otherwise the one that `script_fill` specifies.
+//!             Allocates; one thread.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp,
 //!             examples/docs/enumerate_law.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
@@ -19,17 +20,17 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! What a script answers for a half (two words) that it does not list.
+//! Value of a half (two words) that the script does not list.
 enum class script_fill : std::uint8_t {
   zero,            //!< the smallest uniform, 0
-  near_one,        //!< the largest one, 1 - 2^-53
+  near_one,        //!< the largest uniform, 1 - 2^-53
   middle,          //!< 1/2
   scattered,       //!< a hash of counter and half
-  scattered_first  //!< half 0 a hash, half 1 zero
+  scattered_first  //!< half 0 is a hash, half 1 is zero
 };
 
-//! Numbers for counters. A half holds k in [0, 2^53): its decision uniform is k 2^-53, its 64 bits are k 2^11 + 2^10
-//! (the low bits are those of the middle, so an integer draw over a bound below 2^10 never retries).
+//! Numbers for counters. A half contains k in [0, 2^53): the decision uniform is k 2^-53, and the 64 bits are k 2^11 +
+//! 2^10. The low bits are in the middle of the range, so an integer draw over a bound below 2^10 never retries.
 class uniform_script {
  public:
   explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}
@@ -50,7 +51,8 @@ class uniform_script {
   void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
   void pop() { entries_.pop_back(); }
   void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
-  //! Hashes depend on the seed: one seed is one point of the cube of all uniforms.
+  //! Sets the values of unlisted halves. Hashes depend on the seed, so each seed is one point of the cube of all
+  //! uniforms.
   void set_fill(script_fill fill, std::uint32_t seed = 0) {
     fill_ = fill;
     seed_ = seed;
@@ -68,9 +70,9 @@ class uniform_script {
     return false;
   }
 
-  //! The counters read since the last `forget`, each once, in order of first reading.
+  //! Returns the counters read since the last `forget`, each once, in order of the first read.
   [[nodiscard]] const std::vector<random_counter>& reads() const { return reads_; }
-  //! Bit h: since the last `forget` half h of some counter was answered that the script does not list.
+  //! Bit h is set if half h of some counter that the script does not list was read since the last `forget`.
   [[nodiscard]] unsigned filled_halves() const { return filled_; }
   void forget() {
     reads_.clear();
@@ -135,7 +137,7 @@ class uniform_script {
   std::uint32_t seed_ = 0;
 };
 
-//! The handle that code under test calls; models `uniform_source`. The script outlives it.
+//! The handle for the code under test; it satisfies `uniform_source`. The script must outlive it.
 class scripted_source {
  public:
   explicit scripted_source(uniform_script& script) noexcept : script_(&script) {}

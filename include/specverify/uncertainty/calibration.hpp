@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From uncertainty to a decision: the linear fit of rejection on uncertainty, the two thresholds, what skipping risks,
-//! the exact comparison.
+//! Turns uncertainty into a decision to skip: a linear fit of rejection on uncertainty, two thresholds, the risk of
+//! skipping, and the exact comparison.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
 //!             and rejection risk.
@@ -8,9 +8,9 @@
 //!             (risk-prone) and -b / a (risk-averse); m_j = P(u = j / M); R = sum of beta_j m_j over -b / a < j / M <=
 //!             u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
-//! Deviates:   u is discrete, so risk and bound are sums; the printed integral bound holds for a density and is offered
-//!             apart. R leaves out u <= -b / a and the realised `false_skip` does not, so neither bounds the other:
-//!             report both, do not compare them.
+//! Deviates:   u is discrete, so risk and bound are sums. The printed integral bound holds for a density and is a
+//!             separate function. R leaves out u <= -b / a, but the realised `false_skip` does not, so neither bounds
+//!             the other: report both, but do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
@@ -28,7 +28,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct linear_fit {
-  double slope = 0.815;       //!< a; the default is the paper's fit
+  double slope = 0.815;       //!< a; the default is from the paper's fit
   double intercept = -0.066;  //!< b
   double mean_squared_error = 0;
   double r_squared = 0;
@@ -44,11 +44,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The least of the values and how far the largest is above it.
+//! The least of some values, and how far the largest is above it.
 struct value_range {
   double least = 0;
   double width = 0;
-  //! A value as a share of the range.
+  //! Returns the position of a value in the range, from 0 to 1.
   [[nodiscard]] SPECVERIFY_INLINE double share(double value) const noexcept {
     return width > 0.0 ? (value - least) / width : 0.0;
   }
@@ -65,9 +65,10 @@ struct value_range {
 
 }  // namespace detail
 
-//! Least squares of rejection on uncertainty. If all rejections are equal, the slope is 0 and r_squared is 1. O(n).
+//! Fits rejection on uncertainty by least squares. If all rejections are equal, the slope is 0 and r_squared is 1.
+//! O(n).
 //! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
-//! or a range or a fit beyond the doubles).
+//!         or a range or a fit that exceeds a double).
 [[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
                                                    std::span<const double> rejection) noexcept {
   constexpr auto failed = [](errc code, std::size_t where) noexcept {
@@ -80,8 +81,8 @@ struct value_range {
     if (!kernel::is_finite(uncertainty[i]) || !kernel::is_finite(rejection[i]))
       return failed(errc::invalid_argument, i);
   }
-  // Shares of the ranges: no square overflows, and equal values have a range of exactly 0, which a sum of squares
-  // around a rounded mean does not.
+  // Scaled to the ranges, because then no square overflows, and equal values have a range of exactly 0. A sum of
+  // squares around a rounded mean would not be exactly 0.
   const detail::value_range u = detail::range_of(uncertainty), beta = detail::range_of(rejection);
   if (!(u.width > 0.0) || !kernel::is_finite(u.width) || !kernel::is_finite(beta.width))
     return failed(errc::invalid_argument, 0);
@@ -115,14 +116,14 @@ struct value_range {
   return fit;
 }
 
-//! The fitted rejection probability, in [0, 1].
+//! Returns the fitted rejection probability, in [0, 1].
 [[nodiscard]] constexpr double expected_rejection(const linear_fit& fit, double uncertainty) noexcept {
   const double value = numeric::product(fit.slope, uncertainty) + fit.intercept;
   return value > 0.0 ? (value < 1.0 ? value : 1.0) : 0.0;
 }
 
-//! (level - b) / a: the uncertainty at which the fit expects a rejection probability of `level`. Errors:
-//! invalid_argument (a slope that is not positive).
+//! Returns (level - b) / a, the uncertainty at which the fit expects a rejection probability of `level`.
+//! Errors: invalid_argument (a slope that is not positive).
 [[nodiscard]] inline result<double> threshold_for(const linear_fit& fit, double level) noexcept {
   if (!kernel::is_finite(fit.slope) || !kernel::is_finite(fit.intercept) || !kernel::is_finite(level) ||
       !(fit.slope > 0.0)) {
@@ -131,17 +132,17 @@ struct value_range {
   return (level - fit.intercept) / fit.slope;
 }
 
-//! Both thresholds. `rejectable`: Delta, the share of drafted tokens that the target holds less likely than the drafter
-//! does. Errors: as above.
+//! Returns both thresholds. `rejectable`: Delta, the share of draft tokens that the target considers less likely than
+//! the drafter does. Errors: as for `threshold_for`.
 [[nodiscard]] inline result<uncertainty_thresholds> thresholds(const linear_fit& fit, double rejectable) noexcept {
   const result<double> prone = threshold_for(fit, rejectable);
   if (!prone.ok()) return prone.error();
   return uncertainty_thresholds{prone.value(), threshold_for(fit, 0.0).value()};
 }
 
-//! The largest number of disagreements among `samples` that is not above the threshold: floor(u_th M + 1e-9), -1 when
-//! none is. A token is uncertain iff its disagreements exceed this integer. A threshold that is not a finite number
-//! gives -1, and so does no sample: every token is uncertain.
+//! Returns the largest number of disagreements among `samples` that does not exceed the threshold: floor(u_th M +
+//! 1e-9), or -1 if even 0 does. A token is uncertain iff its disagreements exceed this integer. If the threshold is not
+//! finite or there are no samples, it returns -1, so every token is uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
   if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
   const double limit = std::floor(numeric::product(uncertainty_threshold, static_cast<double>(samples)) + 1e-9);
@@ -167,7 +168,7 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
 
 }  // namespace detail
 
-//! R: what the fit expects to be rejected among skipped tokens. `mass[j]` = P(u = j / M), j in [0, M].
+//! Returns R, the rejections that the fit expects among skipped tokens. `mass[j]` = P(u = j / M), j in [0, M].
 [[nodiscard]] inline double risk(const linear_fit& fit, double uncertainty_threshold,
                                  std::span<const double> mass) noexcept {
   double sum = 0;
@@ -176,7 +177,7 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return sum;
 }
 
-//! A bound of `risk` on the same grid: sqrt(sum beta_j^2 * sum m_j^2).
+//! Returns a bound of `risk` on the same grid: sqrt(sum beta_j^2 * sum m_j^2).
 [[nodiscard]] inline double risk_bound(const linear_fit& fit, double uncertainty_threshold,
                                        std::span<const double> mass) noexcept {
   double betas = 0, shares = 0;
@@ -187,15 +188,15 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return std::sqrt(betas * shares);
 }
 
-//! The paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the band). A sampled
-//! histogram need not obey it.
+//! Returns the paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the band). A
+//! sampled histogram may exceed it.
 [[nodiscard]] inline double risk_bound_of_density(const linear_fit& fit, double rejectable,
                                                   double squared_density) noexcept {
   return rejectable * std::sqrt(rejectable / (3.0 * fit.slope) * squared_density);
 }
 
-//! mean of 1[skipped] * rejection: what skipping did cost on a record. `skipped[i]` not 0: token i was kept without
-//! asking. The shorter span counts.
+//! Returns the cost of skipping in a record: the mean of 1[skipped] * rejection. `skipped[i]` not 0: token i was kept
+//! without verification. If the spans differ in length, only the common part counts.
 [[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped,
                                        std::span<const double> rejection) noexcept {
   const std::size_t size = skipped.size() < rejection.size() ? skipped.size() : rejection.size();

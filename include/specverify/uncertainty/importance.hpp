@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Importance of a drafted token, from the attention row of the query that produced its logits.
+//! Importance of a draft token, from the attention row of the query that produced its logits.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590).
 //! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest
 //!             weight.
-//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. n < k: not
-//!             eligible. Larger k is stricter, larger gamma looser. Option: the mean of the k largest in place of
+//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. If n < k, not
+//!             eligible. A larger k is stricter, a larger gamma looser. Option: the mean of the k largest instead of
 //!             a_(k).
 //! Guarantees: population standard deviation and sums in double, ascending; O(n), O(32 n) for the mean; no allocation;
 //!             noexcept.
-//! Deviates:   which row, which k-statistic and which deviation are not in the paper. Its words ask that sharp rows
-//!             pass; its rule passes rows with many weights near the largest one. `inverted` is the complement of the
-//!             rule (n >= k): sharp rows pass, and exactly uniform ones.
+//! Deviates:   the paper does not specify the row, the k-statistic or the deviation. The text asks that sharp rows
+//!             pass, but the rule passes rows with many weights near the largest. `inverted` is the complement of the
+//!             rule (n >= k): sharp rows pass, and also exactly uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
@@ -35,7 +35,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The bit pattern of the k-th largest of n >= k weights: non-negative floats order like their bits.
+//! Returns the bit pattern of the k-th largest of n >= k weights. This works because non-negative floats are ordered
+//! like their bits.
 [[nodiscard]] inline std::uint32_t kth_largest_bits(std::span<const float> weights, std::uint32_t k) noexcept {
   std::uint32_t bits = 0;
   for (std::uint32_t bit = std::uint32_t{1} << 30; bit != 0; bit >>= 1) {
@@ -63,7 +64,7 @@ namespace detail {
 }  // namespace detail
 
 struct importance_rule;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (where = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const importance_rule& rule) noexcept;
 
 struct importance_rule {
@@ -72,8 +73,9 @@ struct importance_rule {
   bool inverted = false;  //!< the complement of the rule
   importance_statistic statistic = importance_statistic::kth_largest;
 
-  //! Whether the token matters. Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row),
-  //! invalid_attention (a weight that is NaN, infinite or negative; `where` = its position).
+  //! Returns whether the token is important.
+  //! Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row), invalid_attention (a weight
+  //!         that is NaN, infinite or negative; `where` = its index).
   [[nodiscard]] result<bool> eligible(std::span<const float> attention) const noexcept {
     constexpr auto failed = [](errc code, std::size_t where) noexcept {
       return status{code, part::uncertainty, static_cast<std::uint32_t>(where)};

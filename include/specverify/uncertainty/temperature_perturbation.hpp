@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uncertainty of a drafted token: how often a draw at a random temperature gives another token.
+//! Uncertainty of a draft token: how often a draw at a random temperature gives another token.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
 //!             2508.12590.
@@ -7,10 +7,10 @@
 //!             (purpose 5, lane m), u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z /
 //!             theta)_d.
 //! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
-//!             exactly: the streams are disjoint from the draft's. A fraction of a read of the row for all M draws,
-//!             beyond that of the reading (row/tempered.hpp); no allocation; noexcept; near-tie.
-//! Deviates:   only the event d^(m) != d is drawn, by one uniform, never the token d^(m). A theta below 1e-6 is the
-//!             argmax. z holds bias and mask; the transform's temperature and truncation play no part.
+//!             exactly, because the streams are disjoint from those of the draft. All M draws together need a fraction
+//!             of a read of the row beyond the reading (row/tempered.hpp); no allocation; noexcept; near-tie.
+//! Deviates:   only the event d^(m) != d is drawn, from one uniform, but never the token d^(m). A theta below 1e-6
+//!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,
 //!             tests/law/skip_test.cpp, benchmarks/bench_temperature_perturbation.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP
@@ -35,34 +35,34 @@ struct perturbation_options {
 };
 
 #if __cplusplus >= 202002L
-//! What the draws said.
+//! Result of the draws.
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave another token
   std::uint32_t samples = 0;        //!< M
-  tempered_reads reads{};           //!< of the row, that were needed to decide
+  tempered_reads reads{};           //!< reads of the row that were needed to decide
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept {
     return samples == 0 ? 0.0 : static_cast<double>(disagreements) / static_cast<double>(samples);
   }
 };
 
-//! lower <= u-bar <= upper.
+//! Bounds: lower <= u-bar <= upper.
 struct disagreement_bounds {
   double lower = 0;
   double upper = 1;
-  tempered_reads reads{};  //!< of the row, that were needed
+  tempered_reads reads{};  //!< reads of the row that were needed
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept { return 0.5 * (lower + upper); }
 };
 
-//! What a reading should hold for a perturbation to need few further ones.
+//! Top entries that a reading should have, so that a perturbation needs few further reads.
 inline constexpr std::uint32_t perturbation_survivors = 64;
 #endif  // C++20
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (where = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const perturbation_options& options) noexcept {
   if (options.samples == 0 || options.samples > 65536) return {errc::invalid_argument, part::uncertainty, 0};
   const bool hot = is_temperature(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
@@ -77,14 +77,15 @@ namespace detail {
   return {code, part::uncertainty, where};
 }
 
-//! How many samples one call decides, from the given one on.
+//! Returns the number of samples to decide together, beginning with `first`.
 [[nodiscard]] inline std::uint32_t samples_from(const perturbation_options& options, std::uint32_t first) noexcept {
   return options.samples - first < temper_group ? options.samples - first : temper_group;
 }
 
 }  // namespace detail
 
-//! What a row is read under here: bias and mask, and a temperature whose coarse sum says most about the others.
+//! Returns the transform for reading a row here: bias and mask, and the temperature whose coarse sum bounds others
+//! best.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;
@@ -93,22 +94,22 @@ namespace detail {
   return plain;
 }
 
-//! What a reading should gather for a perturbation to need few further ones.
+//! Returns the request for a reading with which a perturbation needs few further reads.
 [[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
   wanted.survivors = perturbation_survivors;
   return wanted;
 }
 
-//! Bytes of scratch for `read_for_perturbation`.
+//! Returns the bytes of workspace for `read_for_perturbation`.
 [[nodiscard]] constexpr std::size_t perturbation_workspace_size(std::uint32_t vocab_size) noexcept {
   return digest_workspace_size(vocab_size, {}, perturbed_request());
 }
 
-//! Draws M times at random temperatures and counts the draws that are not `token`. Any reading gives the same count;
-//! one that `serves_perturbation` saves reads of the row. Counters: those of `random` at purposes 4 and 5, draw m in
-//! lane m.
-//! Errors: invalid_argument (options), and those of `tempered_draws`.
+//! Draws M times at random temperatures and counts the draws that are not `token`. Any reading gives the same count,
+//! but a reading that `serves_perturbation` needs fewer reads of the row. Draw m uses lane m of `random` at purposes 4
+//! and 5.
+//! Errors: invalid_argument (options), and as for `tempered_draws`.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] result<disagreement> temperature_perturbation(const row_reading<Policy, Scalar>& row, token_id token,
                                                             const perturbation_options& options,
@@ -131,17 +132,18 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return found;
 }
 
-//! Whether a reading says enough about the temperatures of a perturbation that reading the row again does not pay: a
-//! law of logits at 0.45 to all of the maximum temperature, with 32 survivors and sums of its own. The options must
-//! have passed check.
+//! Returns whether a reading is good enough for a perturbation, so that reading the row again would not pay. It must be
+//! of logits, at 0.45 to all of the maximum temperature, with 32 top entries and sums that were computed. The options
+//! must have passed check.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&
          (row.survivors_complete() || row.survivor_ids().size() >= 32);
 }
 
-//! The row read again as a perturbation reads it fastest: bias and mask alone, 64 survivors. Takes at most
-//! `perturbation_workspace_size` bytes of `scratch`. Errors: those of check(options) and of `read_row`.
+//! Reads the row again, with the transform and request that suit a perturbation best: only bias and mask, 64 top
+//! entries. Takes at most `perturbation_workspace_size` bytes of `scratch`. Errors: as for check(options) and
+//! `read_row`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_for_perturbation(const row_reading<Policy, Scalar>& row,
                                                                         const perturbation_options& options,
@@ -158,9 +160,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m +
-//! 1/2) / samples. A function of row and token; the midpoint rule for the mean e_d of the draws. One exact read of the
-//! row per point. Errors as above.
+//! Returns u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta =
+//! maximum_temperature (m + 1/2) / samples. It depends only on row and token, and is the midpoint rule for the mean e_d
+//! of the draws. Needs one exact read of the row per point. Errors: as for `temperature_perturbation`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> expected_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                    const perturbation_options& options) noexcept {
@@ -178,9 +180,9 @@ template <execution_policy Policy, class Scalar>
   return sum / static_cast<double>(options.samples);
 }
 
-//! The same mean between bounds at most `width` apart, by the few reads of the row that this takes. Reads are those of
-//! `tempered_bounds`: exact ones below a width of about 1e-4, and 4e-12 is the least. Errors as above;
-//! invalid_argument (a width below 0 or not finite).
+//! Bounds the same mean to at most `width`, with as few reads of the row as this needs. The reads are those of
+//! `tempered_bounds`: exact for a width below about 1e-4; 4e-12 is the least width.
+//! Errors: as for `expected_disagreement`; invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<disagreement_bounds> expected_disagreement_within(const row_reading<Policy, Scalar>& row,
                                                                        token_id token,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary: two models whose fingerprints agree have the same tokens under the same
-//! ids.
+//! A 128-bit fingerprint of a vocabulary. If the fingerprints of two models agree, both have the same tokens under the
+//! same ids.
 //!
 //! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,
 //!             ids ascending.
-//! Symbols:    V = how many tokens were added.
+//! Symbols:    V = number of tokens added.
 //! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
-//! Deviates:   FNV is no cryptographic hash: it finds mistakes, not forgeries.
+//! Deviates:   FNV is not a cryptographic hash, so it detects mistakes, but not forgeries.
 //! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp,
 //!             examples/docs/fingerprint.cpp
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
@@ -33,17 +33,17 @@ struct vocabulary_fingerprint {
   }
 };
 
-//! What an id stands for. Padding ids are part of the fingerprint only if they are added.
+//! Kind of token behind an id. Padding ids are part of the fingerprint only if you add them.
 enum class token_class : std::uint8_t { text = 0, special = 1, byte = 2 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Takes the tokens in ascending order of their ids; `finish` gives the fingerprint.
+//! Takes the tokens in ascending order of ids; `finish` returns the fingerprint.
 class fingerprint_builder {
  public:
-  //! Errors: token_out_of_range (negative), ids_not_ascending; then nothing is added. `where` = how many tokens were
-  //!         added before.
+  //! Adds a token. On an error nothing is added.
+  //! Errors: token_out_of_range (negative), ids_not_ascending; `where` = number of tokens added before.
   [[nodiscard]] constexpr status add(token_id id, std::span<const std::byte> bytes,
                                      token_class kind = token_class::text) noexcept {
     return add_bytes(id, bytes.size(), kind,
@@ -57,7 +57,8 @@ class fingerprint_builder {
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
 
-  //! The fingerprint of what was added so far; it depends on the number of tokens too.
+  //! Returns the fingerprint of the tokens added so far. It also depends on the number of tokens, so a prefix has
+  //! another fingerprint.
   [[nodiscard]] constexpr vocabulary_fingerprint finish() const noexcept {
     fingerprint_builder copy = *this;
     copy.fold_number(count_);

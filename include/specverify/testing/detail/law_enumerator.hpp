@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The search behind enumerate_law: depth first over the numbers read, bisection of each under several settings of the
-//! later ones.
+//! The search of enumerate_law: depth first over the numbers read. Each number is bisected under several settings of
+//! the later numbers.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -19,8 +19,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration; use `enumerate_law`. A template only because enumerate_law.hpp defines
-//! `enumeration_record` and `enumerate_law_options` and includes this header: a unit instantiates it once.
+//! The state of one enumeration; call `enumerate_law` instead. It is a template only because enumerate_law.hpp defines
+//! `enumeration_record` and `enumerate_law_options` and includes this header. A translation unit instantiates it once.
 template <class Record, class Options>
 class law_enumerator {
  public:
@@ -50,7 +50,7 @@ class law_enumerator {
     }
   }
   [[nodiscard]] const Record& record() const { return record_; }
-  //! The mass of each outcome, by its number.
+  //! Returns the mass of each outcome, indexed by its number.
   [[nodiscard]] const std::vector<exact_mass>& masses() const { return masses_; }
 
  private:
@@ -104,7 +104,7 @@ class law_enumerator {
     }
     return seen;
   }
-  // The last dimension at `at`, under every setting. A setting that changes no number read is not run again.
+  // Evaluates the last dimension at `at`, under every setting. A setting that changes no number read is not run again.
   [[nodiscard]] point evaluate_all(std::uint64_t at) {
     script_.set_last(at);
     point all{at, signatures(setting_count(), evaluate(0))};
@@ -116,8 +116,8 @@ class law_enumerator {
     return all;
   }
 
-  // The first value in (low, high] whose behaviour under one setting differs from that at low. Breakpoints seen
-  // elsewhere are tried first.
+  // Returns the first value in (low, high] whose behaviour under one setting differs from that at low. Known
+  // breakpoints are tried first.
   [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting,
                                      const signature& at_low, std::vector<std::uint64_t>& known) {
     const auto same = [&](std::uint64_t at) {
@@ -175,7 +175,7 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // The middle of an interval will stand for it: it has to behave as the interval's first value does.
+    // The middle of an interval represents it later, so it must behave like the first value.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const point& left = i == 0 ? zero : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;
@@ -188,7 +188,7 @@ class law_enumerator {
       split(middle, right, known, found);
       if (found.empty()) break;  // over budget
       breakpoints.insert(breakpoints.begin() + static_cast<std::ptrdiff_t>(i), found.begin(), found.end());
-      --i;  // the first of the new intervals is next
+      --i;  // the first new interval is next
     }
     return breakpoints;
   }
@@ -245,7 +245,8 @@ class law_enumerator {
     return index;
   }
 
-  // The seed of the first random point at which the tree says something else than the function does; 0 when all agree.
+  // Returns the seed of the first random point at which the tree predicts another result than the function gives; 0 if
+  // all agree.
   [[nodiscard]] std::uint32_t first_wrong_prediction() {
     for (std::uint32_t i = 0; i < options_.checks && record_.complete; ++i) {
       const std::uint32_t seed = next_seed_++;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What enumerate_law measures, as the search sees it: numbers go in by a script, the number of an outcome comes out.
+//! Function under measurement, as the search of enumerate_law sees it: takes a script, returns the number of the
+//! outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 
@@ -10,18 +11,18 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! What an enumeration measures: an entry point whose outcomes are numbered. Virtual, so that the search is compiled
-//! once and not for each entry point.
+//! A function whose outcomes are numbered. It is virtual, so that the search is compiled only once instead of once per
+//! function.
 class law_subject {
  public:
-  //! Runs the entry point on the script. Equal outcomes have equal numbers, counted from 0 in order of appearance.
+  //! Runs the function on the script. Equal outcomes have equal numbers, counted from 0 in order of appearance.
   [[nodiscard]] virtual std::uint32_t run(uniform_script& script) = 0;
 
  protected:
   ~law_subject() = default;
 };
 
-//! Numbers the outcomes of an entry point, for the search.
+//! Numbers the outcomes of a function, for the search.
 template <class Function, class Outcome>
 class numbered_outcomes final : public law_subject {
  public:
