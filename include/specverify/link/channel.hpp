@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models of a link: the rate, loss and round trip of a round, as a pure function of a counter and the state
-//! before.
+//! Link models: the rate, loss and round-trip time of each round, as a pure function of a counter and the previous
+//! state.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:
 //!             rate from power, distance and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate
 //!             and round trip.
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
 //!             factor; P_lh, P_hl = low_to_high, high_to_low.
-//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, so a
-//!             link can be replayed and two systems can be sent over the same one. Markov: bit-exact; fading: to the
-//!             precision of the platform's logarithm and cosine.
-//! Deviates:   fading has a floor under the gain (1e-3) and names what happens below it: without one the mean transfer
-//!             time of a Rayleigh link is infinite (it grows with the logarithm of the number of rounds).
+//! Guarantees: no allocation and no internal state. The draw of a step depends only on (source, stream, step), so you
+//!             can replay a link and compare two methods on the same link. Markov: bit-exact; fading: to the precision
+//!             of the platform's logarithm and cosine.
+//! Deviates:   the gain of a fading link has a floor (1e-3), and an option says what happens below it. Without a floor
+//!             the mean transfer time of a Rayleigh link is infinite, because it grows with the logarithm of the number
+//!             of rounds.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14), examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP
@@ -28,24 +29,24 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class markov_start : std::uint8_t { low = 0, high = 1, stationary = 2 };
 
-//! Two states, one transition a round. States that differ in loss make a Gilbert link.
+//! Two states, one transition per round. If the states differ in loss, this is a Gilbert link.
 struct markov_options {
   channel_state low{};       //!< `index` is set to 0
   channel_state high{};      //!< `index` is set to 1
   double low_to_high = 0.5;  //!< per round, in [0, 1]
   double high_to_low = 0.5;  //!< per round, in [0, 1]
   markov_start start = markov_start::low;
-  std::uint32_t stream = 0;  //!< tells links apart that share a source, < 2^24
+  std::uint32_t stream = 0;  //!< distinguishes links that share a source, < 2^24
 };
 
-//! What a replay does after the last recorded state.
+//! Behaviour of a replay after the last recorded state.
 enum class record_end : std::uint8_t { repeat = 0, hold = 1 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `state(source, step, previous)` is the link of round `step` (from 0); `previous` is that of step - 1 and is not read
-//! at step 0.
+//! `state(source, step, previous)` returns the link in round `step` (from 0). `previous` is the state of round step -
+//! 1, and must not be read at step 0.
 //! Channels: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
 template <class Model>
 concept channel_model = std::copyable<Model> &&
@@ -53,7 +54,7 @@ concept channel_model = std::copyable<Model> &&
   { model.state(source, step, previous) } noexcept -> std::same_as<channel_state>;
 };
 
-//! The same link every round.
+//! The same link in every round.
 class fixed_channel {
  public:
   [[nodiscard]] static constexpr result<fixed_channel> make(const channel_state& state) noexcept {
@@ -70,12 +71,12 @@ class fixed_channel {
   channel_state state_;
 };
 
-//! Two states. The next one depends on the last and on one uniform; in two states that share a source the same uniforms
-//! are met.
+//! Two states. The next state depends on the last state and on one uniform. Two links that share a source use the same
+//! uniforms.
 class markov_channel {
  public:
-  //! Errors: those of check(channel_state) (where + 8 for the high state); invalid_probability (16, 17);
-  //!         invalid_argument (18: start, or a stationary start where no state is ever left; 19: stream).
+  //! Errors: as for check(channel_state) (`where` + 8 for the high state); invalid_probability (16, 17);
+  //!         invalid_argument (18: start, or a stationary start although no state is ever left; 19: stream).
   [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
     if (const status why = check(options.low); !why.ok()) return why;
     if (const status why = check(options.high); !why.ok()) return detail::link_error(why.code, why.where + 8);
@@ -89,8 +90,8 @@ class markov_channel {
   }
   [[nodiscard]] constexpr const markov_options& options() const noexcept { return options_; }
 
-  //! Share of rounds in the low state in the long run, P_hl / (P_lh + P_hl); where no state is ever left, the start
-  //! stays.
+  //! Returns the long-run share of rounds in the low state, P_hl / (P_lh + P_hl). If no state is ever left, the share
+  //! follows from the start.
   [[nodiscard]] constexpr double stationary_low() const noexcept {
     const double both = options_.low_to_high + options_.high_to_low;
     if (both == 0) return options_.start == markov_start::low ? 1 : 0;
@@ -116,8 +117,8 @@ class markov_channel {
   markov_options options_;
 };
 
-//! The link of QS: 350 kbit/s and 4 Mbit/s; the transition probabilities are not in the paper, those of the authors'
-//! code (1/2) are taken.
+//! The link of QS: 350 kbit/s and 4 Mbit/s. The paper does not give transition probabilities, so they are those of the
+//! authors' code (1/2).
 [[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
   markov_options options;
   options.low.uplink_rate = 350e3;
@@ -133,15 +134,16 @@ class markov_channel {
   return options;
 }
 
-//! The sweep of the authors' code: how likely low stays low, and how likely high turns low; from mostly low to mostly
-//! high.
+//! The sweep of the authors' code, from mostly low to mostly high: the probability that low stays low, and that high
+//! becomes low.
 struct markov_sweep_point {
   double stay_low = 0.5, high_to_low = 0.5;
 };
 inline constexpr markov_sweep_point qs_sweep[] = {{.9, .3}, {.8, .3},  {.75, .3}, {.7, .3},
                                                   {.6, .3}, {.5, .25}, {.4, .2},  {.2, .1}};
 inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[0]);
-//! `link` with the transitions of sweep point `point` < qs_sweep_size (the last one beyond).
+//! Returns `link` with the transitions of sweep point `point`; must be < qs_sweep_size, otherwise the last point is
+//! used.
 [[nodiscard]] constexpr markov_options qs_sweep_link(std::size_t point, markov_options link = qs_code_link()) noexcept {
   const markov_sweep_point at = qs_sweep[point < qs_sweep_size ? point : qs_sweep_size - 1];
   link.low_to_high = 1 - at.stay_low;
@@ -149,11 +151,11 @@ inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[
   return link;
 }
 
-//! Replays recorded states; reads the caller's span, draws nothing.
+//! Replays recorded states from the caller's span; draws nothing.
 class recorded_channel {
  public:
-  //! Errors: empty_record; null_span; those of check(channel_state), where = 8 * entry + field (entries above 2^28
-  //!         share their where).
+  //! Errors: empty_record; null_span; as for check(channel_state), `where` = 8 * entry + field (for entries above 2^28,
+  //!         `where` wraps around).
   [[nodiscard]] static constexpr result<recorded_channel> make(std::span<const channel_state> states,
                                                                record_end end = record_end::repeat) noexcept {
     if (states.empty()) return detail::link_error(errc::empty_record, 0);
@@ -177,7 +179,7 @@ class recorded_channel {
   record_end end_;
 };
 
-//! The first `out.size()` rounds of a model: the record that `recorded_channel` replays.
+//! Writes the first `out.size()` rounds of a model, a record that `recorded_channel` can replay.
 template <channel_model Model, uniform_source Source>
 constexpr void record(const Model& model, const Source& source, std::span<channel_state> out) noexcept {
   channel_state now{};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a link can do in one round, the checks of its numbers, and rates from power and distance.
+//! State of a link in one round, checks of the numbers, and rates from power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.
-//! Guarantees: O(1), no allocation, noexcept. The checks hold under fast-math too; rates are as precise as the
+//! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math; rates are as precise as the
 //!             platform's logarithm and power.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp, examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP
@@ -21,8 +21,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A rate that makes every transfer free (the paper's infinite capacity). Infinity itself is refused: fast-math does
-//! not keep it.
+//! A rate at which every transfer takes no time (the paper's infinite capacity). Infinity itself is refused, because
+//! fast-math does not preserve it.
 inline constexpr double unlimited_rate = 0x1p1000;
 
 //! The link during one round.
@@ -32,7 +32,7 @@ struct channel_state {
   double uplink_loss = 0;                 //!< packet error rate, in [0, 1)
   double downlink_loss = 0;               //!< packet error rate, in [0, 1)
   double round_trip = 0;                  //!< s, in [0, 2^64]
-  std::uint32_t index = 0;                //!< which state of a model that has few; two-state links: 0 low, 1 high
+  std::uint32_t index = 0;                //!< number of the state, for models with few; two-state links: 0 low, 1 high
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const channel_state& a, const channel_state& b) noexcept {
     return a.uplink_rate == b.uplink_rate && a.downlink_rate == b.downlink_rate && a.uplink_loss == b.uplink_loss &&
@@ -40,7 +40,7 @@ struct channel_state {
   }
 };
 
-//! Mean signal-to-noise ratio from the transmitter's power and the distance.
+//! Parameters of the mean signal-to-noise ratio: the transmitter's power and the distance.
 struct radio_options {
   double transmit_power = 0.2;    //!< P, W, > 0
   double distance = 100;          //!< rho, m, > 0
@@ -63,7 +63,7 @@ namespace detail {
 inline constexpr double longest_time = 0x1p64;
 inline constexpr double largest_gain = 0x1p200;
 
-//! The uniform of a channel at one step; `half` as in decision_uniform.
+//! Returns the random bits of a channel at one step.
 template <class Source>
 [[nodiscard]] constexpr random_block channel_block(const Source& source, std::uint32_t step, std::uint32_t trial,
                                                    std::uint32_t stream) noexcept {
@@ -74,8 +74,8 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
 
 }  // namespace detail
 
-//! Whether a state's numbers are in range. Errors (where = field in order, from 0): invalid_rate, invalid_loss,
-//! invalid_duration.
+//! Checks that the numbers of a state are in range.
+//! Errors (`where` = index of the field, from 0): invalid_rate, invalid_loss, invalid_duration.
 [[nodiscard]] constexpr status check(const channel_state& state) noexcept {
   if (!numeric::is_positive_within(state.uplink_rate, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
   if (!numeric::is_positive_within(state.downlink_rate, unlimited_rate))
@@ -86,18 +86,18 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
   return {};
 }
 
-//! 10^(dB / 10).
+//! Returns 10^(dB / 10).
 [[nodiscard]] inline double from_decibel(double decibel) noexcept { return std::pow(10.0, decibel / 10); }
-//! 10 log10(ratio), ratio > 0.
+//! Returns 10 log10(ratio), ratio > 0.
 [[nodiscard]] inline double to_decibel(double ratio) noexcept { return 10 * std::log10(ratio); }
 
-//! W log2(1 + SNR) in bit/s; exact for small SNR too.
+//! Returns W log2(1 + SNR) in bit/s; precise for small SNR too.
 [[nodiscard]] inline double shannon_rate(double bandwidth, double snr) noexcept {
   constexpr double log2_e = 1.4426950408889634;
   return bandwidth * log2_e * std::log1p(snr);
 }
 
-//! P rho^-a / N0. Errors (where = field in order): invalid_gain.
+//! Returns P rho^-a / N0. Errors (`where` = index of the field): invalid_gain.
 [[nodiscard]] inline result<double> mean_snr(const radio_options& radio) noexcept {
   const double positive[] = {radio.transmit_power, radio.distance, radio.noise_power};
   constexpr std::uint32_t place[] = {0, 1, 3};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Channel states as text: a trace that was measured or recorded by one run, and that another run replays.
+//! Channel states as text: a trace that one run measures or records, and another run replays.
 //!
-//! Format:     CSV. The first line names the columns and their units (`channel_trace_columns`); every other line is one
-//!             step. Numbers are written as the shortest decimal that reads back as the same value. LF; CR LF is read
-//!             as well, and the last line may lack its end.
-//! Guarantees: bit-exact: `read_channel_trace` of what `write_channel_trace` wrote gives the same states bit for bit,
-//!             on every platform and in every locale. No allocation, no exceptions, linear in the text. Whatever is
-//!             read passes check(channel_state): `recorded_channel` takes it and `write_channel_trace` writes it.
+//! Format:     CSV. The first line names the columns and units (`channel_trace_columns`); every other line is one step.
+//!             Numbers are written as the shortest decimal that reads back as the same value. Lines end with LF; CR LF
+//!             can be read too, and the last line may lack an end.
+//! Guarantees: bit-exact: `read_channel_trace` returns the states that `write_channel_trace` wrote, bit for bit, on
+//!             every platform and in every locale. No allocation, no exceptions, linear in the text. Every state that
+//!             is read passes check(channel_state), so `recorded_channel` accepts it and `write_channel_trace` can
+//!             write it.
 //! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp,
 //!             examples/docs/channel_trace.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
@@ -28,17 +29,17 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The first line of a trace: bit/s, bit/s, packet error rates in [0, 1), s, the state's number.
+//! The first line of a trace: bit/s, bit/s, packet error rates in [0, 1), s, number of the state.
 inline constexpr std::string_view channel_trace_columns =
     "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state";
 
-//! Room that `write_channel_trace` never exceeds: the first line, and five doubles of at most 24 characters, an index
-//! of at most 10 and what separates them.
+//! Returns an upper bound of the bytes that `write_channel_trace` writes: the first line, and per step five doubles of
+//! at most 24 characters, an index of at most 10, and separators.
 [[nodiscard]] constexpr std::size_t max_channel_trace_bytes(std::size_t steps) noexcept {
   return static_cast<std::size_t>((saturating(steps) * (5 * 24 + 10 + 6) + channel_trace_columns.size() + 1).value);
 }
 
-//! Room that `read_channel_trace` never exceeds: the line ends of `text`. O(characters).
+//! Returns an upper bound of the steps that `read_channel_trace` reads: the line ends of `text`. O(characters).
 [[nodiscard]] constexpr std::size_t max_channel_trace_steps(std::string_view text) noexcept {
   std::size_t count = 0;
   for (const char c : text) count += c == '\n' ? 1u : 0u;
@@ -47,7 +48,7 @@ inline constexpr std::string_view channel_trace_columns =
 
 namespace detail {
 
-//! What a trace holds: a state in range, without subnormal numbers: processors that flush them would write zeros.
+//! Checks that a state is in range and without subnormal numbers, because CPUs that flush them would write zeros.
 [[nodiscard]] constexpr errc check_traced(const channel_state& state) noexcept {
   if (const status why = check(state); !why.ok()) return why.code;
   for (const double value :
@@ -58,12 +59,12 @@ namespace detail {
   return errc::ok;
 }
 
-//! Lines are counted from 1; those above 2^32 - 1 share their number.
+//! Lines are counted from 1, and saturate at 2^32 - 1.
 [[nodiscard]] constexpr status trace_error(errc code, std::size_t line) noexcept {
   return link_error(code, static_cast<std::uint32_t>(line < 0xFFFFFFFFu ? line : 0xFFFFFFFFu));
 }
 
-//! Text into a span, as long as it fits.
+//! Writes text into a span. Each function returns false if the text does not fit.
 class trace_writer {
  public:
   explicit constexpr trace_writer(std::span<char> out) noexcept : out_(out) {}
@@ -97,7 +98,7 @@ class trace_reader {
   explicit constexpr trace_reader(std::string_view text) noexcept : rest_(text) {}
 
   [[nodiscard]] constexpr bool is_at_end() const noexcept { return rest_.empty(); }
-  //! What stands before the next `mark`, which is cut off too; the whole rest where there is none.
+  //! Removes and returns the text before the next `mark`, and removes the mark. Without a mark, returns the whole rest.
   [[nodiscard]] constexpr std::string_view cut_before(char mark) noexcept {
     const std::size_t at = rest_.find(mark);
     const std::string_view before = rest_.substr(0, at);
@@ -109,7 +110,7 @@ class trace_reader {
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     return line;
   }
-  //! The number before the next comma; where there is none, `is_broken` from then on.
+  //! Removes and returns the number before the next comma. If it is not a number, sets `is_broken`.
   template <class Number>
   [[nodiscard]] Number cut_number() noexcept {
     const std::optional<Number> number = number_from<Number>(cut_before(','));
@@ -123,7 +124,7 @@ class trace_reader {
   bool broken_ = false;
 };
 
-//! The state of a line; `number` counts the lines from 1.
+//! Returns the state of a line; `number` counts lines from 1.
 [[nodiscard]] inline result<channel_state> read_step(std::string_view line, std::size_t number) noexcept {
   std::size_t fields = 1;
   for (const char c : line) fields += c == ',' ? 1u : 0u;
@@ -143,9 +144,9 @@ class trace_reader {
 
 }  // namespace detail
 
-//! Writes `states` as a trace and gives the text, without a terminator. `max_channel_trace_bytes`
-//! is room enough. Errors (where = line from 1; step i, from 0, is line i + 2): empty_record (1), null_span (1), those
-//! of check(channel_state), trace_number (a subnormal number), output_too_small.
+//! Writes `states` as a trace and returns the text, without a terminator. `max_channel_trace_bytes` bytes suffice.
+//! Errors: (`where` = line from 1; step i, from 0, is line i + 2) empty_record (1), null_span (1), as for
+//!         check(channel_state), trace_number (a subnormal number), output_too_small.
 [[nodiscard]] inline result<std::string_view> write_channel_trace(std::span<const channel_state> states,
                                                                   std::span<char> out) noexcept {
   if (states.empty()) return detail::trace_error(errc::empty_record, 1);
@@ -160,11 +161,11 @@ class trace_reader {
   return std::string_view(out.data(), writer.size());
 }
 
-//! Reads a trace into `out` and gives its steps. `max_channel_trace_steps` is room enough; entries behind the last step
-//! stay as they were, and after an error so do those from the offending line on. Errors (where = line from 1):
-//! byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1); trace_fields; trace_number (not a
-//! decimal number, or one that the field's type cannot hold, or subnormal); invalid_rate, invalid_loss,
-//! invalid_duration (a minus sign, out of range); output_too_small.
+//! Reads a trace into `out` and returns the steps. `max_channel_trace_steps` entries suffice. Entries after the last
+//! step are unchanged, and after an error also those from the offending line on.
+//! Errors: (`where` = line from 1) byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1);
+//!         trace_fields; trace_number (not a decimal number, or a number that is subnormal or that the field's type
+//!         cannot hold); invalid_rate, invalid_loss, invalid_duration (a minus sign, out of range); output_too_small.
 [[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
                                                                          std::span<channel_state> out) noexcept {
   detail::trace_reader reader(text);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The energy of a round: what computing, sending and receiving cost, and what skipping saves.
+//! Energy of a round: the cost of computing, sending and receiving, and the savings of skipping.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
-//!             2508.12590); its energy model is not public, this one is ours.
+//!             2508.12590). This model is ours, because the paper's is not public.
 //! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue =
 //!             uncertainty_energy.
-//! Guarantees: O(1), constexpr, no allocation, noexcept; never less when a time, a power or the number of uploads
+//! Guarantees: O(1), constexpr, no allocation, noexcept; never decreases if a time, a power or the number of uploads
 //!             grows.
 //! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The
 //!             default powers are ours.
@@ -21,17 +21,17 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! Powers in W, each >= 0. A battery device that does not pay for the server sets verify = 0.
+//! Powers in W, each >= 0. For a battery device that does not pay for the server, set verify = 0.
 struct power_options {
   double draft = 10;      //!< the device computes
-  double transmit = 1.5;  //!< its radio sends
-  double receive = 1;     //!< its radio receives
+  double transmit = 1.5;  //!< the device's radio sends
+  double receive = 1;     //!< the device's radio receives
   double verify = 250;    //!< the server computes
-  //! J a round, for measuring the token; 0 as in the paper, and where the times have it (`with_uncertainty`)
+  //! J per round, to measure uncertainty; 0 as in the paper, or if the times already include it (`with_uncertainty`)
   double uncertainty_energy = 0;
 };
 
-//! What a round took, in s.
+//! Times of a round, in s.
 struct energy_times {
   double draft = 0;
   double uplink = 0;
@@ -54,7 +54,7 @@ struct energy_meter {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0): invalid_gain.
+//! Checks the powers. Errors (`where` = index of the field, from 0): invalid_gain.
 [[nodiscard]] constexpr status check(const power_options& power) noexcept {
   const double fields[] = {power.draft, power.transmit, power.receive, power.verify, power.uncertainty_energy};
   for (std::uint32_t i = 0; i < 5; ++i) {
@@ -63,13 +63,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! The times of a round of the HLM family: `link` carries the upload and its answer.
+//! Returns the times of a round in the HLM family; `link` carries the upload and the response.
 [[nodiscard]] constexpr energy_times round_energy_times(const round_times& times, double uplink_bits,
                                                         double downlink_bits, const channel_state& link) noexcept {
   return {times.draft_time, uplink_time(uplink_bits, link), downlink_time(downlink_bits, link), times.verify_time};
 }
 
-//! E of a round; of a skipped one only the device's computing and the measuring remain.
+//! Returns E of a round. If it is skipped, only the device's computing and the measurement cost energy.
 [[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times,
                                             bool uploaded) noexcept {
   const double alone = power.draft * times.draft + power.uncertainty_energy;
@@ -77,7 +77,7 @@ SPECVERIFY_NAMESPACE_BEGIN
                   : alone;
 }
 
-//! 1 - E / E_reference: the share saved; negative when more was spent. 0 for a reference of 0.
+//! Returns the share saved, 1 - E / E_reference; negative if more was spent, and 0 for a reference of 0.
 [[nodiscard]] constexpr double energy_saving(double energy, double reference) noexcept {
   return reference > 0 ? 1 - energy / reference : 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Block fading: the gain is drawn anew each round and holds during it.
+//! Block fading: the gain is drawn anew in each round and is constant during the round.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: Rayleigh and Rician fading.
 //! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).
-//! Guarantees: no allocation, no state of its own; the draw of a step depends on (source, stream, step) alone, to the
+//! Guarantees: no allocation and no internal state; the draw of a step depends only on (source, stream, step), to the
 //!             precision of the platform's logarithm and cosine.
-//! Deviates:   the gain has a floor, and a rule for what happens below it (link/channel.hpp says why).
+//! Deviates:   the gain has a floor, and an option says what happens below it (link/channel.hpp explains why).
 //! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14), examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_FADING_HPP
 #define SPECVERIFY_LINK_FADING_HPP
@@ -17,30 +17,30 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! What happens when the gain falls below the floor. Without a rule the mean transfer time of a Rayleigh link is
-//! infinite.
+//! Rule for a gain below the floor. Without a rule the mean transfer time of a Rayleigh link would be infinite.
 enum class outage_rule : std::uint8_t {
-  clip = 0,        //!< the floor is taken instead
-  conditional = 1  //!< the round waits for a gain above the floor: the law of the gain given g >= floor
+  clip = 0,        //!< use the floor
+  conditional = 1  //!< wait for a gain above the floor: the distribution of the gain given g >= floor
 };
 
-//! A fading uplink; the downlink has a rate of its own.
+//! A fading uplink; the downlink has a constant rate.
 struct fading_options {
   double bandwidth = 10e6;     //!< W, Hz, > 0
-  double mean_snr = 1;         //!< linear, > 0; from_decibel and mean_snr(radio_options) give it
+  double mean_snr = 1;         //!< linear, > 0; see from_decibel and mean_snr(radio_options)
   double minimum_gain = 1e-3;  //!< floor of g, in (0, 1]
   outage_rule outage = outage_rule::clip;
   double downlink_rate = unlimited_rate;  //!< bit/s
-  double uplink_loss = 0;                 //!< packet error rate on top of the fading, in [0, 1)
+  double uplink_loss = 0;                 //!< packet error rate in addition to the fading, in [0, 1)
   double downlink_loss = 0;               //!< in [0, 1)
   double round_trip = 0;                  //!< s
-  std::uint32_t stream = 0;               //!< tells links apart that share a source, < 2^24
+  std::uint32_t stream = 0;               //!< distinguishes links that share a source, < 2^24
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor),
+//! Checks the options.
+//! Errors (`where` = index of the field, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor),
 //! invalid_argument (rule, stream), invalid_loss, invalid_duration.
 [[nodiscard]] inline status check(const fading_options& options) noexcept {
   if (!numeric::is_positive_within(options.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
@@ -55,7 +55,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!numeric::is_within(options.round_trip, detail::longest_time))
     return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
-  // The rate at the floor, the least one, must be a rate too.
+  // The rate at the floor is the least one. It must be valid too.
   if (!numeric::is_positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
                                    unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);
@@ -75,7 +75,7 @@ namespace detail {
 
 }  // namespace detail
 
-//! g ~ Exp(1): no line of sight. The draw inverts the distribution function, one counter a round.
+//! g ~ Exp(1): no line of sight. The draw inverts the distribution function and uses one counter per round.
 class rayleigh_channel {
  public:
   [[nodiscard]] static result<rayleigh_channel> make(const fading_options& options) noexcept {
@@ -84,10 +84,10 @@ class rayleigh_channel {
   }
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }
 
-  //! The gain below which a share `u` in [0, 1) of the rounds lies, after the outage rule.
+  //! Returns the gain that a share `u` in [0, 1) of the rounds stays below, after the outage rule.
   [[nodiscard]] double gain_quantile(double u) const noexcept {
     const double free = -std::log1p(-u);
-    // the exponential law forgets
+    // the exponential distribution is memoryless
     if (options_.outage == outage_rule::conditional) return options_.minimum_gain + free;
     return free < options_.minimum_gain ? options_.minimum_gain : free;
   }
@@ -97,8 +97,8 @@ class rayleigh_channel {
   }
   [[nodiscard]] channel_state at_gain(double gain) const noexcept { return detail::faded_state(options_, gain); }
 
-  //! E[1 / uplink_rate] in s/bit over the gain, without losses: Simpson's rule on 4096 intervals of ln g, error below
-  //! 1e-9 relative.
+  //! Returns E[1 / uplink_rate] in s/bit over the gain, without losses: Simpson's rule on 4096 intervals of ln g,
+  //! relative error below 1e-9.
   [[nodiscard]] double mean_seconds_per_bit() const noexcept {
     const double low = std::log(options_.minimum_gain), step = (std::log(64.0) - low) / 4096;
     double sum = 0;
@@ -116,11 +116,11 @@ class rayleigh_channel {
   fading_options options_;
 };
 
-//! g = |sqrt(K/(K+1)) + CN(0, 1/(K+1))|^2: a line of sight K times as strong as the rest. K = 0 is Rayleigh's law, by
-//! other draws.
+//! g = |sqrt(K/(K+1)) + CN(0, 1/(K+1))|^2: a line of sight K times as strong as the rest. K = 0 is the Rayleigh
+//! distribution, but with other draws.
 class rician_channel {
  public:
-  //! `factor`: K, linear (10 dB = 10), in [0, 2^200]. Errors: those of check; invalid_gain with where = 9 for the
+  //! `factor`: K, linear (10 dB = 10), in [0, 2^200]. Errors: as for check, and invalid_gain with `where` = 9 for the
   //! factor.
   [[nodiscard]] static result<rician_channel> make(const fading_options& options, double factor = 10) noexcept {
     if (const status why = check(options); !why.ok()) return why;
@@ -130,7 +130,7 @@ class rician_channel {
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }
   [[nodiscard]] double factor() const noexcept { return factor_; }
 
-  //! The gain of a step. Under the conditional rule trial t reads lane t; after 64 trials the floor is taken.
+  //! Returns the gain of a step. Under the conditional rule trial t reads lane t; after 64 trials the floor is used.
   template <uniform_source Source>
   [[nodiscard]] double gain(const Source& source, std::uint32_t step) const noexcept {
     for (std::uint32_t trial = 0; trial < 64; ++trial) {

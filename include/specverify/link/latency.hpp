@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long a round takes under each system's model: computing, transfer, round trips; and the throughput that follows.
+//! Duration of a round under each method's model (computing, transfer, round trips), and the resulting throughput.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
-//!             eqs. (6), (10), (18), (19), reconstructed, and its Table I.
-//! Symbols:    t_d = draft_time (a token), t_v = verify_time (a round), t_rtt = round_trip; B, U = uplink_bits, D =
+//!             eqs. (6), (10), (18), (19), reconstructed, and Table I.
+//! Symbols:    t_d = draft_time (per token), t_v = verify_time (per round), t_rtt = round_trip; B, U = uplink_bits, D =
 //!             downlink_bits; M = mismatches; t_tok, t_fix = per_token, fixed. All times in s, sizes in bits, rates in
 //!             bit/s.
-//! Guarantees: O(1), no allocation, noexcept. Formulas take checked values (`check`); on others they return numbers
-//!             without a meaning.
-//! Deviates:   a packet error rate divides a rate by the expected number of transmissions, 1 - eps; an unlimited rate
-//!             costs no time; the fixed time of Table I holds its round trip, so it goes with a state whose round trip
-//!             is 0.
+//! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`); otherwise the results are
+//!             meaningless.
+//! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
+//!             costs no time. The fixed time of Table I includes the round trip, so use a state with a round trip of 0,
+//!             because otherwise it counts twice.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), examples/docs/latency.cpp,
 //!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
@@ -31,36 +31,36 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Computing times of a round.
 struct round_times {
-  double draft_time = 25.6e-3;    //!< s a drafted token, >= 0
-  double verify_time = 104.6e-3;  //!< s a pass of the target over a round, >= 0; the defaults are CU-HLM's
+  double draft_time = 25.6e-3;    //!< s per draft token, >= 0
+  double verify_time = 104.6e-3;  //!< s per target pass over a round, >= 0; the defaults are CU-HLM's
 };
 
-//! A round as a line in its length: fixed + length * per_token. The defaults fit the greedy rows of WISV's Table I at
-//! 500 Mbit/s and 50 ms.
+//! Round time as a linear function of the length: fixed + length * per_token. The defaults fit the greedy rows of
+//! WISV's Table I at 500 Mbit/s and 50 ms.
 struct fitted_times {
   double per_token = 18.905e-3;  //!< t_tok, s
-  double fixed = 49.345e-3;      //!< t_fix, s; holds the round trip
+  double fixed = 49.345e-3;      //!< t_fix, s; includes the round trip
 };
 
 enum class throughput_estimator : std::uint8_t {
   ratio_of_sums = 0,  //!< tokens over total time
   mean_of_rounds =
-      1  //!< mean over rounds of tokens over the round's time; far above the other where rounds differ much
+      1  //!< mean over rounds of tokens per time; much larger if rounds differ much
 };
 
-//! Both estimators over the rounds added.
+//! Both estimators over the added rounds.
 struct throughput_meter {
   std::uint64_t rounds = 0, tokens = 0;
   double seconds = 0, sum_of_ratios = 0;
 
-  //! A round; `round_seconds` > 0.
+  //! Adds a round; `round_seconds` must be > 0.
   SPECVERIFY_INLINE constexpr void add(std::uint32_t round_tokens, double round_seconds) noexcept {
     rounds += 1;
     tokens += round_tokens;
     seconds += round_seconds;
     sum_of_ratios += round_tokens / round_seconds;
   }
-  //! Tokens per second; 0 before the first round.
+  //! Returns tokens per second; 0 before the first round.
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value(
       throughput_estimator estimator = throughput_estimator::ratio_of_sums) const noexcept {
     if (rounds == 0) return 0;
@@ -72,21 +72,22 @@ struct throughput_meter {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0): invalid_duration.
+//! Checks the times. Errors (`where` = index of the field, from 0): invalid_duration.
 [[nodiscard]] constexpr status check(const round_times& times) noexcept {
   if (!numeric::is_within(times.draft_time, detail::longest_time)) return detail::link_error(errc::invalid_duration, 0);
   return numeric::is_within(times.verify_time, detail::longest_time) ? status{}
                                                                      : detail::link_error(errc::invalid_duration, 1);
 }
 
-//! The paper takes the uncertainty of a draft as free (E24). Charged: M softmaxes of `softmax_time` s each on the
-//! device, whether the token is then sent or not. Energies follow, since they are taken from these times.
+//! Returns the times with the cost of uncertainty, which the paper takes as free (E24): M softmaxes of `softmax_time` s
+//! each on the device, whether or not the token is then sent. Energies follow, because they are computed from these
+//! times.
 [[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
                                                      double softmax_time) noexcept {
   return {times.draft_time + numeric::product(samples, softmax_time), times.verify_time};
 }
 
-//! bits / (rate (1 - loss)): every lost packet is sent again.
+//! Returns bits / (rate (1 - loss)), because every lost packet is sent again.
 [[nodiscard]] constexpr double transfer_time(double bits, double rate, double loss = 0) noexcept {
   return rate >= unlimited_rate ? 0 : bits / (rate * (1 - loss));
 }
@@ -96,20 +97,20 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr double downlink_time(double bits, const channel_state& link) noexcept {
   return transfer_time(bits, link.downlink_rate, link.downlink_loss);
 }
-//! One exchange: up, down, and the round trip. WISV (6) with B_FH and B_fb.
+//! Returns the time of one exchange: up, down, and the round trip. WISV (6) with B_FH and B_fb.
 [[nodiscard]] constexpr double exchange_time(double uplink_bits, double downlink_bits,
                                              const channel_state& link) noexcept {
   return uplink_time(uplink_bits, link) + downlink_time(downlink_bits, link) + link.round_trip;
 }
 
-//! QS: L t_d + U/R_u + t_v + D/R_d (+ t_rtt, 0 in the paper). SQS: the same with an unlimited downlink.
+//! QS: returns L t_d + U/R_u + t_v + D/R_d (+ t_rtt, 0 in the paper). SQS: the same with an unlimited downlink.
 [[nodiscard]] constexpr double round_time(std::uint32_t draft_length, const round_times& times, double uplink_bits,
                                           double downlink_bits, const channel_state& link) noexcept {
   return numeric::product(draft_length, times.draft_time) + exchange_time(uplink_bits, downlink_bits, link) +
          times.verify_time;
 }
 
-//! QS: a round of L drafts from laws of resolution l.
+//! QS: returns the time of a round with L drafts and resolution l.
 [[nodiscard]] inline double qs_round_time(std::uint32_t draft_length, std::uint32_t resolution,
                                           std::uint32_t vocab_size, const round_times& times,
                                           const channel_state& link) noexcept {
@@ -117,27 +118,27 @@ SPECVERIFY_NAMESPACE_BEGIN
                     downlink_bits(draft_length, vocab_size), link);
 }
 
-//! HLM family: a round that uploads, t_d + B/R_u + t_v (+ D/R_d + t_rtt, 0 in the paper). A round that skips takes
-//!             `times.draft_time`.
+//! HLM family: returns the time of a round that uploads, t_d + B/R_u + t_v (+ D/R_d + t_rtt, 0 in the paper). A round
+//! that skips takes `times.draft_time`.
 [[nodiscard]] constexpr double hlm_upload_time(const round_times& times, double uplink_bits, const channel_state& link,
                                                double downlink_bits = 0) noexcept {
   return round_time(1, times, uplink_bits, downlink_bits, link);
 }
-//! HLM family: mean round time when a share `upload_share` (TR, in [0, 1]) of the rounds uploads and a transfer takes
-//!             `transfer` s on average.
+//! HLM family: returns the mean round time if a share `upload_share` (TR, in [0, 1]) of the rounds uploads and a
+//! transfer takes `transfer` s on average.
 [[nodiscard]] constexpr double hlm_mean_round_time(const round_times& times, double upload_share,
                                                    double transfer) noexcept {
   return times.draft_time + numeric::product(upload_share, transfer + times.verify_time);
 }
 
-//! WISV (6): FH, ids and all hidden vectors at once.
+//! WISV (6): returns the time of FH, which sends ids and all hidden vectors at once.
 [[nodiscard]] constexpr double wisv_full_exchange_time(const wisv_format& format, std::uint32_t draft_length,
                                                        const channel_state& link) noexcept {
   return exchange_time(static_cast<double>(wisv_full_upload_bits(format, draft_length)),
                        static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
 }
-//! WISV (10): SH, ids first, then the hidden vectors of the M mismatches on request; without a mismatch the second
-//! exchange falls away.
+//! WISV (10): returns the time of SH, which sends ids first, then the hidden vectors of the M mismatches on request.
+//! Without a mismatch there is no second exchange.
 [[nodiscard]] constexpr double wisv_selective_exchange_time(
     const wisv_format& format, std::uint32_t draft_length, std::uint32_t mismatches, const channel_state& link,
     bit_accounting accounting = bit_accounting::paper) noexcept {
@@ -148,31 +149,31 @@ SPECVERIFY_NAMESPACE_BEGIN
                                static_cast<double>(wisv_request_bits(format, draft_length, mismatches, accounting)),
                                link);
 }
-//! Greedy speculative decoding: ids up, feedback down.
+//! Greedy speculative decoding: returns the time for ids up and feedback down.
 [[nodiscard]] constexpr double greedy_exchange_time(const wisv_format& format, std::uint32_t draft_length,
                                                     const channel_state& link) noexcept {
   return wisv_selective_exchange_time(format, draft_length, 0, link);
 }
-//! Rejection sampling with full laws.
+//! Rejection sampling with full distributions: returns the time of the exchange.
 [[nodiscard]] constexpr double reject_exchange_time(const wisv_format& format, std::uint32_t draft_length,
                                                     const channel_state& link) noexcept {
   return exchange_time(static_cast<double>(reject_upload_bits(format, draft_length)),
                        static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
 }
 
-//! WISV (18), (19): T_D + T_comm + T_T + T_head.
+//! WISV (18), (19): returns T_D + T_comm + T_T + T_head.
 [[nodiscard]] constexpr double wisv_round_time(double drafting, double exchange, double verifying,
                                                double head = 0) noexcept {
   return drafting + exchange + verifying + head;
 }
-//! The line t_fix + L t_tok with a payload on the uplink; the fixed part holds the round trip.
+//! Returns t_fix + L t_tok plus the time of the uplink payload; the fixed part includes the round trip.
 [[nodiscard]] constexpr double fitted_round_time(const fitted_times& times, std::uint32_t draft_length,
                                                  double uplink_bits, const channel_state& link) noexcept {
   return times.fixed + numeric::product(draft_length, times.per_token) + uplink_time(uplink_bits, link);
 }
 
-//! Least squares of round times on draft lengths. Errors: size_mismatch; invalid_argument (fewer than two different
-//! lengths); invalid_duration (where = entry).
+//! Fits round times to draft lengths by least squares.
+//! Errors: size_mismatch; invalid_argument (fewer than two different lengths); invalid_duration (`where` = entry).
 [[nodiscard]] constexpr result<fitted_times> fit_round_times(std::span<const std::uint32_t> draft_lengths,
                                                              std::span<const double> seconds) noexcept {
   if (draft_lengths.size() != seconds.size()) return detail::link_error(errc::size_mismatch, 0);
@@ -197,9 +198,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return fitted_times{product / square, mean_seconds - numeric::product(product / square, mean_length)};
 }
 
-//! How many vectors SH must save, L - E[M], before its second exchange pays: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) +
-//! B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M > 0]. Vectors that
-//! travel in no time never pay: `unlimited_rate`.
+//! Returns the number of vectors, L - E[M], that SH must save to make up for the second exchange: P(M>0) (t_rtt +
+//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M
+//! > 0]. If vectors take no time, SH never pays: `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many bits each system puts on the uplink and the downlink: the formulas of the papers, and what a message must
-//! really hold.
+//! Bits that each method sends on the uplink and the downlink: the papers' formulas, and the size of a complete
+//! message.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
 //! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
 //!             hidden_size; b_e = element_bits; b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH
-//!             = every hidden vector at once, SH = those asked for.
-//! Guarantees: O(1), no allocation, noexcept; exact integers where the paper's formula has whole bits, at
-//!             most 2^64 - 1. Formulas take any format; they hold for a format that `check` accepts.
-//! Deviates:   QS: the law's bits are charged for each of the L tokens, the feedback has L + 1 outcomes. HLM and WISV:
-//!             the papers leave out ids and counts that a receiver needs; `bit_accounting::wire` has them.
+//!             = every hidden vector at once, SH = only requested vectors.
+//! Guarantees: O(1), no allocation, noexcept; exact integers if the paper's formula has whole bits, at most 2^64 - 1.
+//!             Formulas accept any format, but are valid only for a format that `check` accepts.
+//! Deviates:   QS: the bits of the distribution are charged for each of the L tokens, the feedback has L + 1 outcomes.
+//!             HLM and WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes
+//!             them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14), examples/docs/payload.cpp
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP
@@ -25,22 +26,22 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! What is counted: the paper's formula as printed, or every field that a receiver needs.
+//! Counted bits: the paper's formula as printed, or every field that a receiver needs.
 enum class bit_accounting : std::uint8_t { paper = 0, wire = 1 };
 
-//! HLM and its kin: probabilities with their ids, one draft a round.
+//! HLM and related methods: probabilities with ids, one draft per round.
 struct hlm_format {
   std::uint32_t vocab_size = 32000;  //!< V, in [1, 2^24]
   std::uint32_t value_bits = 8;      //!< b_prob, in [1, 64]
-  //! tokens that one upload may catch up on; its length field costs ceil(log2(max_skipped + 1)) bits
+  //! maximum skipped tokens in one upload; the length field costs ceil(log2(max_skipped + 1)) bits
   std::uint32_t max_skipped = 512;
 };
 
 //! One upload of the HLM family.
 struct hlm_upload {
-  std::uint32_t support_size = 32000;  //!< k in [1, V]; V: the full law
-  bool announced = false;              //!< k differs from token to token (online) and is sent
-  bool draft_in_support = true;        //!< the drafted token is one of the k
+  std::uint32_t support_size = 32000;  //!< k in [1, V]; V: the full distribution
+  bool announced = false;              //!< k varies between tokens (online) and is sent
+  bool draft_in_support = true;        //!< the draft token is one of the k
   std::uint32_t skipped = 0;           //!< tokens committed by the device since the last upload, in [0, max_skipped]
 };
 
@@ -49,9 +50,9 @@ struct wisv_format {
   std::uint32_t vocab_size = 128256;    //!< V, in [1, 2^24]
   std::uint32_t hidden_size = 2048;     //!< d_D, or the width of the split head, in [1, 2^24]
   std::uint32_t element_bits = 16;      //!< b_e, in [1, 64]
-  std::uint32_t law_value_bits = 16;    //!< of a full law (rejection baseline), in [1, 64]
-  std::uint32_t uplink_overhead = 0;    //!< O_u, bits of framing a message
-  std::uint32_t downlink_overhead = 0;  //!< O_d, bits of framing a message
+  std::uint32_t law_value_bits = 16;    //!< bits of a full distribution's value (rejection baseline), in [1, 64]
+  std::uint32_t uplink_overhead = 0;    //!< O_u, framing bits per message
+  std::uint32_t downlink_overhead = 0;  //!< O_d, framing bits per message
 };
 
 SPECVERIFY_TYPES_END
@@ -71,13 +72,14 @@ namespace detail {
 
 }  // namespace detail
 
-//! Errors (where = field in order, from 0): empty_vocabulary, vocabulary_too_large, invalid_argument.
+//! Checks a format. Errors (`where` = index of the field, from 0): empty_vocabulary, vocabulary_too_large,
+//! invalid_argument.
 [[nodiscard]] constexpr status check(const hlm_format& format) noexcept {
   if (const status why = detail::check_vocabulary(format.vocab_size); !why.ok()) return why;
   return detail::is_width(format.value_bits) ? status{} : detail::payload_error(errc::invalid_argument, 1);
 }
-//! Errors (where = field in order, from 0): invalid_argument (k outside [1, V], a draft outside the full law, more
-//! skipped than the format holds).
+//! Checks an upload. Errors (`where` = index of the field, from 0): invalid_argument (k outside [1, V], a draft outside
+//! the full distribution, more skipped tokens than the format allows).
 [[nodiscard]] constexpr status check(const hlm_format& format, const hlm_upload& upload) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (upload.support_size == 0 || upload.support_size > format.vocab_size)
@@ -86,7 +88,8 @@ namespace detail {
     return detail::payload_error(errc::invalid_argument, 2);
   return upload.skipped <= format.max_skipped ? status{} : detail::payload_error(errc::invalid_argument, 3);
 }
-//! Errors (where = field in order, from 0): empty_vocabulary, vocabulary_too_large, invalid_argument.
+//! Checks a format. Errors (`where` = index of the field, from 0): empty_vocabulary, vocabulary_too_large,
+//! invalid_argument.
 [[nodiscard]] constexpr status check(const wisv_format& format) noexcept {
   if (const status why = detail::check_vocabulary(format.vocab_size); !why.ok()) return why;
   if (format.hidden_size == 0 || format.hidden_size > (std::uint32_t{1} << 24))
@@ -95,8 +98,8 @@ namespace detail {
   return detail::is_width(format.law_value_bits) ? status{} : detail::payload_error(errc::invalid_argument, 3);
 }
 
-//! QS: the uplink of a round, L (ceil(log2 V) + ceil(log2 C(l+V-1, V-1))). Wire: with the number of the action (L, l),
-//! `actions` of them.
+//! QS: returns the uplink bits of a round, L (ceil(log2 V) + ceil(log2 C(l+V-1, V-1))). Wire: plus the number of the
+//! action (L, l), one of `actions`.
 [[nodiscard]] inline std::uint64_t qs_uplink_bits(std::uint32_t draft_length, std::uint32_t vocab_size,
                                                   std::uint32_t resolution,
                                                   bit_accounting accounting = bit_accounting::paper,
@@ -106,14 +109,14 @@ namespace detail {
       .value;
 }
 
-//! K-SQS: one token of the uplink. Wire: with the drafted token as its place in the support.
+//! K-SQS: returns the uplink bits of one token. Wire: plus the draft token's index in the support.
 [[nodiscard]] inline double k_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                              std::uint32_t resolution,
                                              bit_accounting accounting = bit_accounting::paper) noexcept {
   return top_k_law_bits(vocab_size, support_size, resolution) +
          (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
 }
-//! C-SQS: the same with K announced.
+//! C-SQS: returns the uplink bits of one token, including K.
 [[nodiscard]] inline double c_sqs_token_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                              std::uint32_t resolution,
                                              bit_accounting accounting = bit_accounting::paper) noexcept {
@@ -121,21 +124,21 @@ namespace detail {
          (accounting == bit_accounting::wire ? index_bits(support_size) : 0);
 }
 
-//! HLM: a probability and its id, b_prob + ceil(log2 V).
+//! HLM: returns the bits of a probability and its id, b_prob + ceil(log2 V).
 [[nodiscard]] constexpr std::uint64_t hlm_entry_bits(const hlm_format& format) noexcept {
   return std::uint64_t{format.value_bits} + token_bits(format.vocab_size);
 }
-//! HLM, U-HLM: the full law as the paper counts it, V (b_prob + ceil(log2 V)).
+//! HLM, U-HLM: returns the bits of the full distribution as the paper counts them, V (b_prob + ceil(log2 V)).
 [[nodiscard]] constexpr std::uint64_t hlm_full_bits(const hlm_format& format) noexcept {
   return (saturating(format.vocab_size) * hlm_entry_bits(format)).value;
 }
-//! CU-HLM: k entries as the paper counts them.
+//! CU-HLM: returns the bits of k entries as the paper counts them.
 [[nodiscard]] constexpr std::uint64_t hlm_compressed_bits(const hlm_format& format,
                                                           std::uint32_t support_size) noexcept {
   return (saturating(support_size) * hlm_entry_bits(format)).value;
 }
-//! An upload with all that a receiver needs: the k entries; the draft, by its place among them or as an entry of its
-//! own; k where it varies; the skipped ids and their number.
+//! Returns the bits of an upload with everything that a receiver needs: the k entries; the draft, as an index into them
+//! or as a separate entry; k if it varies; the skipped ids and their number.
 [[nodiscard]] constexpr std::uint64_t hlm_uplink_bits(const hlm_format& format, const hlm_upload& upload,
                                                       bit_accounting accounting = bit_accounting::wire) noexcept {
   const saturating entries = hlm_compressed_bits(format, upload.support_size);
@@ -145,34 +148,35 @@ namespace detail {
   const std::uint64_t ids = std::uint64_t{upload.skipped} * token_bits(format.vocab_size);
   return (entries + draft + size + ids + ceil_log2(std::uint64_t{format.max_skipped} + 1)).value;
 }
-//! The answer to an upload: the token that stands. The paper does not count it.
+//! Returns the bits of the response to an upload, the final token. The paper does not count it.
 [[nodiscard]] constexpr std::uint64_t hlm_downlink_bits(const hlm_format& format,
                                                         bit_accounting accounting = bit_accounting::wire) noexcept {
   return accounting == bit_accounting::wire ? token_bits(format.vocab_size) : 0;
 }
 
-//! WISV (3): one hidden vector, d_D b_e.
+//! WISV (3): returns the bits of one hidden vector, d_D b_e.
 [[nodiscard]] constexpr std::uint64_t wisv_hidden_bits(const wisv_format& format) noexcept {
   return std::uint64_t{format.hidden_size} * format.element_bits;
 }
-//! WISV (4): feedback, ceil(log2(L + 1)) + ceil(log2 V) + O_d.
+//! WISV (4): returns the bits of the feedback, ceil(log2(L + 1)) + ceil(log2 V) + O_d.
 [[nodiscard]] constexpr std::uint64_t wisv_feedback_bits(const wisv_format& format,
                                                          std::uint32_t draft_length) noexcept {
   return std::uint64_t{downlink_bits(draft_length, format.vocab_size)} + format.downlink_overhead;
 }
-//! WISV (5): ids and every hidden vector (FH), L (b_tok + B_h) + O_u.
+//! WISV (5): returns the bits of ids and every hidden vector (FH), L (b_tok + B_h) + O_u.
 [[nodiscard]] constexpr std::uint64_t wisv_full_upload_bits(const wisv_format& format,
                                                             std::uint32_t draft_length) noexcept {
   const saturating each = saturating(wisv_hidden_bits(format)) + token_bits(format.vocab_size);
   return (each * draft_length + format.uplink_overhead).value;
 }
-//! WISV (7): ids alone, L b_tok + O_u: the first upload of SH, and the whole of greedy speculative decoding.
+//! WISV (7): returns the bits of only the ids, L b_tok + O_u: the first upload of SH, and the only upload of greedy
+//! decoding.
 [[nodiscard]] constexpr std::uint64_t wisv_token_upload_bits(const wisv_format& format,
                                                              std::uint32_t draft_length) noexcept {
   return std::uint64_t{draft_length} * token_bits(format.vocab_size) + format.uplink_overhead;
 }
-//! WISV (8): the request for M hidden vectors, M ceil(log2(L + 1)) + O_d. Wire: with M itself, or a bitmap of L bits
-//! where that is shorter (the kind of request is in the header, O_d).
+//! WISV (8): returns the bits of the request for M hidden vectors, M ceil(log2(L + 1)) + O_d. Wire: plus M, or a bitmap
+//! of L bits if that is shorter (the kind of request is in the header, O_d).
 [[nodiscard]] constexpr std::uint64_t wisv_request_bits(const wisv_format& format, std::uint32_t draft_length,
                                                         std::uint32_t mismatches,
                                                         bit_accounting accounting = bit_accounting::paper) noexcept {
@@ -180,12 +184,12 @@ namespace detail {
   return (accounting == bit_accounting::paper ? list : std::min<std::uint64_t>(list + place, draft_length)) +
          format.downlink_overhead;
 }
-//! WISV (9): the M hidden vectors asked for, M B_h + O_u.
+//! WISV (9): returns the bits of the M requested hidden vectors, M B_h + O_u.
 [[nodiscard]] constexpr std::uint64_t wisv_selected_upload_bits(const wisv_format& format,
                                                                 std::uint32_t mismatches) noexcept {
   return (saturating(mismatches) * wisv_hidden_bits(format) + format.uplink_overhead).value;
 }
-//! Baseline with rejection sampling: ids and full laws, L (b_tok + 16 V) + O_u.
+//! Baseline with rejection sampling: returns the bits of ids and full distributions, L (b_tok + 16 V) + O_u.
 [[nodiscard]] constexpr std::uint64_t reject_upload_bits(const wisv_format& format,
                                                          std::uint32_t draft_length) noexcept {
   const saturating law = full_law_bits(format.vocab_size, format.law_value_bits);

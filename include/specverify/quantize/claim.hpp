@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The paper's order: a token drawn from the row itself, and after it what travels with it: its probability there, and
-//! the law that a rejection subtracts (lossy).
+//! Claims in the papers' order: the token is drawn from the row itself; then a probability and a compressed
+//! distribution are made to be sent. A rejection subtracts that distribution (lossy).
 //!
-//! Use it for the hybrid baselines: `row.sample`, then `make_claim`. Drafts that keep the target's law exact come from
-//! quantize/draft_law.hpp.
+//! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
+//! distribution exactly, use quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.
-//! Symbols:    x = the row's law, x^ = claimed, d = drawn token, x_d = count / resolution.
-//! Guarantees: what the sparsifier and `compressed_draft` guarantee; the claimed law names the token and gives it a
+//! Symbols:    x = the row's distribution, x^ = claimed, d = drawn token, x_d = count / resolution.
+//! Guarantees: as for the sparsifier and `compressed_draft`; the claimed distribution includes the token with a
 //!             positive count; x_d is within 2^-32 of the row's integer weights; no allocation; noexcept. Bit-exact.
-//! Deviates:   a token that the lattice left nothing gets one unit of the largest entry of x^, since what travels names
-//!             it. It is tested against x_d all the same.
+//! Deviates:   if the lattice gives the token a count of 0, it gets one unit of the largest entry of x^, because the
+//!             message must contain the token. It is still tested against x_d.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp,
 //!             examples/docs/draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP
@@ -24,11 +24,11 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! All views lie in the workspace of the call.
+//! All views point into the workspace of the call.
 struct drafted_claim {
-  law claimed{};                 //!< x^, what to send, and what a rejection subtracts
-  support kept{};                //!< X with its weights: what a sparsifier's `advance` looks at
-  std::uint32_t count = 0;       //!< x_d = count / resolution: what to send, and what the token is tested against
+  law claimed{};                 //!< x^: to send, and what a rejection subtracts
+  support kept{};                //!< X with weights: input of a sparsifier's `advance`
+  std::uint32_t count = 0;       //!< x_d = count / resolution: to send, and the token is tested against it
   std::uint32_t resolution = 0;  //!< positive
 };
 
@@ -37,7 +37,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A token with a law, as they travel. Only who drew the token knows whether it was from that law: never a `draft`.
+//! A token with a distribution, as sent. Only the drafter knows whether the token was drawn from it, so it is never a
+//! `draft`.
 class claim {
  public:
   static constexpr guarantee strength = guarantee::lossy;
@@ -53,7 +54,7 @@ class claim {
 
 }  // namespace detail
 
-//! Bytes of workspace that `make_claim` takes of rows of `vocab_size` entries, the reading not counted.
+//! Returns the bytes of workspace that `make_claim` takes for rows of `vocab_size` entries, without the reading.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr std::size_t claim_workspace_size(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                          const typename Sparsifier::state_type& state) noexcept {
@@ -62,10 +63,10 @@ template <sparsifier Sparsifier>
          slice_bytes<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
 }
 
-//! What travels with a token drawn from `row`: x_d, and the law over `kept`. A reading that holds every token
-//! (survivors = V, with W) knows what any drawn token weighs.
-//! Errors: unsupported (a format other than top_k_tail), and those of `compressed_draft`. On error `scratch` gives back
-//!         what was taken.
+//! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. A reading with every token
+//! (survivors = V, with W) knows the weight of any drawn token.
+//! Errors: unsupported (a format other than top_k_tail), and as for `compressed_draft`. On an error `scratch` is
+//!         unchanged.
 [[nodiscard]] inline result<drafted_claim> make_claim(const row_summary& row, const support& kept, token_id token,
                                                       const draft_law_options& options, workspace& scratch) noexcept {
   if (options.format != law_format::top_k_tail) return status{errc::unsupported, part::quantize, 0};
@@ -88,8 +89,8 @@ template <sparsifier Sparsifier>
   return drafted_claim{claimed, kept, made->count, made->resolution};
 }
 
-//! The same over what the sparsifier keeps; one that may look at the token does.
-//! Errors: those of select too.
+//! Makes the claim over the support that the sparsifier selects. A `token_sparsifier` may use the token.
+//! Errors: as above, and as for select.
 template <sparsifier Sparsifier>
 [[nodiscard]] result<drafted_claim> make_claim(const row_summary& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state, const drawn_token& drawn,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concept of a quantizer: weights of a support and a resolution in, integer counts that sum to the resolution out.
+//! Concept of a quantizer: it turns the weights of a support and a resolution into integer counts that sum to the
+//! resolution.
 //!
-//! `sparse_lattice` normalises over the support's own weight, `lattice` over the whole row.
-//! Whatever a quantizer returns is the law that is sampled *and* verified, so any quantizer keeps the target's law
-//! exact.
+//! `sparse_lattice` normalizes over the support's weight, `lattice` over the whole row. Any quantizer keeps the
+//! target's distribution exact, because the result is both sampled from *and* verified.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 #define SPECVERIFY_QUANTIZE_CONCEPTS_HPP
@@ -17,9 +17,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `quantize` writes one count per entry of the support into the first `size()` counts and gives that part; they sum to
-//! the resolution. On error nothing is written. `workspace_size(n)` bytes of scratch serve every support of at most n
-//! entries; the cursor is where it was afterwards.
+//! `quantize` must write one count per entry of the support into the first `size()` counts and return that part; they
+//! must sum to the resolution. On an error it must write nothing. `workspace_size(n)` bytes must suffice for every
+//! support of at most n entries, and the cursor of the workspace must return to where it was.
 template <class Quantizer>
 concept quantizer = std::copyable<Quantizer> &&
     requires(const Quantizer& quantizer, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts,
@@ -28,7 +28,7 @@ concept quantizer = std::copyable<Quantizer> &&
   { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
 };
 
-//! The arguments that every lattice takes: gives the sum of the support's weights.
+//! Checks the arguments that every lattice takes; returns the sum of the support's weights.
 //! Errors: invalid_resolution (0, or above max_lattice_resolution), size_mismatch (ids against weights), empty_support,
 //!         support_too_large (K > 2^24), output_too_small, weight_too_large (above 2^31; `where` = entry).
 [[nodiscard]] inline result<std::uint64_t> check_quantize(const support& kept, std::uint32_t resolution,

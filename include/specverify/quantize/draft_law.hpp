@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From a drafter's row to the law that is sampled and sent: support, counts, zeros dropped or kept, in one call for
-//! every format.
+//! Turns a drafter's row into the quantized distribution that is sampled and sent: support, counts, and dropped zeros,
+//! in one call for every format.
 //!
-//! Use it after `read_row`, with what `draft_law_request` says; sessions draft through it too.
+//! Use it after `read_row` with the request from `draft_law_request`. Sessions draft through it too.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
 //! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
-//! Guarantees: what the reading, the sparsifier and the quantizer guarantee: the same law on every backend (bit-exact;
+//! Guarantees: as for the reading, the sparsifier and the quantizer: the same distribution on every backend (bit-exact;
 //!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
-//!             target's law exact, because q^ is what is drawn from and what travels.
+//!             target's distribution exact, because q^ is both drawn from and sent.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp,
 //!             examples/docs/draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
@@ -28,16 +28,16 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct draft_law_options {
-  //! how the law will travel. sparse_drop_zero, sparse_paper, top_k_tail: over the sparsifier's support; dense_lattice,
-  //! fp16_row: over the whole row, and no sparsifier is asked
+  //! format of the message. sparse_drop_zero, sparse_paper, top_k_tail: over the sparsifier's support; dense_lattice,
+  //! fp16_row: over the whole row, without a sparsifier
   law_format format = law_format::sparse_drop_zero;
-  std::uint32_t resolution = 100;  //!< l in [1, 2^16]; larger is finer and costs more uplink bits; fp16_row has its own
+  std::uint32_t resolution = 100;  //!< l in [1, 2^16]; larger is finer, but costs more bits; fp16_row ignores it
 };
 
-//! All views lie in the workspace of the call.
+//! All views point into the workspace of the call.
 struct draft_law {
-  law drafted{};   //!< q^, what to draw from and to send
-  support kept{};  //!< X with its weights: what a sparsifier's `advance` looks at; empty for fp16_row
+  law drafted{};   //!< q^, to draw from and to send
+  support kept{};  //!< X with weights: input of a sparsifier's `advance`; empty for fp16_row
 };
 
 SPECVERIFY_TYPES_END
@@ -45,13 +45,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The entries of a row that decide its dense lattice point.
+//! Returns the sparsifier for the entries of a row that decide the dense lattice point.
 [[nodiscard]] constexpr top_k dense_support(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return {lattice_support_size(vocab_size, resolution)};
 }
 
-//! Bytes for a support, its counts and the law without zeros. A support has at most as many entries as bytes of its ids
-//! fit into its scratch.
+//! Returns the bytes for a support, the counts and the `law` without zeros. The number of entries is bounded by the
+//! bytes of workspace that the support may take.
 template <class Quantizer>
 [[nodiscard]] constexpr std::size_t quantized_bytes(std::uint32_t vocab_size, std::size_t support_bytes) noexcept {
   const std::size_t entries = support_bytes / (sizeof(token_id) + sizeof(std::uint32_t)) + 1;
@@ -60,7 +60,7 @@ template <class Quantizer>
          drop_zero_workspace_size(size);
 }
 
-//! `support`: what the sparsifier asks for; read only where the format takes a support.
+//! `support`: the sparsifier's request; used only if the format has a support.
 [[nodiscard]] constexpr read_request law_request(std::uint32_t vocab_size, const read_request& support,
                                                  const draft_law_options& options) noexcept {
   read_request wanted;
@@ -76,7 +76,7 @@ template <class Quantizer>
 
 }  // namespace detail
 
-//! What a reading must gather for `make_draft_law`.
+//! Returns the request that a reading must satisfy for `make_draft_law`.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr read_request draft_law_request(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                        const typename Sparsifier::state_type& state,
@@ -85,7 +85,7 @@ template <sparsifier Sparsifier>
   return detail::law_request(vocab_size, asked ? sparsifier.request(state, vocab_size) : read_request{}, options);
 }
 
-//! Bytes of workspace that `make_draft_law` takes of rows of `vocab_size` entries, the reading not counted.
+//! Returns the bytes of workspace that `make_draft_law` takes for rows of `vocab_size` entries, without the reading.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr std::size_t draft_law_workspace_size(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                              const typename Sparsifier::state_type& state,
@@ -103,7 +103,7 @@ template <sparsifier Sparsifier>
                           support_bytes / 8 < vocab_size ? support_bytes / 8 + 1 : std::size_t{vocab_size}));
   return tail > sparse ? tail : sparse;
 }
-//! The same for a quantizer of one's own.
+//! Returns the bytes of workspace for a custom quantizer.
 template <sparsifier Sparsifier, quantizer Quantizer>
 [[nodiscard]] constexpr std::size_t draft_law_workspace_size(std::uint32_t vocab_size, const Sparsifier& sparsifier,
                                                              const typename Sparsifier::state_type& state,
@@ -113,7 +113,7 @@ template <sparsifier Sparsifier, quantizer Quantizer>
 
 namespace detail {
 
-//! The dense lattice point of a row: W is learnt more closely while the point hangs on it.
+//! The dense lattice point of a row. Narrows the bounds of W while the point depends on them.
 struct dense_point {
   const row_summary* row;
 
@@ -131,7 +131,7 @@ struct dense_point {
   }
 };
 
-//! The law of a support. The format only says whether the zeros stay.
+//! Returns the `law` of a support. The format only decides whether zeros stay.
 template <quantizer Quantizer>
 [[nodiscard]] result<law> quantized(const support& kept, const Quantizer& quantizer, const draft_law_options& options,
                                     workspace& scratch) noexcept {
@@ -142,7 +142,7 @@ template <quantizer Quantizer>
   const result<law> drafted = make_law(kept, *counts);
   return drafted && options.format != law_format::sparse_paper ? drop_zero(*drafted, scratch) : drafted;
 }
-//! The same with the quantizer of a format.
+//! Returns the `law` of a support, with the quantizer of the format.
 [[nodiscard]] inline result<law> quantized(const support& kept, const row_summary& row,
                                            const draft_law_options& options, workspace& scratch) noexcept {
   if (options.format == law_format::top_k_tail) [[unlikely]]
@@ -152,7 +152,8 @@ template <quantizer Quantizer>
   return quantized(kept, sparse_lattice{}, options, scratch);
 }
 
-//! The law of the next draft in any format but fp16_row. `select`: the sparsifier's, asked where the format takes one.
+//! Returns the `law` of the next draft in any format but fp16_row. `select`: calls the sparsifier, if the format has a
+//! support.
 template <class Select>
 [[nodiscard]] result<draft_law> law_of_support(const row_summary& row, const Select& select,
                                                const draft_law_options& options, workspace& scratch) noexcept {
@@ -170,10 +171,10 @@ template <class Select>
 
 }  // namespace detail
 
-//! The law of the next draft with a quantizer of one's own. Its arrays are cut from `scratch`, which keeps them: rewind
-//! it once the draft is pushed to a block. The format only says whether the zeros stay: they do under sparse_paper.
-//! Errors: those of select, quantize and drop_zero, under their own part; workspace_too_small. On error `scratch` gives
-//!         back what was taken.
+//! Returns the `law` of the next draft with a custom quantizer. The arrays stay taken from `scratch`; rewind it after
+//! the draft is pushed to a block. The format only decides whether zeros stay: they do for sparse_paper.
+//! Errors: as for select, quantize and drop_zero, under the part that reports them; workspace_too_small. On an error
+//!         `scratch` is unchanged.
 template <sparsifier Sparsifier, quantizer Quantizer>
 [[nodiscard]] result<draft_law> make_draft_law(const row_summary& row, const Sparsifier& sparsifier,
                                                const Quantizer& quantizer, const typename Sparsifier::state_type& state,
@@ -187,8 +188,8 @@ template <sparsifier Sparsifier, quantizer Quantizer>
   return draft_law{*drafted, *kept};
 }
 
-//! The law of the next draft in the format that travels; else as above. Errors: unsupported too (a format that carries
-//! no law).
+//! Returns the `law` of the next draft in the session's format; otherwise as above. Errors: also unsupported (a format
+//! without distributions).
 template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
 [[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Leaves out the tokens of a law that got no count: they cannot be drafted, and naming them costs bits.
+//! Removes tokens with a count of 0, because they cannot be drafted and naming them costs bits.
 //!
 //! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv
-//!             2510.09942) sends the zeros as well.
+//!             2510.09942) also sends the zeros.
 //! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
-//! Guarantees: O(K), no allocation, noexcept, the same law: count(v) of every v stays. Law-exact.
+//! Guarantees: O(K), no allocation, noexcept, the same distribution: count(v) of every v is unchanged. Law-exact.
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp, examples/docs/drop_zero.cpp
 #ifndef SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
 #define SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
@@ -16,9 +16,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Copies the entries with a positive count to the front of the outputs, order kept, and gives K+. The outputs may be
-//! the inputs themselves (in place). Errors: size_mismatch (ids against counts), output_too_small (`where` = K+); then
-//! nothing is written.
+//! Copies the entries with a positive count to the front of the outputs, in order, and returns K+. The outputs may be
+//! the inputs (in place). On an error nothing is written.
+//! Errors: size_mismatch (ids against counts), output_too_small (`where` = K+).
 [[nodiscard]] constexpr result<std::uint32_t> drop_zero(std::span<const token_id> ids,
                                                         std::span<const std::uint32_t> counts,
                                                         std::span<token_id> kept_ids,
@@ -38,13 +38,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   return positive;
 }
 
-//! Bytes of workspace that the law version below takes, and keeps, for a law of at most `size` listed ids.
+//! Returns the bytes of workspace that the overload for `law` takes and keeps, for at most `size` listed ids.
 [[nodiscard]] constexpr std::size_t drop_zero_workspace_size(std::uint32_t size) noexcept {
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! The same law over new arrays cut from `scratch`, which keeps them. A law with a tail is refused: there a listed zero
-//! means something.
+//! Returns the same `law` without zeros, in arrays that stay taken from `scratch`. A `law` with a tail is refused,
+//! because a listed zero matters there.
 //! Errors: unsupported (tail_count > 0), empty_support (no positive count), workspace_too_small.
 [[nodiscard]] inline result<law> drop_zero(const law& from, workspace& scratch) noexcept {
   if (from.tail_count != 0) return status{errc::unsupported, part::quantize, 0};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point {b / l : b in N^V, sum b = l} nearest to a whole row's law, from the row's largest entries alone.
+//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}, from only the row's largest
+//! entries.
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
-//! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`),
-//!             l = resolution, b = counts.
-//! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the counts of the dense rule over
-//!             all V entries; `kept` holds all that are not 0; ties to the smaller id; never a count for
-//!             weight 0. Bit-exact.
-//! Deviates:   reads no row: the 2 l largest entries and W decide (proof in docs/algorithms/lattice.md).
+//! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`), l
+//!             = resolution, b = counts.
+//! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the same counts as the dense rule
+//!             over all V entries; `kept` contains all positive counts; ties to the smaller id; weight 0 never gets a
+//!             count. Bit-exact.
+//! Deviates:   reads no row, because the 2 l largest entries and W suffice (proof in docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,
 //!             benchmarks/bench_lattice.cpp, examples/docs/lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_LATTICE_HPP
@@ -21,27 +22,27 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct lattice {
-  //! Bytes of scratch for a support of at most `support_size` entries.
+  //! Returns the bytes of workspace for a support of at most `support_size` entries.
   [[nodiscard]] static constexpr std::size_t workspace_size(std::uint32_t support_size) noexcept {
     return slice_bytes<std::uint32_t>(support_size) * 3 + slice_bytes<std::int64_t>(support_size) * 2 +
            workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and gives that part; every token outside `kept` has count 0. `resolution` in [1, 2^16].
-  //! `kept` holds the K largest entries of the row (as `top_k` selects them) and the exact W of the whole row.
+  //! Writes b into counts[0, K) and returns that part; every token outside `kept` has count 0. `resolution` must be in
+  //! [1, 2^16]. `kept` must contain the K largest entries of the row (as `top_k` selects them) and the exact W of the
+  //! whole row. On an error the counts are unchanged.
   //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,
   //!         support_too_large, output_too_small, weight_too_large, zero_weight (W = 0), workspace_too_small,
-  //!         digest_insufficient (K is too small to tell; `where` = entries that suffice). On error counts stay as they
-  //!         were.
+  //!         digest_insufficient (K is too small to decide; `where` = entries that suffice).
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
     return quantize_within(kept, {kept.total_weight, kept.total_weight}, resolution, counts, scratch);
   }
 
-  //! The same where W is known within bounds: nothing (an empty span) unless every W between them gives these counts.
-  //! Equal counts b' before the repair and b after it, at both ends, prove that: b' is monotone in W, and which of two
-  //! zeta is larger is linear in 1 / W. `kept.total_weight` is ignored. Errors: as `quantize`.
+  //! Quantizes with bounds of W. Returns an empty span unless every W between them gives the same counts. Equal counts
+  //! b' before the repair and b after it, at both bounds, prove this, because b' is monotone in W, and which of two
+  //! zeta is larger is linear in 1 / W. `kept.total_weight` is ignored. Errors: as for `quantize`.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize_within(const support& kept, weight_bounds total,
                                                                  std::uint32_t resolution,
                                                                  std::span<std::uint32_t> counts,
@@ -91,8 +92,8 @@ struct lattice {
     for (std::uint32_t i = 0; i < size; ++i) differing |= a[i] ^ b[i];
     return differing == 0;
   }
-  //! One listed entry that rounds to 0 (so that all that round higher are listed) and, where counts are missing, as
-  //! many such entries as could gain one.
+  //! Returns whether enough entries are listed. There must be a listed entry that rounds to 0, because then all that
+  //! round higher are listed. If counts are missing, there must be as many such entries as may gain one.
   [[nodiscard]] static constexpr bool is_sufficient(const support& kept, kernel::lattice_rounding rounding) noexcept {
     const std::int64_t zeros = static_cast<std::int64_t>(kept.size()) - static_cast<std::int64_t>(rounding.positive);
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point {b / l : b in N^K, sum b = l} nearest to a support's law, renormalised over the support.
+//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, renormalized over the support.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             Algorithm 2 with the normalisation of its (17).
+//!             Algorithm 2 with the normalization of (17) there.
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; never a
-//!             count for weight 0; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend:
-//!             bit-exact.
-//! Deviates:   integers throughout (2 l w + W <= 2^56); the printed algorithm rounds an unnormalised law.
+//! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; weight 0
+//!             never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend: bit-exact.
+//! Deviates:   uses only integers (2 l w + W <= 2^56); the printed algorithm rounds an unnormalized distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp,
 //!             examples/docs/sparse_lattice.cpp
@@ -20,16 +19,16 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct sparse_lattice {
-  //! Bytes of scratch for a support of at most `support_size` entries.
+  //! Returns the bytes of workspace for a support of at most `support_size` entries.
   [[nodiscard]] static constexpr std::size_t workspace_size(std::uint32_t support_size) noexcept {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and gives that part. `resolution` in [1, 2^16]. `kept.total_weight` is ignored:
-  //! the residual covers dropped mass.
+  //! Writes b into counts[0, K) and returns that part. `resolution` must be in [1, 2^16]. `kept.total_weight` is
+  //! ignored, because the residual covers the dropped mass. On an error the counts are unchanged.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
-  //!         workspace_too_small. On error counts stay as they were.
+  //!         workspace_too_small.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {
@@ -44,8 +43,8 @@ struct sparse_lattice {
     const kernel::lattice_entries entries{counts.data(), zeta->data()};
     const kernel::lattice_rounding rounding =
         kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), *normaliser, resolution, entries);
-    // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs: no count
-    // becomes negative.
+    // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs. Therefore
+    // no count becomes negative.
     kernel::repair_lattice(exec::simd, entries, kept.size(), rounding.excess, heap->data());
     return counts.first(kept.ids.size());
   }

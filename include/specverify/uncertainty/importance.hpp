@@ -64,7 +64,7 @@ namespace detail {
 }  // namespace detail
 
 struct importance_rule;
-//! Checks the options. Errors (where = index of the field, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const importance_rule& rule) noexcept;
 
 struct importance_rule {

@@ -62,7 +62,7 @@ inline constexpr std::uint32_t perturbation_survivors = 64;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Checks the options. Errors (where = index of the field, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const perturbation_options& options) noexcept {
   if (options.samples == 0 || options.samples > 65536) return {errc::invalid_argument, part::uncertainty, 0};
   const bool hot = is_temperature(options.maximum_temperature) && options.maximum_temperature > detail::coldest;
