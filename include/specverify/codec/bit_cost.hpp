@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many bits a law, a token and a round cost: the formulas of the papers, and the ideal of our own code.
+//! Bits that a distribution, a token and a round cost, by the formulas of the papers and as the ideal of our own code.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
@@ -22,15 +22,15 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! ceil(log2 n) for n >= 1; 0 for n = 0.
+//! Returns ceil(log2 n) for n >= 1, and 0 for n = 0.
 [[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint64_t n) noexcept {
   return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1));
 }
 
-//! Bits of a token id, ceil(log2 V).
+//! Returns the bits of a token id, ceil(log2 V).
 [[nodiscard]] constexpr std::uint32_t token_bits(std::uint32_t vocab_size) noexcept { return ceil_log2(vocab_size); }
 
-//! log2 C(n, k); 0 for k > n (there is nothing to tell).
+//! Returns log2 C(n, k), and 0 for k >= n.
 [[nodiscard, gnu::noinline]] inline double log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
   if (k >= n) return 0;
   if (k > n - k) k = n - k;
@@ -41,7 +41,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     for (std::uint64_t i = 0; i < k; ++i) sum += std::log2((m - static_cast<double>(i)) / static_cast<double>(i + 1));
     return sum;
   }
-  // Stirling, arranged so that no two large terms cancel.
+  // Stirling's formula, arranged so that no two large terms cancel.
   const auto correction = [](double x) noexcept {
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / (x * x)) / (x * x)) / x;
   };
@@ -51,7 +51,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return natural * log2_e;
 }
 
-//! ceil(log2 C(n, k)).
+//! Returns ceil(log2 C(n, k)), at most 2^64 - 1.
 [[nodiscard]] inline std::uint64_t ceil_log2_binomial(std::uint64_t n, std::uint64_t k) noexcept {
   if (k >= n || k == 0) return 0;
   if (k > n - k) k = n - k;
@@ -66,19 +66,20 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 namespace detail {
-//! log2 n for n >= 1; 0 for n = 0.
+//! Returns log2 n for n >= 1, and 0 for n = 0.
 [[nodiscard]] inline double log2_of(std::uint32_t n) noexcept { return n <= 1 ? 0 : std::log2(static_cast<double>(n)); }
 }  // namespace detail
 
-//! QS: bits of a law over the whole vocabulary, ceil(log2 C(l+V-1, V-1)).
+//! QS: returns the bits of a distribution over the whole vocabulary, ceil(log2 C(l+V-1, V-1)).
 [[nodiscard]] inline std::uint64_t dense_law_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return ceil_log2_binomial(std::uint64_t{resolution} + vocab_size - 1, resolution);
 }
-//! QS: bits of a draft, law and token id.
+//! QS: returns the bits of a draft, that is its distribution and its token id.
 [[nodiscard]] inline std::uint64_t dense_token_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return dense_law_bits(vocab_size, resolution) + token_bits(vocab_size);
 }
-//! QS: the largest resolution whose law costs at most `bits`; 0 when even l = 1 costs more. At most 2^24.
+//! QS: returns the largest resolution, at most 2^24, for which a distribution costs at most `bits`. Returns 0 if even l
+//! = 1 costs more.
 [[nodiscard]] inline std::uint32_t resolution_for_bits(std::uint64_t bits, std::uint32_t vocab_size) noexcept {
   if (vocab_size <= 1) return 0;
   std::uint32_t low = 0, high = std::uint32_t{1} << 24;
@@ -93,42 +94,42 @@ namespace detail {
   return low;
 }
 
-//! K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), without the drafted token, which the paper's formula leaves out.
+//! K-SQS: returns log2 C(V,K) + log2 C(l+K-1,K-1). Like the paper's formula, it does not count the drafted token.
 [[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                            std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, support_size) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
-//! C-SQS: the subset rounded up, K announced in ceil(log2 V) bits, the counts as in K-SQS.
+//! C-SQS: as K-SQS, but the subset is rounded up to whole bits and K is announced in ceil(log2 V) bits.
 [[nodiscard]] inline double threshold_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                std::uint32_t resolution) noexcept {
   return static_cast<double>(ceil_log2_binomial(vocab_size, support_size) + token_bits(vocab_size)) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
-//! Our code: log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, zero counts dropped.
+//! Our code: returns log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, because zero counts are dropped.
 [[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive,
                                                std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, positive) +
          log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) + detail::log2_of(resolution);
 }
-//! CU-HLM in our code: K announced, the subset, the counts of K ids and of the rest together; log2 V + log2 C(V,K) +
-//! log2 C(l+K,K), without the rest where K = V. The drafted token comes to it: log2(K+1), and log2(V-K) where it is one
-//! of the rest.
+//! CU-HLM in our code: returns log2 V + log2 C(V,K) + log2 C(l+K,K), the bits of K, of the subset, and of the counts of
+//! K ids and of the tail. If K = V, there is no tail. The drafted token costs log2(K+1) more, and another log2(V-K) if
+//! it is in the tail.
 [[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                 std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;
   return detail::log2_of(vocab_size) + log2_binomial(vocab_size, support_size) + log2_binomial(resolution + bars, bars);
 }
 
-//! The drafted token as its place in a support, ceil(log2 K).
+//! Returns the bits of the drafted token's index in a support, ceil(log2 K).
 [[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept {
   return ceil_log2(support_size);
 }
-//! Feedback of a round: the accepted count (L + 1 values) and the next token.
+//! Returns the bits of a round's feedback: the accepted count (L + 1 values) and the next token.
 [[nodiscard]] constexpr std::uint32_t downlink_bits(std::uint32_t draft_length, std::uint32_t vocab_size) noexcept {
   return ceil_log2(std::uint64_t{draft_length} + 1) + token_bits(vocab_size);
 }
-//! HLM: a law as V values of `value_bits` bits.
+//! HLM: returns the bits of a distribution that is sent as V values of `value_bits` bits.
 [[nodiscard]] constexpr std::uint64_t full_law_bits(std::uint32_t vocab_size, std::uint32_t value_bits) noexcept {
   return std::uint64_t{vocab_size} * value_bits;
 }

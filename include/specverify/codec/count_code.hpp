@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The counts of a law as subsets: bars among stars, so that every composition costs the same, log2 of how many there
-//! are.
+//! Codes the counts of a distribution as a subset (stars and bars), so every composition costs the same: log2 of their
+//! number.
 //!
-//! A composition of l into K positive parts is a (K-1)-subset of l-1 places; into K parts with zeros allowed, a
-//! (K-1)-subset of l+K-1; counts over a whole vocabulary of V ids are an l-subset of l+V-1 places (stars among bars),
-//! coded in O(l) whatever V is.
+//! A composition of l into K positive parts is a (K-1)-subset of l-1 slots. If zeros are allowed, it is a (K-1)-subset
+//! of l+K-1 slots. Counts over a whole vocabulary of V ids are an l-subset of l+V-1 slots, which is coded in O(l) for
+//! any V. For example, l = 4 into K = 2 positive parts is one of 3 slots: log2 3 bits.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
 //!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
 //! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no
-//!             allocation, noexcept; bit-exact. A decoded composition sums to l whatever the bytes.
+//!             allocation, noexcept; bit-exact. A decoded composition sums to l for any input bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
 #define SPECVERIFY_CODEC_COUNT_CODE_HPP
@@ -18,7 +18,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Takes `parts` counts that sum to `resolution`; with `zeros` false each is positive (then parts <= resolution).
+//! Encodes `parts` counts that sum to `resolution`. If `zeros` is false, each count must be positive, so parts <=
+//! resolution.
 class composition_encoder {
  public:
   composition_encoder(range_encoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
@@ -27,7 +28,7 @@ class composition_encoder {
         step_(zeros ? 1 : 0) {
     SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
   }
-  //! The next count. The last one follows from the others and is not written.
+  //! Writes the next count. The last count follows from the others, so it is not written.
   void put(std::uint32_t count) noexcept {
     if (left_ == 0) return;
     SPECVERIFY_ASSERT(step_ == 1 || count > 0, "a count of zero");
@@ -44,7 +45,7 @@ class composition_encoder {
   std::uint32_t place_ = 0;
 };
 
-//! Gives the counts back, in order; `next` may be called `parts` times.
+//! Decodes the counts in order. `next` may be called `parts` times.
 class composition_decoder {
  public:
   composition_decoder(range_decoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
@@ -74,7 +75,7 @@ class composition_decoder {
   std::uint32_t place_ = 0;
 };
 
-//! Takes the positive counts of ascending ids below `vocab_size`; they sum to `resolution`.
+//! Encodes the positive counts of ascending ids below `vocab_size`. They must sum to `resolution`.
 class dense_lattice_encoder {
  public:
   dense_lattice_encoder(range_encoder& coder, std::uint32_t resolution, std::uint32_t vocab_size) noexcept
@@ -88,15 +89,15 @@ class dense_lattice_encoder {
   std::uint32_t placed_ = 0;
 };
 
-//! Gives ids with positive counts, ascending, and returns how many were written. Where there are more than `ids` and
-//! `counts`, which have the same size, it stops and returns one more than that size.
+//! Decodes ids with positive counts, ascending, and returns their number. `ids` and `counts` must have the same size;
+//! if there are more ids than that, the function stops and returns that size plus one.
 [[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution,
                                                         std::uint32_t vocab_size, std::span<token_id> ids,
                                                         std::span<std::uint32_t> counts) noexcept {
   subset_decoder stars(coder, resolution + vocab_size - 1, resolution);
   std::uint32_t size = 0;
   for (std::uint32_t star = 0; star < resolution; ++star) {
-    if (size > 0 && stars.packed()) {  // the rest lies on one id
+    if (size > 0 && stars.packed()) {  // all that is left belongs to this id
       counts[size - 1] += resolution - star;
       break;
     }

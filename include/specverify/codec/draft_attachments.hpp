@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a draft message carries with its drafts: tokens committed by the edge alone, the state of its channel, hidden
-//! states, the probabilities that the drafts had in the rows that they were drawn from.
+//! Attachments of a draft message: tokens that the edge committed on its own, the state of the channel, hidden states,
+//! and the probabilities of the drafts in the rows that they were drawn from.
 //!
-//! hello agrees on all of this; with `attachment_format{}` a message carries no attachment and no extra byte. The base
-//! length of a message is the length that both sides have committed. Skipped tokens follow it, and drafts follow them.
+//! The hello agrees on all of them; with `attachment_format{}` a message carries no attachment and no extra byte. The
+//! base length of a message is the length that both sides have committed. Skipped tokens follow the base, and drafts
+//! follow the skipped tokens.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
-//! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = a draft's probability.
-//! Guarantees: noexcept, no allocation, canonical. A report travels as 5 halves: log10(1 + rate) twice, the two losses,
-//!             seconds; a received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
-//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d travels as a whole number of units of 2^-31: within 2^-32, and
-//!             at least one unit.
+//! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = probability of a draft.
+//! Guarantees: noexcept, no allocation, canonical. A report is sent as 5 halves: log10(1 + rate) twice, the two losses,
+//!             seconds. A received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
+//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a whole number of units of 2^-31, at least one
+//!             unit, so its error is below 2^-32.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
 //!             examples/docs/draft_attachments.cpp
@@ -30,28 +31,28 @@ inline constexpr std::uint32_t max_wire_hidden_size = std::uint32_t{1} << 16;
 inline constexpr std::uint32_t max_wire_skipped = std::uint32_t{1} << 16;
 inline constexpr std::size_t channel_report_bytes = 10;
 inline constexpr std::size_t drafted_probability_bytes = 4;
-inline constexpr std::uint32_t drafted_probability_unit = std::uint32_t{1} << 31;  //!< x_d = 1 as it travels
+inline constexpr std::uint32_t drafted_probability_unit = std::uint32_t{1} << 31;  //!< encoding of x_d = 1
 
 struct attachment_format {
-  // `where` of a failing check
+  // values of `where` if a check fails
   static constexpr std::uint32_t at_hidden_size = 0, at_hidden = 1, at_hidden_with_draft = 2, at_channel_report = 3,
                                  at_max_skipped = 4, at_resolution_with_draft = 5, at_drafted_probability = 6;
-  std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; 0 exactly when hidden is none
+  std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; must be 0 exactly if hidden is none
   hidden_format hidden = hidden_format::none;
-  //! FH: each draft message carries the vectors of all its drafts; false: on request (SH, lazy)
+  //! FH: each draft message carries the vectors of all its drafts; false: sent on request (SH, lazy)
   bool hidden_with_draft = false;
   bool channel_report = false;    //!< each draft message carries the state of the edge's channel
-  std::uint32_t max_skipped = 0;  //!< skipped ids that one message may carry, 0..2^16
-  //! each draft message says the resolution of its laws, 1..wire_format::resolution; lattices only
+  std::uint32_t max_skipped = 0;  //!< maximum skipped ids per message, 0..2^16
+  //! each draft message announces the resolution of its distributions, 1..wire_format::resolution; lattices only
   bool resolution_with_draft = false;
-  //! drafts are drawn from the row itself, and each brings its probability there; top_k_tail only
+  //! drafts are drawn from the row itself, and each carries its probability in that row; top_k_tail only
   bool drafted_probability = false;
   friend SPECVERIFY_INLINE constexpr bool operator==(const attachment_format&,
                                                      const attachment_format&) noexcept = default;
 };
 
 struct channel_report {
-  // `where` of a number that does not travel
+  // values of `where` for a number that cannot be sent
   static constexpr std::uint32_t at_uplink_rate = 0, at_downlink_rate = 1, at_uplink_loss = 2, at_downlink_loss = 3,
                                  at_round_trip = 4;
   float uplink_rate = 0;    //!< bit/s, 0..10^38
@@ -64,22 +65,22 @@ struct channel_report {
 struct draft_attachments {
   std::span<const token_id> skipped{};  //!< in text order
   channel_report channel{};             //!< ignored without attachment_format::channel_report
-  std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, with hidden_with_draft; else empty
-  //! of the laws; 0: wire_format::resolution. Ignored without resolution_with_draft
+  std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, if hidden_with_draft; otherwise empty
+  //! resolution of the distributions; 0: wire_format::resolution. Ignored without resolution_with_draft
   std::uint32_t resolution = 0;
-  //! x_d of the L drafts, drafted_probability_bytes each, with drafted_probability; else empty
+  //! x_d of the L drafts, drafted_probability_bytes each, if drafted_probability; otherwise empty
   std::span<const std::byte> probabilities{};
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of the vector of one position.
+//! Returns the bytes of the vector of one position.
 [[nodiscard]] constexpr std::size_t hidden_bytes(const attachment_format& format) noexcept {
   return hidden_bytes(format.hidden, format.hidden_size);
 }
 
-//! Errors: invalid_argument; `where` = attachment_format::at_hidden_size and on.
+//! Checks an attachment format. Errors: invalid_argument; `where` = attachment_format::at_hidden_size and on.
 [[nodiscard]] constexpr status check(const attachment_format& format) noexcept {
   if (format.hidden_size > max_wire_hidden_size)
     return detail::codec_error(errc::invalid_argument, format.at_hidden_size);
@@ -105,8 +106,9 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 }  // namespace detail
 
-//! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (negative, a loss
-//! of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate and on.
+//! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (a negative
+//! number, a loss of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate and
+//! on.
 [[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
                                                                         std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
@@ -145,7 +147,7 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 }
 
 //! Writes x_d = count / resolution in drafted_probability_bytes bytes. Errors: output_too_small; invalid_resolution (0,
-//! or less than the count).
+//! or below the count).
 [[nodiscard]] inline result<std::span<std::byte>> encode_drafted_probability(std::uint32_t count,
                                                                              std::uint32_t resolution,
                                                                              std::span<std::byte> out) noexcept {
@@ -157,7 +159,7 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   return out.first(drafted_probability_bytes);
 }
 
-//! x_d in units of 1 / drafted_probability_unit. Errors: size_mismatch; probability_out_of_range.
+//! Returns x_d in units of 1 / drafted_probability_unit. Errors: size_mismatch; probability_out_of_range.
 [[nodiscard]] inline result<std::uint32_t> decode_drafted_probability(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != drafted_probability_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   const auto units = static_cast<std::uint32_t>(numeric::load_le(bytes.data(), drafted_probability_bytes));

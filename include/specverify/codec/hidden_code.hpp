@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A hidden state as bytes: binary16 values, or one float32 scale and a signed byte a number.
+//! Encodes a hidden state as binary16 values, or as one float32 scale and one signed byte per number.
 //!
-//! float16: the nearest value, ties to even; 2 bytes a number. int8: scale s = max|x| / 127 rounded up to 17 bits, then
-//! round(x / s), ties away from zero; 4 bytes and 1 byte a number. With 17 bits s times a byte is exact, so decoded
-//! numbers encode to the same bytes.
-//! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits a number.
-//! Symbols:    d = numbers of a vector (the drafter's width, or the width of the split head).
-//! Guarantees: noexcept, no allocation, O(d); an error leaves the output as it was; a decoder accepts exactly what the
-//!             encoder writes. float16: bits of the same floats on every machine; error <= 2^-11 |x| or 2^-25. int8:
-//!             error <= s (1/2 + 2^-20). Law-exact.
-//! Deviates:   the paper does not say how 8 bits are scaled; |x| > 65504 does not fit float16 and is an error, never
-//!             clipped.
+//! float16 rounds to the nearest value, ties to even, and takes 2 bytes per number. int8 takes 4 bytes for the scale
+//! and 1 byte per number: the scale is s = max|x| / 127 rounded up to 17 bits, and a byte is round(x / s), ties away
+//! from zero. Because s has only 17 bits, s times a byte is exact, so decoded numbers encode to the same bytes.
+//! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits per number.
+//! Symbols:    d = numbers per vector (the width of the drafter or of the split head).
+//! Guarantees: noexcept, no allocation, O(d); an error leaves the output unchanged; a decoder accepts exactly the bytes
+//!             that the encoder writes. float16: equal floats give equal bits on every machine; error <= 2^-11 |x| or
+//!             2^-25. int8: error <= s (1/2 + 2^-20). Law-exact.
+//! Deviates:   the paper does not specify the scale of 8 bits. |x| > 65504 is an error in float16 and is never clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp,
 //!             examples/docs/hidden_code.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP
@@ -29,7 +28,7 @@ enum class hidden_format : std::uint8_t { none = 0, float16 = 1, int8 = 2 };
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of a vector of `size` numbers; 0 for none.
+//! Returns the bytes of a vector of `size` numbers; 0 for hidden_format::none.
 [[nodiscard]] constexpr std::size_t hidden_bytes(hidden_format format, std::size_t size) noexcept {
   if (size == 0 || format == hidden_format::none) return 0;
   const saturating bytes = format == hidden_format::float16 ? saturating(size) * 2 : saturating(size) + 4;
@@ -38,12 +37,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-// 2^128 / 127 rounded down to 17 bits: 127 times it is finite
+// 2^128 / 127 rounded down to 17 bits, so that 127 times this scale is finite
 inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
-//! The scale of an int8 vector whose largest magnitude has this pattern: the least float of 17 bits that is at least a
-//! 127th of that; 0 when that is below the normal floats. Whole numbers only: an error of one bit would change the code
-//! of decoded numbers.
+//! Returns the scale of an int8 vector whose largest magnitude has the pattern `largest`: the least float of 17 bits
+//! that is at least that magnitude / 127, or 0 if this is below the normal floats. It uses only integers because an
+//! error of one bit would change the code of decoded numbers.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;
   if (exponent < 7) return 0;
@@ -51,17 +50,17 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   std::uint64_t quotient = (dividend + 126) / 127;  // 34 or 35 bits, in units of 2^(exponent - 150 - 17)
   const unsigned drop = static_cast<unsigned>(std::bit_width(quotient)) - 17;
   quotient = (quotient + (std::uint64_t{1} << drop) - 1) >> drop;
-  // quotient in [2^16, 2^17]; a carry to 2^17 moves into the exponent by itself.
+  // quotient in [2^16, 2^17]; a carry to 2^17 moves into the exponent.
   const std::uint32_t biased = exponent + drop - 24;
   return biased == 0 ? 0 : (biased << 23) + ((static_cast<std::uint32_t>(quotient) - 0x10000u) << 7);
 }
 
 }  // namespace detail
 
-//! Whether these are bytes that the encoder writes. `where`: index of the number.
-//! Errors: size_mismatch (the length is no vector's); value_not_finite; int8: field_out_of_range (a scale with a sign
-//!         or too large; a byte of -128), not_canonical (a scale of more than 17 bits or below the normal floats; no
-//!         byte of +-127; a byte under the scale 0).
+//! Checks that the encoder can have written these bytes. `where`: index of the number.
+//! Errors: size_mismatch (no vector has this length); value_not_finite; int8: field_out_of_range (a scale that is
+//!         negative or too large; a byte of -128), not_canonical (a scale of more than 17 bits or below the normal
+//!         floats; no byte of +-127; a byte other than 0 with the scale 0).
 [[nodiscard]] inline status check_hidden(std::span<const std::byte> bytes, hidden_format format,
                                          std::size_t size) noexcept {
   if (size == 0 || format == hidden_format::none || bytes.size() != hidden_bytes(format, size))
@@ -87,9 +86,9 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   return full == (scale != 0) && any == full ? status{} : detail::codec_error(errc::not_canonical, 0);
 }
 
-//! Writes a vector to the front of `out`. Errors: size_mismatch (no number, or no format), output_too_small (`where` =
-//! bytes needed), value_not_finite, field_out_of_range (float16: |x| rounds above 65504; int8: |x| rounds above the
-//! floats); `where` = index.
+//! Writes a vector to the front of `out`. Errors: size_mismatch (no numbers, or no format), output_too_small (`where` =
+//! bytes needed), value_not_finite, field_out_of_range (float16: |x| rounds to more than 65504; int8: |x| rounds to
+//! more than the largest float); `where` = index.
 [[nodiscard]] inline result<std::span<std::byte>> encode_hidden(std::span<const float> values, hidden_format format,
                                                                 std::span<std::byte> out) noexcept {
   const std::size_t bytes = hidden_bytes(format, values.size());

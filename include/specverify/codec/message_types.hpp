@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The types of all messages: the place that a check is taken over, the format of draft messages, and a struct for each
-//! message.
+//! Types of all messages: the place that a check covers, the format of draft messages, and a struct for each message.
 //!
-//! Use it where a message or a format is named and nothing is encoded; codec/message.hpp includes it.
+//! Use it if you name a message or a format but encode nothing; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
-//! Guarantees: plain values, no allocation, noexcept; a received draft is made by the decoder alone.
+//! Guarantees: plain values, no allocation, noexcept; only the decoder can make a received draft.
 //! See:        docs/algorithms/message.md, docs/wire-format.md, tests/unit/codec/message_types_test.cpp
 #ifndef SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
 #define SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
@@ -25,21 +24,21 @@
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint16_t wire_version = 3;
-//! Types of hello's fields from here on must be known to whoever reads them; others are skipped.
+//! A reader must reject a hello field of this type or above if it does not know it. Other unknown fields are skipped.
 inline constexpr std::uint8_t first_required_field = 128;
-//! Types of fields that this version knows.
+//! Types of hello fields that this version knows.
 enum class hello_field : std::uint8_t {
-  last_verdict = 1,  //!< 12 bytes, as in `verdict_notice`: the cloud's last verdict; an edge has none
-  stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, each once; absent if there are none
-  check = 3          //!< u8: check_bits that the sender asks for; the larger one of both sides counts; absent: 8
+  last_verdict = 1,  //!< 12 bytes, as in `verdict_notice`: the cloud's last verdict; an edge sends none
+  stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
+  check = 3          //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
 };
-//! Of hello and refuse. The other messages begin with their kind in 4 bits.
+//! Header of hello and refuse. The other messages begin with their kind in 4 bits.
 inline constexpr std::size_t message_header_bytes = 8;
 inline constexpr std::uint32_t max_wire_draft_length = 4096;
 inline constexpr std::uint32_t max_pad_to = std::uint32_t{1} << 16;
-//! token_source of verify/verdict.hpp: none, residual, bonus, residual_fallback, forced
+//! number of token_source values in verify/verdict.hpp: none, residual, bonus, residual_fallback, forced
 inline constexpr std::uint8_t feedback_source_count = 5;
-//! stop_reason of verify/verdict.hpp: none, stop_token, budget
+//! number of stop_reason values in verify/verdict.hpp: none, stop_token, budget
 inline constexpr std::uint8_t feedback_stop_count = 3;
 inline constexpr std::uint8_t stop_cause_count = 5;
 
@@ -49,7 +48,7 @@ enum class message_kind : std::uint8_t {
   request = 3,
   supply = 4,
   feedback = 5,
-  text = 7,  // 6 was resume, up to version 2
+  text = 7,  // version 2 used 6 for resume
   refuse = 8,
   stop = 9
 };
@@ -59,74 +58,75 @@ enum class message_kind : std::uint8_t {
          value != 6;
 }
 
-//! What both sides know and do not send: the check of a steady message is taken over it.
+//! State that both sides know and never send. The check of a steady message is computed from it.
 struct wire_place {
-  std::uint64_t prefix_hash = 0;  //!< of the text that both sides have; of a text message: of the text before its ids
+  std::uint64_t prefix_hash = 0;  //!< of the text that both sides have, or of the text before a text message's ids
   std::uint32_t round = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_place&, const wire_place&) noexcept = default;
 };
 
-//! What hello agrees on for every message: how drafts and their laws travel, and V, which gives a token id its width.
+//! Format that the hello agrees on for every message: encoding of drafts and their distributions, and V, which gives
+//! the width of a token id.
 struct wire_format {
-  // `where` of a failing check; fields of `attachments` from at_attachments on
+  // values of `where` if a check fails; fields of `attachments` follow at_attachments
   static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
                                  at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6, at_check_bits = 13;
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;  //!< V, 1..2^24
-  //! l; lattices: 1..2^16, top_k_tail with l (V-1) < 2^32; token_and_count: 1..2^31; fp16_row, token_only: 0
+  //! l; lattices: 1..2^16, and l (V-1) < 2^32 for top_k_tail; token_and_count: 1..2^31; fp16_row, token_only: 0
   std::uint32_t resolution = 0;
-  //! sparse_drop_zero, top_k_tail: largest K+, K (0: no limit); sparse_paper: K (0: announced per law); else 0
+  //! sparse_drop_zero, top_k_tail: maximum K+, K (0: no limit); sparse_paper: K (0: announced per distribution); else 0
   std::uint32_t support_size = 0;
-  std::uint32_t max_draft_length = 0;  //!< L at most, 1..4096
+  std::uint32_t max_draft_length = 0;  //!< maximum L, 1..4096
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
-  attachment_format attachments{};  //!< what travels with the drafts; none by default
-  //! of the check of each steady message: 0, 8 or 16. A field of hello and none of its terms, so that each connection
-  //! has its own
+  attachment_format attachments{};  //!< attachments of the drafts; none by default
+  //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term, so
+  //! each connection can have another value
   std::uint8_t check_bits = 8;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 
 enum class wire_rule : std::uint8_t { greedy = 0, token = 1, semantic = 2 };
 
-//! How the text comes about.
+//! Origin of the text.
 enum class session_mode : std::uint8_t {
-  draft = 0,  //!< the edge drafts, the cloud verifies
-  stream = 1  //!< the cloud writes alone and sends token by token
+  draft = 0,  //!< the edge drafts and the cloud verifies
+  stream = 1  //!< the cloud generates without drafts and sends token by token
 };
 
-//! What hello agrees on for the whole session. Journals keep it.
+//! Terms that the hello agrees on for the whole session. Journals keep them.
 struct session_terms {
   std::uint64_t fingerprint_low = 0;  //!< 128-bit fingerprint of the vocabulary
   std::uint64_t fingerprint_high = 0;
   guarantee strength = guarantee::honest_drafter;  //!< claimed by the sender
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
-  bool bonus = true;               //!< after a full accept the cloud adds a token of its own
-  std::uint32_t token_budget = 0;  //!< tokens to generate (0: no limit)
+  bool bonus = true;               //!< if all drafts are accepted, the cloud adds a token
+  std::uint32_t token_budget = 0;  //!< maximum tokens to generate (0: no limit)
   wire_format format{};
-  double temperature = 1.0;  //!< >= 0, finite
+  double temperature = 1.0;  //!< must be finite and >= 0
   row_truncation truncation{};
-  double threshold = 0.0;  //!< semantic: a mismatch with a score below it stands; finite, >= 0. Other rules: 0
-  //! ids of the longest text message that the sender takes, and that it sends; 1 or more
+  double threshold = 0.0;  //!< semantic: mismatches with a score below it are accepted; finite, >= 0. Other rules: 0
+  //! maximum ids per text message that the sender takes and sends; must be 1 or more
   std::uint32_t text_chunk = 256;
 };
 
 struct hello_message : session_terms {
-  //! decoding another one gives unknown_version: `where` is that version times 2^16 plus wire_version
+  //! decoding another version returns unknown_version with `where` = that version * 2^16 + wire_version
   std::uint16_t version = wire_version;
   std::uint64_t session_id = 0;
-  std::uint32_t nonce = 0;  //!< of the edge, another one for each hello; the answer repeats it
+  std::uint32_t nonce = 0;  //!< number that the edge chooses anew for each hello; the answer repeats it
   std::uint32_t round = 0;
-  std::uint32_t length = 0;         //!< tokens of the text that the sender has, prompt included
-  std::uint64_t prefix_hash = 0;    //!< of this text
+  std::uint32_t length = 0;         //!< tokens of the sender's text, with the prompt
+  std::uint64_t prefix_hash = 0;    //!< hash of this text
   std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
-  //! Fields behind the others: {type u8, length u16, value} each, types ascending, as `hello_fields` makes them.
-  //! Decoding points into the message.
+  //! Optional fields after the fixed ones: {type u8, length u16, value} each, types ascending, as `hello_fields` makes
+  //! them. Decoding points into the message.
   std::span<const std::byte> fields{};
 };
 
-//! Which hello a refusal answers, or the last one of who refuses. Zeros: none.
+//! Names the hello that a refusal answers, or the last hello that the refusing side sent. Zeros: none.
 struct hello_name {
   std::uint64_t session_id = 0;
   std::uint32_t nonce = 0;
@@ -144,41 +144,41 @@ struct verdict_notice {
 };
 
 struct feedback_message {
-  // `where` of a field outside its range
+  // values of `where` for a field outside its range
   static constexpr std::uint32_t at_accepted = 0, at_source = 1, at_stop = 2, at_next_token = 3;
-  std::uint32_t accepted = 0;      //!< drafts that are committed, 0..draft length of the round
-  token_id next_token = no_token;  //!< no_token exactly when source is 0
+  std::uint32_t accepted = 0;      //!< committed drafts, 0..draft length of the round
+  token_id next_token = no_token;  //!< must be no_token exactly if source is 0
   std::uint8_t source = 0;         //!< token_source as a number
   std::uint8_t stop = 0;           //!< stop_reason as a number
   friend SPECVERIFY_INLINE constexpr bool operator==(const feedback_message&,
                                                      const feedback_message&) noexcept = default;
 };
 
-//! Drafts without laws, and what came with them.
+//! Drafts without distributions, and their attachments.
 struct claims_message {
   std::span<const claimed_draft> claims{};
   draft_attachments attachments{};
 };
 
-//! Asks for more about some drafted positions of the round (a second upload, a lazy law).
+//! Asks for more data about some drafted positions of the round, for example their hidden states.
 struct request_message {
-  // `where` of a field outside its range, in a request and in a supply
+  // values of `where` for a field outside its range, in a request and in a supply
   static constexpr std::uint32_t at_what = 0, at_positions = 1;
-  //! 0: the law of the position; 1: its hidden state, of attachment_format::hidden; others are refused
+  //! 0: the distribution of the position; 1: its hidden state, as attachment_format::hidden; other values are rejected
   std::uint8_t what = 0;
-  //! bit i of word i / 64: position i of the draft; exactly ceil(L / 64) words
+  //! position i of the draft is bit i % 64 of word i / 64; must have exactly ceil(L / 64) words
   std::span<const std::uint64_t> positions{};
 };
 
-//! Answers a request. The payload of what = 0 is read by who asked; that of 1 is one vector of hidden_bytes a position,
-//! ascending.
+//! Responds to a request. If what = 0, the requester interprets the payload; if what = 1, it has one vector of
+//! hidden_bytes per position, ascending.
 struct supply_message {
   std::uint8_t what = 0;
   std::span<const std::uint64_t> positions{};
   std::span<const std::byte> payload{};
 };
 
-//! Why a message was refused, in the numbers of core/errc.def. Never errc::ok.
+//! Reason to reject a message, with the numbers of core/errc.def. Must not be errc::ok.
 struct refuse_message {
   status reason{};
 };
@@ -186,11 +186,11 @@ struct refuse_message {
 enum class stop_cause : std::uint8_t { finished = 0, stop_token = 1, budget = 2, cancelled = 3, failed = 4 };
 struct stop_message {
   stop_cause cause = stop_cause::finished;
-  std::uint32_t length = 0;       //!< of the text that both sides have, prompt included
-  std::uint64_t prefix_hash = 0;  //!< of this text
+  std::uint32_t length = 0;       //!< tokens of the text that both sides have, with the prompt
+  std::uint64_t prefix_hash = 0;  //!< hash of this text
 };
 
-//! Makes received drafts; only the decoder names it (a lint checks).
+//! Makes received drafts. Only the decoder may name it (a lint checks this).
 struct codec_access {
   [[nodiscard]] static SPECVERIFY_INLINE constexpr received_draft make(token_id token, const law& from) noexcept {
     return received_draft(token, from);
@@ -200,15 +200,15 @@ struct codec_access {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Anything that binds a token to a law: draft, received_draft.
+//! Any type that binds a token to a distribution: draft, received_draft.
 template <class Draft>
 concept lawful_draft = requires(const Draft& drafted) {
   { drafted.token() } -> std::same_as<token_id>;
   { drafted.source_law() } -> std::convertible_to<law>;
 };
 
-//! Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where` =
-//!         wire_format::at_format and on.
+//! Checks a wire format. Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where`
+//! = wire_format::at_format and on.
 [[nodiscard]] constexpr status check(const wire_format& format) noexcept {
   const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
   if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, format.at_format);
@@ -219,7 +219,7 @@ concept lawful_draft = requires(const Draft& drafted) {
                                                                                : 0;
   if (format.resolution > largest || (largest > 0 && format.resolution == 0))
     return detail::codec_error(errc::invalid_resolution, format.at_resolution);
-  // The law that a top_k_tail message decodes to has the resolution l (V - K), K >= 1.
+  // A top_k_tail message decodes to a distribution with the resolution l (V - K), K >= 1.
   if (format.format == law_format::top_k_tail &&
       std::uint64_t{format.resolution} * (format.vocab_size - 1) > 0xffffffffu)
     return detail::codec_error(errc::invalid_resolution, format.at_resolution);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 64-bit hash of a text that grows token by token: both sides of a session compare it with a message.
+//! A 64-bit hash of a text that grows token by token. Both sides of a session can compare it, so they detect that their
+//! texts differ.
 //!
 //! Symbols:    h_0 = prefix_hash_seed, h_{n+1} = extend_prefix_hash(h_n, x_n).
-//! Guarantees: O(1) a token, constexpr, no allocation; a bijection of h for every token, so two texts that differ in
-//!             one token keep differing while equal tokens follow. The same value on every machine.
-//! Deviates:   no cryptographic hash; it finds desynchronisation, not forgery.
+//! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
+//!             one token, their hashes keep differing while equal tokens follow. The same value on every machine.
+//! Deviates:   it is no cryptographic hash: it detects desynchronisation, but not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp, examples/docs/prefix_hash.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP
 #define SPECVERIFY_CODEC_PREFIX_HASH_HPP
@@ -22,7 +23,7 @@ inline constexpr std::uint64_t prefix_hash_seed = 0x9E3779B97F4A7C15u;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The hash of a text with one more token.
+//! Returns the hash of a text with one more token.
 [[nodiscard]] constexpr std::uint64_t extend_prefix_hash(std::uint64_t hash, token_id token) noexcept {
   hash ^= static_cast<std::uint64_t>(static_cast<std::uint32_t>(token)) + 1;
   hash *= 0xBF58476D1CE4E5B9u;
@@ -32,7 +33,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return hash;
 }
 
-//! The hash of a whole text, or of what follows a text with hash `from`.
+//! Returns the hash of a whole text. If `from` is the hash of a prefix, `text` must be the tokens after that prefix.
 [[nodiscard]] constexpr std::uint64_t prefix_hash(std::span<const token_id> text,
                                                   std::uint64_t from = prefix_hash_seed) noexcept {
   for (const token_id token : text) from = extend_prefix_hash(from, token);

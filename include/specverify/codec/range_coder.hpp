@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer-only range coder: symbols with integer odds become bytes that are at most 8 bits longer than the
-//! information in them.
+//! An integer range coder: encodes symbols with integer odds in at most 8 bits more than their information.
 //!
-//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time, and ends with the
-//! shortest byte string whose value lies inside, the smallest such value. Bytes after the end count as zeros, so a
-//! string never ends with a zero byte. Steps behind the end of the string are read from zeros: for ever where each of
-//! them is the first of its symbols, else for max_bytes_ahead bytes.
-//! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to the bytes already written.
-//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string has less than cost / 8 + 1.001
+//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
+//! byte string whose value lies inside, and with the smallest such value. Bytes after the end count as zeros, so a
+//! string never ends with a zero byte. A decoder may therefore take steps after the end of the string: without limit if
+//! each of them is the first of its symbols, otherwise for max_bytes_ahead bytes.
+//! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
+//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
-//! Guarantees: O(1) a step (carries amortised); loss of a step < 2^-16 bits (totals to 2^40); no allocation, noexcept;
-//!             bit-exact. The decoder reads nothing outside its span, whatever the bytes; `finish` accepts exactly the
-//!             strings an encoder ends with and calls decodable. Steps that are not the first of their symbols end
-//!             within bytes + 24 bytes of information: then the decoder has failed.
+//! Guarantees: O(1) per step (carries amortised); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
+//!             noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish` accepts exactly
+//!             the strings that an encoder ends with and calls decodable. A decoder fails after at most bytes + 24
+//!             bytes of information, unless every further step is the first of its symbols.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -28,39 +27,41 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A code whose string is shorter than its steps by more than these bytes, and that does not rest on zeros there, is no
-//! code: so few bytes cannot claim many steps. An encoder meets one with a chance of about 2^-128.
+//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further step is the
+//! first of its symbols. Because of this limit, a few bytes cannot claim many steps. An encoder exceeds it with a
+//! chance of about 2^-128.
 inline constexpr std::size_t max_bytes_ahead = 16;
 
 namespace detail {
-//! The part of a range that says yes, at odds of ones : total - ones.
+//! Returns the part of a range for "yes" at odds of ones : total - ones.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t yes_part(std::uint64_t range, std::uint64_t ones,
                                                        std::uint64_t total) noexcept {
   return (range >> 32) * ((ones << 32) / total);
 }
 }  // namespace detail
 
-//! Writes to the front of a span; bytes behind the code may be written too. When the span is too small it goes on
-//! counting, so an empty span gives the exact length alone.
+//! Writes to the front of a span, and may also write to bytes after the code. If the span is too small, it keeps
+//! counting, so an empty span returns the exact length.
 class range_encoder {
  public:
   explicit range_encoder(std::span<std::byte> out) noexcept
       : out_(out), words_end_(out.size() < 8 ? 0 : out.size() - 7) {}
 
-  //! One of `total` equally likely symbols. total in [1, 2^40], symbol < total.
+  //! Encodes one of `total` equally likely symbols. total in [1, 2^40], symbol < total.
   void uniform(std::uint64_t symbol, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(symbol < total && total <= (std::uint64_t{1} << 40), "symbol outside its range");
     const std::uint64_t unit = range_ / total;
     narrow(unit * symbol, unit);
   }
 
-  //! A yes or no whose odds are ones : total - ones. 0 < ones < total <= 2^32.
+  //! Encodes a yes or no at odds of ones : total - ones. 0 < ones < total <= 2^32.
   void bit(bool one, std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
     const std::uint64_t split = detail::yes_part(range_, ones, total);
     one ? narrow(0, split) : narrow(split, range_ - split);
   }
-  //! `count` times no, with the odds ones : total, ones : total - 1, ...; count <= total - ones. The bytes of `bit`.
+  //! Encodes `count` times "no" at odds of ones : total, ones : total - 1, ...; count <= total - ones. Writes the same
+  //! bytes as `bit`.
   void noes(std::uint32_t count, std::uint32_t ones, std::uint32_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && count <= total - ones, "odds outside their range");
     std::uint64_t low = low_, range = range_;
@@ -79,18 +80,18 @@ class range_encoder {
     range_ = range;
   }
 
-  //! The part [first, first + width) of [0, 2^40); width > 0.
+  //! Encodes the part [first, first + width) of [0, 2^40); width > 0.
   void part(std::uint64_t first, std::uint64_t width) noexcept {
     SPECVERIFY_ASSERT(width > 0 && first + width <= (std::uint64_t{1} << 40), "part outside its range");
     const std::uint64_t unit = range_ >> 40;
     narrow(unit * first, unit * width);
   }
 
-  //! Ends the code and returns its length in bytes. Call it once, last.
+  //! Ends the code and returns its length in bytes. Must be called once, as the last call.
   [[nodiscard]] std::size_t finish() noexcept {
     constexpr std::uint64_t unit = std::uint64_t{1} << 56;
     if (low_ != 0) {
-      const std::uint64_t last = 0 - range_;  // low > last: the interval reaches 2^64
+      const std::uint64_t last = 0 - range_;  // if low > last, the interval reaches 2^64
       if (low_ > last) {
         carry();
       } else {
@@ -104,9 +105,9 @@ class range_encoder {
     return length_ -= zeros_;
   }
 
-  //! After `finish`: whether the whole code fits the span.
+  //! Returns whether the whole code fits in the span. Call it after `finish`.
   [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
-  //! After `finish`: whether a decoder follows the code to its end (max_bytes_ahead).
+  //! Returns whether a decoder can follow the code to its end (see max_bytes_ahead). Call it after `finish`.
   [[nodiscard]] bool decodable() const noexcept { return carried_ <= length_ + max_bytes_ahead; }
 
  private:
@@ -116,7 +117,7 @@ class range_encoder {
       carry();
     settle(width);
   }
-  // Writes the whole bytes that are settled.
+  // Writes the whole bytes that no later step can change, except by a carry.
   SPECVERIFY_INLINE void settle(std::uint64_t width) noexcept {
     const unsigned bits = static_cast<unsigned>(std::countl_zero(width)) & 56u;
     if (length_ < words_end_) [[likely]] {
@@ -128,8 +129,7 @@ class range_encoder {
     }
     range_ = width << bits;
   }
-  // One byte, where there may be no room. From here on the bytes at the end are counted, since they can no longer be
-  // looked at.
+  // Writes one byte if the span may be full. From here on, zero and 0xff bytes at the end are counted, not read back.
   void put_byte(std::uint8_t byte) noexcept {
     if (!counting_) {
       counting_ = true;
@@ -141,7 +141,7 @@ class range_encoder {
     zeros_ = byte == 0 ? zeros_ + 1 : 0;
     ones_ = byte == 0xff ? ones_ + 1 : 0;
   }
-  // Adds 1 to the number written so far. The first byte never overflows: the interval lies below 1.
+  // Adds 1 to the number written so far. The first byte cannot overflow because the interval lies below 1.
   void carry() noexcept {
     std::size_t at = carried_ = length_;
     if (!counting_) {
@@ -156,18 +156,19 @@ class range_encoder {
   }
 
   std::span<std::byte> out_;
-  std::size_t words_end_;  // the first place where a word of eight bytes has no room
+  std::size_t words_end_;  // first position at which a word of eight bytes has no room
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
-  std::size_t carried_ = 0;  // length_ at the last carry: where it crossed bytes that end as zeros, low was below them
-  bool counting_ = false;    // the end of the span was reached
-  std::size_t zeros_ = 0;    // if counting: zero bytes at the end of what was written
-  std::size_t ones_ = 0;     // if counting: 0xff bytes at the end of what was written
+  std::size_t carried_ = 0;  // length_ at the last carry; before it, low was below any bytes that now end as zeros
+  bool counting_ = false;    // set once the end of the span is reached
+  std::size_t zeros_ = 0;    // if counting: zero bytes at the end of the output
+  std::size_t ones_ = 0;     // if counting: 0xff bytes at the end of the output
 };
 
-//! Reads what the encoder wrote, with the same odds in the same order. After the first impossible value it stays failed
-//! and goes on giving values inside their ranges, so a caller may check once a law; it always ends by asking `finish`.
+//! Decodes what the encoder wrote, if called with the same odds in the same order. After the first impossible value it
+//! stays failed, but returns values inside their ranges, so a caller may check once per distribution. The caller must
+//! end with `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
@@ -196,8 +197,8 @@ class range_decoder {
     return one;
   }
 
-  //! How many times `bit` says no, with the odds ones : total, ones : total - 1, ..., before it says yes or ones are
-  //! all that is left. 0 < ones <= total.
+  //! Returns how many times `bit` returns "no" at odds of ones : total, ones : total - 1, ..., before it returns "yes"
+  //! or only ones are left. 0 < ones <= total.
   [[nodiscard]] std::uint32_t noes(std::uint32_t ones, std::uint32_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones <= total, "odds outside their range");
     std::uint64_t value = value_, range = range_;
@@ -222,7 +223,7 @@ class range_decoder {
     return total - ones;
   }
 
-  //! Where in [0, 2^40) the code stands; `take` with the part that holds it must follow.
+  //! Returns the position of the code in [0, 2^40). The caller must then call `take` with the part that holds it.
   [[nodiscard]] std::uint64_t peek() noexcept {
     const std::uint64_t at = value_ / (range_ >> 40);
     if (at < (std::uint64_t{1} << 40)) return at;
@@ -241,22 +242,21 @@ class range_decoder {
     position_ = bytes_.size() + 8;
   }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  //! Whether each step from here on, however many, is the first of its symbols: they need not be taken.
+  //! Returns whether every further step is the first of its symbols, so that the caller may skip these steps.
   [[nodiscard]] bool rests() const noexcept { return value_ == 0 && position_ >= bytes_.size() + 8; }
 
-  //! How many of the bytes belong to the code (the rest are zeros), where they are the ones that an encoder ends with
-  //! after these steps. Errors: not_canonical, trailing_bytes; `where` = byte.
+  //! Returns the bytes that belong to the code; the others are zeros. Errors: not_canonical (an encoder ends these
+  //! steps with other bytes), trailing_bytes; `where` = byte.
   [[nodiscard]] result<std::size_t> finish() const noexcept {
     const std::size_t used = bytes_.size();
     if (failed_) return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
     if (used > position_) return status{errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
-    // The window ends at byte position_. The value has position_ - used zero bytes below its last byte that is not
-    // zero.
+    // The window ends at byte position_. The value has position_ - used zero bytes below its last nonzero byte.
     const std::size_t zeros = position_ - used;
     if (used > 0 && zeros < 8) {
       constexpr std::uint64_t unit = std::uint64_t{1} << 56;
       const std::uint64_t last = std::to_integer<std::uint64_t>(bytes_[used - 1]);
-      // A shorter string fits; or a smaller one of the same length does.
+      // A shorter string would fit, or a smaller string of the same length.
       if (zeros < 7 || value_ >= unit || (256 - last) * unit < range_ - value_) {
         return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
       }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A k-subset of [0, n) in log2 C(n, k) bits, whichever subset it is: the ids of a support, and the bars of a
-//! composition.
+//! Codes a k-subset of [0, n) in log2 C(n, k) bits: the ids of a support, and the bars of a composition.
 //!
-//! Members are coded in ascending order by the gap in front of them. The gap of a random subset survives g slots with
-//! probability C(n-g,k) / C(n,k), which ((N-g)/N)^k with N = n - (k-1)/2 meets to k^2/(12 n^2) in the exponent where n
-//! >= 8k; the last member is uniform, and a dense rest (n < 8k) is coded slot by slot with its exact odds k : n-k. A
-//! gap whose survival is 2^-8 or less is announced by an escape, so probabilities keep their relative precision.
+//! Members are coded in ascending order, each by the gap before it. The gap of a random subset reaches g slots with
+//! probability C(n-g,k) / C(n,k). If n >= 8k, ((N-g)/N)^k with N = n - (k-1)/2 approximates it to k^2/(12 n^2) in the
+//! exponent, so the code uses that. The last member is uniform. If n < 8k, the rest is dense and is coded slot by slot
+//! with its exact odds k : n-k. A gap whose survival is 2^-8 or less is announced by an escape, because small
+//! probabilities would lose relative precision.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
 //! Symbols:    n = slots left, k = members left, S(g) = survival(g) / 2^40.
-//! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) whichever the subset (tests measure it); at most 9 k steps
-//!             of O(1), and escapes of 8 bits each, whatever the bytes; integers only, no allocation, noexcept;
-//!             bit-exact. Limits: n <= 2^25 - 1, k <= n.
+//! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) for every subset (tests measure it); at most 9 k steps of
+//!             O(1), and escapes of 8 bits each, for any input; integers only, no allocation, noexcept; bit-exact.
+//!             Limits: n <= 2^25 - 1, k <= n.
 //! See:        docs/algorithms/support_code.md, docs/wire-format.md, tests/unit/codec/support_code_test.cpp
 #ifndef SPECVERIFY_CODEC_SUPPORT_CODE_HPP
 #define SPECVERIFY_CODEC_SUPPORT_CODE_HPP
@@ -24,7 +24,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Takes the members of a subset in ascending order.
+//! Encodes the members of a subset in ascending order.
 class subset_encoder {
  public:
   subset_encoder(range_encoder& coder, std::uint32_t slot_count, std::uint32_t members) noexcept
@@ -32,7 +32,7 @@ class subset_encoder {
     SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
-  //! The next member, counted from the first slot. It must leave room for those that follow.
+  //! Encodes the next member, counted from the first slot. It must leave room for the members that follow.
   void put(std::uint32_t position) noexcept {
     std::uint32_t gap = position - next_;
     SPECVERIFY_ASSERT(members_ > 0 && position >= next_ && gap <= slots_ - members_, "members not ascending");
@@ -68,7 +68,7 @@ class subset_encoder {
   std::uint32_t next_ = 0;
 };
 
-//! Gives the members of a subset in ascending order; positions stay below the number of slots whatever the bytes.
+//! Decodes the members of a subset in ascending order. Positions are below the number of slots for any input.
 class subset_decoder {
  public:
   subset_decoder(range_decoder& coder, std::uint32_t slot_count, std::uint32_t members) noexcept
@@ -76,7 +76,7 @@ class subset_decoder {
     SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
-  //! Whether the members that are left follow one another without a gap.
+  //! Returns whether the remaining members follow one another without a gap.
   [[nodiscard]] bool packed() const noexcept { return slots_ == members_ || coder_.rests(); }
   [[nodiscard, gnu::noinline]] std::uint32_t next() noexcept {
     SPECVERIFY_ASSERT(members_ > 0, "no member left");
@@ -91,7 +91,7 @@ class subset_decoder {
   }
 
  private:
-  // The gap, or nothing after an escape: slots_ and next_ have moved on by a part of the gap.
+  // Returns the gap, or nothing after an escape. An escape has moved slots_ and next_ on by a part of the gap.
   [[nodiscard]] std::optional<std::uint32_t> step() noexcept {
     if (detail::gap_regime(slots_, members_)) {
       const detail::gap_model model(slots_, members_);

@@ -14,7 +14,7 @@ namespace detail {
 
 inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 
-//! Out of line and cold: the usual way then has no code of errors in it.
+//! Out of line and cold, so the usual path contains no error code.
 [[nodiscard, gnu::cold, gnu::noinline]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
   return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
 }
@@ -23,7 +23,7 @@ inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
   return bits / 8 + (bits % 8 != 0 ? 1 : 0);
 }
 
-//! Eight bytes as a number, the first of them the highest.
+//! Returns eight bytes as a number; the first byte is the highest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t load_eight(const std::byte* at) noexcept {
   return __builtin_bswap64(numeric::load_le(at, 8));
 }

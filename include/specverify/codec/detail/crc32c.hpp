@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CRC-32C: the check of messages and of datagrams.
+//! CRC-32C, the checksum of hello, refuse and datagrams.
 #ifndef SPECVERIFY_CODEC_DETAIL_CRC32C_HPP
 #define SPECVERIFY_CODEC_DETAIL_CRC32C_HPP
 
@@ -42,8 +42,8 @@ inline constexpr crc_tables crc{};
   return state;
 }
 
-//! Goes on with a checksum; starts from ~0, and the result is inverted at the end. By the processor's instruction where
-//! the build may use SSE4.2.
+//! Continues a checksum. The state must start as ~0, and the final state must be inverted. Uses the CPU's instruction
+//! if the build may use SSE4.2.
 [[nodiscard]] inline std::uint32_t crc_update(std::uint32_t state, std::span<const std::byte> bytes) noexcept {
 #if defined(__SSE4_2__) && defined(__CRC32__) && defined(__x86_64__)  // tables of 8 KB are rarely in a cache
   std::uint64_t wide = state;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! log2 and 2^-x in 64-bit integers, the same bits on every machine: the survival function of the gaps in
+//! log2 and 2^-x in 64-bit integers with the same bits on every machine, for the survival function of gaps in
 //! codec/support_code.hpp.
 //!
-//! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38, monotone
-//!             where it matters (tests); constexpr. The tables are round(2^63 * -log2(reciprocal / 2^17)) with
-//!             reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256)); tests/wire/decode_golden.py derives
-//!             them again.
+//! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38, monotone in
+//!             the range that support_code uses (tests); constexpr. The tables are round(2^63 * -log2(reciprocal /
+//!             2^17)) with reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256));
+//!             tests/wire/decode_golden.py derives them again.
 #ifndef SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 #define SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 
@@ -136,7 +136,7 @@ struct reciprocal_table {
 };
 inline constexpr reciprocal_table reciprocals{};
 
-//! High half of a 64 x 64-bit product.
+//! Returns the high half of a 64 x 64-bit product.
 [[nodiscard]] constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) noexcept {
 #if defined(__SIZEOF_INT128__)
   __extension__ using wide = unsigned __int128;
@@ -151,7 +151,7 @@ inline constexpr reciprocal_table reciprocals{};
 
 inline constexpr unsigned log2_fraction_bits = 58;
 
-//! log2(x) * 2^58 for x in [1, 2^26).
+//! Returns log2(x) * 2^58 for x in [1, 2^26).
 [[nodiscard]] constexpr std::uint64_t log2_fixed(std::uint32_t x) noexcept {
   const unsigned width = static_cast<unsigned>(std::bit_width(x));
   const std::uint32_t scaled = x << (26 - width);
@@ -166,7 +166,7 @@ inline constexpr unsigned log2_fraction_bits = 58;
          ((log2_table[index] + multiply_high(z, sum)) >> 5);
 }
 
-//! 2^(-y / 2^58) * 2^63 for y below 64 * 2^58, cut to 0 where it is smaller than 1.
+//! Returns 2^(-y / 2^58) * 2^63 for y below 64 * 2^58, or 0 if it is below 1.
 [[nodiscard]] constexpr std::uint64_t exp2_fixed(std::uint64_t y) noexcept {
   const unsigned whole = static_cast<unsigned>(y >> log2_fraction_bits);
   const std::uint32_t index = static_cast<std::uint32_t>(y >> (log2_fraction_bits - 8)) & 255u;
@@ -178,7 +178,7 @@ inline constexpr unsigned log2_fraction_bits = 58;
   return (base - multiply_high(multiply_high(base, rest), sum)) >> whole;
 }
 
-//! -log2(level / 2^40) * 2^58 to about 2^-17, for level in [1, 2^40].
+//! Returns -log2(level / 2^40) * 2^58 within about 2^-17, for level in [1, 2^40].
 [[nodiscard]] constexpr std::uint64_t level_exponent_guess(std::uint64_t level) noexcept {
   const unsigned width = static_cast<unsigned>(std::bit_width(level));
   const std::uint32_t scaled = static_cast<std::uint32_t>(level << (41 - width) >> 15);
@@ -191,7 +191,7 @@ inline constexpr unsigned log2_fraction_bits = 58;
   return known < top ? top - known : 0;
 }
 
-//! (1 - 2^(-y / 2^58)) * 2^64 to about 2^-28, for y below 64 * 2^58.
+//! Returns (1 - 2^(-y / 2^58)) * 2^64 within about 2^-28, for y below 64 * 2^58.
 [[nodiscard]] constexpr std::uint64_t exp2_loss_guess(std::uint64_t y) noexcept {
   const unsigned whole = static_cast<unsigned>(y >> log2_fraction_bits);
   const std::uint32_t index = static_cast<std::uint32_t>(y >> (log2_fraction_bits - 8)) & 255u;

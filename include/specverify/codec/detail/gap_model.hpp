@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long the gap in front of the first member of a random subset lasts, in integers. Used by codec/support_code.hpp.
+//! Distribution of the gap before the first member of a random subset, in integers. Used by codec/support_code.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
 #define SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
 
@@ -12,7 +12,7 @@ inline constexpr std::uint32_t max_slots = std::uint32_t{1} << 25;
 inline constexpr std::uint64_t certain = std::uint64_t{1} << 40;          // S(0)
 inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-8
 
-//! Whether the gap is coded by its survival function: two members or more, and sparse.
+//! Returns whether the gap is coded by its survival function: if there are two members or more, and they are sparse.
 [[nodiscard]] constexpr bool gap_regime(std::uint32_t slot_count, std::uint32_t members) noexcept {
   return members >= 2 && slot_count >> 3 >= members;
 }
@@ -26,7 +26,7 @@ struct member_reciprocals {
 };
 inline constexpr member_reciprocals reciprocals_of_members{};
 
-//! floor((2^64 - 1) / members), members > 0; without a division for small subsets.
+//! Returns floor((2^64 - 1) / members) for members > 0. Small subsets need no division.
 [[nodiscard]] constexpr std::uint64_t reciprocal(std::uint32_t members) noexcept {
   return members < member_reciprocals::size ? reciprocals_of_members.of[members] : ~std::uint64_t{0} / members;
 }
@@ -38,7 +38,7 @@ class gap_model {
   constexpr gap_model(std::uint32_t slot_count, std::uint32_t members) noexcept
       : doubled_(2 * slot_count - members + 1), members_(members), whole_(log2_fixed(doubled_)) {}
 
-  //! S(gap) * 2^40.
+  //! Returns S(gap) * 2^40.
   [[nodiscard]] constexpr std::uint64_t survival(std::uint32_t gap) const noexcept {
     if (2 * std::uint64_t{gap} >= doubled_) return 0;
     const std::uint64_t step = whole_ - log2_fixed(doubled_ - 2 * gap);
@@ -52,9 +52,9 @@ class gap_model {
     std::uint64_t after;  // survival(gap + 1)
   };
 
-  //! The gap g with S(g + 1) < level <= S(g); level in [1, 2^40].
+  //! Returns the gap g with S(g + 1) < level <= S(g); level must be in [1, 2^40].
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
-    // A guess that is rarely off; the survival function itself decides.
+    // The guess is rarely off; the survival function corrects it.
     const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), reciprocal(members_)));
     const auto gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};
@@ -62,14 +62,14 @@ class gap_model {
     return found;
   }
 
-  //! The last gap with S(gap) > 2^-8: the one after it is escaped to.
+  //! Returns the last gap with S(gap) > 2^-8. An escape moves to the gap after it.
   [[nodiscard, gnu::noinline]] constexpr found_gap before_escape() const noexcept {
     return quantile(escape_survival + 1);
   }
   [[nodiscard]] constexpr std::uint32_t escape() const noexcept { return before_escape().gap + 1; }
 
  private:
-  //! The next gap in the direction of the level.
+  //! Returns the next gap in the direction of the level.
   [[nodiscard, gnu::noinline]] constexpr found_gap next_gap(const found_gap& found,
                                                             std::uint64_t level) const noexcept {
     const bool shorter = found.here < level;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IEEE binary16 values in [0, 1] as integer counts of 2^-24, exactly, by bit patterns.
+//! IEEE binary16 values in [0, 1] as exact integer counts of 2^-24, by bit patterns.
 #ifndef SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
 #define SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
 
@@ -15,13 +15,13 @@ namespace detail {
 
 inline constexpr std::uint32_t half_of_one = 0x3c00;  // larger patterns are above 1, infinite, NaN, or carry a sign
 
-//! value * 2^24 for a pattern of at most half_of_one.
+//! Returns value * 2^24; the pattern must be at most half_of_one.
 [[nodiscard]] constexpr std::uint32_t half_to_count(std::uint32_t half) noexcept {
   const std::uint32_t exponent = half >> 10, fraction = half & 1023u;
   return exponent == 0 ? fraction : (1024u + fraction) << (exponent - 1);
 }
 
-//! The pattern of count * 2^-24, or nothing when no binary16 value in [0, 1] is that.
+//! Returns the pattern of count * 2^-24, or nothing if no binary16 value in [0, 1] equals it.
 [[nodiscard]] constexpr std::optional<std::uint32_t> count_to_half(std::uint32_t count) noexcept {
   if (count > (std::uint32_t{1} << 24)) return std::nullopt;
   if (count < 1024) return count;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members of a structure as bytes, one behind the other: the terms in hello, and the snapshots in a journal.
+//! Members of a structure as consecutive bytes: the terms in hello, and the snapshots in a journal.
 //!
-//! Call `field(member)` for each number, bool and array of these, `field(member, last)` for an enum whose largest value
-//! is `last`, `field.state(member)` for a sparsifier's state, which is copied as it stands in memory, and
-//! `terms_fields(field, terms, prompt_length)` for the terms of a session.
+//! Call `field(member)` for each number, each bool and each array of them. Call `field(member, last)` for an enum whose
+//! largest value is `last`, and `field.state(member)` for a sparsifier's state, which is copied as it is in memory.
+//! `terms_fields(field, terms, prompt_length)` adds the terms of a session.
 #ifndef SPECVERIFY_CODEC_DETAIL_MEMBER_BYTES_HPP
 #define SPECVERIFY_CODEC_DETAIL_MEMBER_BYTES_HPP
 
@@ -26,7 +26,7 @@ constexpr void each(Field& field, Members&... members) noexcept {
   (field(members), ...);
 }
 
-//! Two bools as one byte.
+//! Stores two bools in one byte.
 template <class Field, class Flag>
 constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
   auto marks = static_cast<std::uint8_t>((first ? 1 : 0) + (second ? 2 : 0));
@@ -37,11 +37,11 @@ constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
   }
 }
 
-//! Bytes of a value without members of its own to name: a sparsifier's state.
+//! Bytes of a sparsifier's state, which has no members to name.
 template <class State>
 inline constexpr std::size_t state_bytes = std::is_empty_v<State> ? 0 : sizeof(State);
 
-//! Bytes between its members are zeros, where the compiler can clear them.
+//! Stores a state. Padding between its members is zero if the compiler can clear it.
 template <class State>
 void store_state(State state, std::byte* at) noexcept {
   static_assert(std::is_trivially_copyable_v<State>);
@@ -61,7 +61,7 @@ template <class State>
   return state;
 }
 
-//! Adds up the bytes of members.
+//! Counts the bytes of members.
 class member_counter {
  public:
   template <class T, class... Facts>
@@ -78,7 +78,7 @@ class member_counter {
   std::size_t bytes_ = 0;
 };
 
-//! Puts members one behind the other, numbers little-endian.
+//! Writes members one after another, numbers little-endian.
 class member_writer {
  public:
   explicit member_writer(std::byte* at) noexcept : at_(at) {}
@@ -101,8 +101,8 @@ class member_writer {
   std::byte* at_;
 };
 
-//! Takes them back. A bool other than 0 and 1, an enum beyond its last value and a term outside its range are not
-//! `good`, and keep the value they had. `why`: of the first of them, if the bytes begin with the terms.
+//! Reads members back. A bool other than 0 and 1, an enum above its last value or a term outside its range makes `good`
+//! false, and the member keeps its value. `why` returns the first such error, if the bytes begin with the terms.
 class member_reader {
  public:
   explicit member_reader(const std::byte* at) noexcept : begin_(at), at_(at) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a draft message holds before its drafts: skipped ids, the channel report, hidden states, probabilities. Used by
+//! Fields of a draft message before its drafts: skipped ids, channel report, hidden states, probabilities. Used by
 //! codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
@@ -10,12 +10,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Whether each draft has bytes among the attachments.
+//! Returns whether each draft has bytes among the attachments.
 [[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
   return format.hidden_with_draft || format.drafted_probability;
 }
-//! Widths of the two counts: skipped ids, and parts (which repeat the number of drafts, since a range code says only
-//! at its end how many it holds).
+//! Widths of the two counts: skipped ids, and parts. Parts repeat the number of drafts, because a range code yields
+//! that number only while it is decoded.
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
@@ -25,22 +25,22 @@ namespace detail {
 [[nodiscard]] constexpr unsigned resolution_width(const wire_format& format) noexcept {
   return format.attachments.resolution_with_draft ? ceil_log2(format.resolution) : 0;
 }
-//! The format of the laws of one message.
+//! Returns the format of the distributions in one message.
 [[nodiscard]] constexpr wire_format law_format_of(const wire_format& format, std::uint32_t resolution) noexcept {
   wire_format made = format;
   if (format.attachments.resolution_with_draft && resolution != 0) made.resolution = resolution;
   return made;
 }
-//! Bits of the kind, the counts and the ids.
+//! Returns the bits of the kind, the counts and the ids.
 [[nodiscard]] constexpr std::uint64_t skipped_bits(const wire_format& format, std::uint64_t skipped) noexcept {
   return kind_bits + skipped_width(format) + parts_width(format) + resolution_width(format) +
          skipped * token_bits(format.vocab_size);
 }
-//! Whether attachments of whole bytes follow these.
+//! Returns whether attachments of whole bytes follow the bits.
 [[nodiscard]] constexpr bool has_byte_attachments(const attachment_format& format) noexcept {
   return format.channel_report || has_parts(format);
 }
-//! Bits before the drafts. Claims begin there; laws begin at the next whole byte.
+//! Returns the bits before the drafts. Claims begin there; distributions begin at the next whole byte.
 [[nodiscard]] constexpr std::uint64_t attachment_bits(const wire_format& format, std::uint64_t skipped,
                                                       std::uint64_t drafts) noexcept {
   const std::uint64_t bits = skipped_bits(format, skipped);
@@ -50,7 +50,7 @@ namespace detail {
               (format.attachments.drafted_probability ? drafts * drafted_probability_bytes : 0));
 }
 
-//! Vectors side by side, each one checked; `where` = which.
+//! Checks consecutive vectors; `where` = index of the vector.
 [[nodiscard]] inline status check_vectors(const attachment_format& format, std::uint64_t count,
                                           std::span<const std::byte> bytes) noexcept {
   const std::size_t each = hidden_bytes(format);
@@ -62,7 +62,7 @@ namespace detail {
   return {};
 }
 
-//! Probabilities side by side; `where` = which.
+//! Checks consecutive probabilities; `where` = index of the probability.
 [[nodiscard]] inline status check_probabilities(std::uint64_t count, std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != count * drafted_probability_bytes) return codec_error(errc::size_mismatch, bytes.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -92,7 +92,8 @@ namespace detail {
   return check_probabilities(format.attachments.drafted_probability ? drafts : 0, attachments.probabilities);
 }
 
-//! Writes what check_attachments has seen, from the kind on. The drafts' bits may go on in what it gives back.
+//! Writes the kind and the attachments, which must have passed check_attachments. Returns the writer, so that the
+//! drafts' bits can follow.
 [[nodiscard]] inline bit_writer store_attachments(const wire_format& format, const draft_attachments& attachments,
                                                   std::uint64_t drafts, std::span<std::byte> out) noexcept {
   bit_writer bits(message_kind::draft, out);
@@ -155,15 +156,15 @@ class attachment_reader {
     return check_probabilities(format_.attachments.drafted_probability ? parts_ : 0, probabilities_);
   }
 
-  //! Where the drafts begin: bits of claims, bytes of laws.
+  //! Position of the drafts: `end_bits` for claims, `end` for distributions.
   [[nodiscard]] std::uint64_t end_bits() const noexcept { return end_bits_; }
   [[nodiscard]] std::size_t end() const noexcept { return static_cast<std::size_t>(bits_to_bytes(end_bits_)); }
   [[nodiscard]] wire_format laws() const noexcept { return law_format_of(format_, resolution_); }
-  //! The message has that many drafts; each needs its part.
+  //! Checks that a message with `drafts` drafts has an attachment part for each.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {
     return has_parts(format_.attachments) && drafts != parts_ ? codec_error(errc::size_mismatch, parts_) : status{};
   }
-  //! What was read; the skipped ids go to the front of `skipped`.
+  //! Returns the attachments, and writes the skipped ids to the front of `skipped`.
   [[nodiscard]] draft_attachments deliver(std::span<token_id> skipped) const noexcept {
     bit_reader bits(message_);
     (void)bits.take(skipped_width(format_));

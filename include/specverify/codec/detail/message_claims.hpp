@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Drafts without laws, and the sizes of draft messages. Used by codec/message.hpp, where they are documented.
+//! Drafts without distributions, and the sizes of draft messages. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The ideal cost of the most expensive law and its token, in bits.
+//! Returns the ideal cost of the most expensive distribution and its token, in bits.
 [[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)
@@ -18,13 +18,13 @@ namespace detail {
     if (format.support_size != 0)
       return top_k_law_bits(format.vocab_size, format.support_size, format.resolution) +
              std::log2(static_cast<double>(format.support_size));
-    // Any K: 2^V subsets at most, and the counts cost most at K = V.
+    // For any K there are at most 2^V subsets, and the counts cost most at K = V.
     return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) +
            2 * std::log2(size);
   }
   if (format.format == law_format::top_k_tail) {
-    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, that is up to about the larger root of 2 k^2 + k (l+3-V) = V
-    // l + V - 1.
+    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V
+    // - 1.
     const double from = size - format.resolution - 3.0;
     const auto peak =
         static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
@@ -38,7 +38,7 @@ namespace detail {
     }
     return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
   }
-  // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), that is up to about l V / (l + V + 1).
+  // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), so up to about l V / (l + V + 1).
   const std::uint32_t limit = positive_limit(format);
   const auto peak = static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size /
                                                (std::uint64_t{format.resolution} + format.vocab_size + 1));
@@ -53,8 +53,8 @@ namespace detail {
   return most + 2 * std::log2(static_cast<double>(limit));
 }
 
-//! The most that one law and its token take: a subset and a composition, each within 0.2 bits + 0.02 % of its ideal
-//! (codec/support_code.hpp).
+//! Returns the maximum bits of one distribution and its token: a subset and a composition, each within 0.2 bits + 0.02
+//! % of its ideal (codec/support_code.hpp).
 [[nodiscard]] inline double max_law_bits(const wire_format& format) noexcept {
   return dearest_law_bits(format) * 1.0002 + 2;
 }
@@ -149,7 +149,7 @@ inline result<claims_message> decode_claims(const wire_place& place, const wire_
   if (!detail::has_bytes(detail::bits_to_bytes(begin + detail::claims_bits(format, 0)), format, message))
     return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
-  // Twice: nothing is written before every claim is known to be good.
+  // Two passes, because nothing may be written before every claim has passed its check.
   for (const bool write : {false, true}) {
     detail::bit_reader bits(message.data() + static_cast<std::size_t>(begin / 8));
     static_cast<void>(bits.take(begin % 8));

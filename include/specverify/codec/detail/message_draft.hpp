@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draft messages with laws. Used by codec/message.hpp, where they are documented.
+//! Draft messages with distributions. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 
@@ -15,7 +15,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Bytes of the code. Errors: not_canonical, where no decoder follows it (codec/range_coder.hpp, max_bytes_ahead).
+//! Returns the bytes of the code. Errors: not_canonical, if no decoder can follow it (max_bytes_ahead in
+//! codec/range_coder.hpp).
 template <class Draft>
 [[nodiscard]] result<std::size_t> encode_lattices(const wire_format& format, std::span<const Draft> drafts,
                                                   std::span<std::byte> body) noexcept {
@@ -37,7 +38,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
     for (std::uint32_t id = 0; id < format.vocab_size; ++id, at += 2) {
       std::uint32_t half = 0;
       if (entry < from.size && static_cast<std::uint32_t>(from.ids[entry]) == id)
-        half = *count_to_half(from.counts[entry++]);  // check_law has seen that it is one
+        half = *count_to_half(from.counts[entry++]);  // check_law has checked that it is a half float
       numeric::store_le(at, half, 2);
     }
   }
@@ -47,7 +48,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
   tokens.finish();
 }
 
-//! `begin`: the byte behind the attachments.
+//! `begin`: first byte after the attachments.
 [[nodiscard]] inline status decode_fp16_rows(const wire_format& format, std::span<const std::byte> message,
                                              std::size_t begin, std::span<token_id> ids,
                                              std::span<std::uint32_t> counts, received_draft_block& block) noexcept {
@@ -99,7 +100,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
   return used ? close_steady(begin + *used, format, message) : used.error();
 }
 
-//! Workspace that decodes laws of this many listed ids.
+//! Returns the workspace that decodes distributions of this many listed ids.
 [[nodiscard]] constexpr std::size_t decode_space(std::size_t entries) noexcept {
   return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every message is made of: little-endian fields, packed bits, the header of hello and refuse, the check of the
+//! Parts of every message: little-endian fields, packed bits, the header of hello and refuse, and the check of the
 //! others. Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
@@ -17,7 +17,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Fields one after another. The caller has checked that the bytes are there.
+//! Reads consecutive fields. The caller must have checked that the bytes exist.
 class field_reader {
  public:
   explicit field_reader(std::span<const std::byte> bytes, std::size_t at) noexcept : at_(bytes.data() + at) {}
@@ -47,14 +47,14 @@ class field_writer {
 };
 
 inline constexpr unsigned kind_bits = 4;
-//! A kind of version 2, with which its edges also begin a connection.
+//! A message kind of version 2; its edges may also begin a connection with it.
 inline constexpr unsigned resume_of_version_2 = 6;
 
-//! Numbers of up to 32 bits side by side, the low bit first; the last byte is filled with zeros.
+//! Packs numbers of up to 32 bits, low bit first, and fills the last byte with zeros.
 class bit_writer {
  public:
   explicit bit_writer(std::byte* at) noexcept : at_(at) {}
-  //! Of a steady message: its kind comes first.
+  //! Begins a steady message with its kind.
   bit_writer(message_kind kind, std::span<std::byte> message) noexcept : at_(message.data()) {
     put(static_cast<std::uint64_t>(kind), kind_bits);
   }
@@ -75,7 +75,7 @@ class bit_writer {
 class bit_reader {
  public:
   explicit bit_reader(const std::byte* at) noexcept : at_(at) {}
-  //! Of a steady message, behind its kind.
+  //! Begins after the kind of a steady message.
   explicit bit_reader(std::span<const std::byte> message) noexcept : at_(message.data()) {
     static_cast<void>(take(kind_bits));
   }
@@ -86,7 +86,7 @@ class bit_reader {
     count_ -= bits;
     return value;
   }
-  //! Whether the bits that fill the last byte are zeros.
+  //! Returns whether the bits that fill the last byte are zeros.
   [[nodiscard]] bool rest_is_zero() const noexcept { return held_ == 0; }
 
  private:
@@ -99,7 +99,7 @@ class bit_reader {
   return saturating(bytes).rounded_up(pad_to).value;
 }
 
-//! What only hello says in full, and what a refusal names; the checksums of both are taken over it.
+//! Values that only hello sends in full, and whose name a refusal repeats. The checksums of both cover them.
 struct hello_head {
   hello_name name{};
   std::uint32_t round = 0;
@@ -126,7 +126,7 @@ inline constexpr std::size_t hello_head_bytes = 28;
   return head;
 }
 
-//! CRC-32C of the head, the length, bytes 0..3 and the bytes from 8 on.
+//! Returns the CRC-32C of the head, the length, bytes 0..3 and the bytes from 8 on.
 [[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const hello_head& head,
                                                               std::span<const std::byte> message) noexcept {
   std::byte unsent[hello_head_bytes + 4];
@@ -137,13 +137,13 @@ inline constexpr std::size_t hello_head_bytes = 28;
   return ~crc_update(state, message.subspan(message_header_bytes));
 }
 
-//! The low `bits` of this are the check of a steady message.
+//! Returns a hash whose low `bits` are the check of a steady message.
 [[nodiscard]] constexpr std::uint64_t check_of(const wire_place& place, message_kind kind) noexcept {
   const std::uint64_t of_round = extend_prefix_hash(place.prefix_hash, static_cast<token_id>(place.round));
   return extend_prefix_hash(of_round, static_cast<token_id>(kind));
 }
 [[nodiscard]] constexpr std::size_t check_bytes(const wire_format& format) noexcept { return format.check_bits / 8u; }
-//! Bytes of a steady message whose own bytes are known: a padding of zeros and the check follow them.
+//! Returns the bytes of a steady message with `bytes` own bytes; zero padding and the check follow them.
 [[nodiscard]] constexpr std::uint64_t steady_bytes(std::uint64_t bytes, const wire_format& format) noexcept {
   return padded(bytes + check_bytes(format), format.pad_to);
 }
@@ -161,7 +161,7 @@ inline result<message_kind> kind_of(std::span<const std::byte> message) noexcept
 
 namespace detail {
 
-//! Whether a message of so many bytes may be, and has room.
+//! Checks that a message of this many bytes is allowed and fits in `out`.
 [[nodiscard]] inline status has_room(std::uint64_t total, std::span<std::byte> out) noexcept {
   if (total > max_message_bytes) return codec_error(errc::message_too_large, total);
   return out.size() < total ? codec_error(errc::output_too_small, total) : status{};
@@ -174,7 +174,7 @@ namespace detail {
 
 // hello and refuse
 
-//! Header and checksum of a message whose bytes behind them are written.
+//! Writes the header and checksum. The bytes after them must already be written.
 inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head, std::uint64_t bytes,
                                        std::span<std::byte> out) noexcept {
   const std::span<std::byte> whole = out.first(static_cast<std::size_t>(bytes));
@@ -184,12 +184,12 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
   return whole;
 }
-//! Compares header and checksum of a message that has at least its header. Not the bits next to its kind, which version
-//! 2 had a number in.
+//! Compares header and checksum of a message that has at least its header. The bits next to the kind are not compared,
+//! because version 2 stores a number there.
 [[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
   if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
     return codec_error(errc::checksum_mismatch, 4);
-  // The rest of the header is the head's; only a forger writes another one under a good checksum.
+  // The rest of the header repeats the head, so with a good checksum only a forger writes other bytes.
   if (numeric::load_le(message.data() + 1, 1) != (head.round & 0xffu)) return codec_error(errc::not_canonical, 1);
   return numeric::load_le(message.data() + 2, 2) != (head.length & 0xffffu) ? codec_error(errc::not_canonical, 2)
                                                                             : status{};
@@ -199,9 +199,9 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   return std::to_integer<unsigned>(message[0]) >> kind_bits != 0 ? codec_error(errc::not_canonical, 0) : status{};
 }
 
-// The steady messages
+// Steady messages
 
-//! Ends a message of which the first `bytes` are written, its kind among them: padding and check.
+//! Ends a message whose first `bytes` bytes are written, with the kind among them. Adds padding and check.
 inline std::span<std::byte> seal(message_kind kind, const wire_place& place, const wire_format& format,
                                  std::uint64_t bytes, std::span<std::byte> out) noexcept {
   const auto total = static_cast<std::size_t>(steady_bytes(bytes, format));
@@ -211,7 +211,7 @@ inline std::span<std::byte> seal(message_kind kind, const wire_place& place, con
   return out.first(total);
 }
 
-//! The kind that was expected, and its check. Errors: also truncated, checksum_mismatch (`where` = byte of the check).
+//! Checks the kind and the check. Errors: also truncated, checksum_mismatch (`where` = byte of the check).
 [[nodiscard]] inline status open_steady(message_kind kind, const wire_place& place, const wire_format& format,
                                         std::span<const std::byte> message) noexcept {
   if (const status why = is_kind(kind, message); !why.ok()) return why;
@@ -222,12 +222,13 @@ inline std::span<std::byte> seal(message_kind kind, const wire_place& place, con
   const std::uint64_t theirs = numeric::load_le(message.data() + at, static_cast<unsigned>(check));
   return theirs == (check_of(place, kind) & mask) ? status{} : codec_error(errc::checksum_mismatch, at);
 }
-//! Whether the message has its own bytes, before padding and check.
+//! Returns whether the message has its own bytes, before padding and check.
 [[nodiscard]] inline bool has_bytes(std::uint64_t bytes, const wire_format& format,
                                     std::span<const std::byte> message) noexcept {
   return message.size() >= bytes + check_bytes(format);
 }
-//! The end of a message whose own bytes are known: padding and check are behind them, and the padding is zero.
+//! Checks the end of a message with `bytes` own bytes: padding and check must follow them, and the padding must be
+//! zero.
 [[nodiscard]] inline status close_steady(std::uint64_t bytes, const wire_format& format,
                                          std::span<const std::byte> message) noexcept {
   const std::uint64_t total = steady_bytes(bytes, format);

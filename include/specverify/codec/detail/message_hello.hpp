@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! hello and its fields. Used by codec/message.hpp, where they are documented.
+//! hello and its fields. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 
@@ -17,11 +17,11 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
 
 }  // namespace detail
 
-//! The fields of a hello, one behind the other. Each is added once, in the order of its number.
+//! The fields of a hello, one after another. Each must be added once, in the order of the numbers.
 class hello_fields {
  public:
   static constexpr std::size_t most_bytes = 15 + 11 + 4;
-  //! Bytes of a field that this version knows; 0: of any length.
+  //! Returns the bytes of a known field, or 0 if the field may have any length.
   [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
     constexpr std::size_t known[] = {0, 15, 11, 4};
     return type < 4 ? known[type] : 0;
@@ -56,18 +56,18 @@ namespace detail {
 
 inline constexpr std::size_t hello_bytes = 139;  // without fields
 inline constexpr std::size_t longest_hello = hello_bytes + hello_fields::most_bytes;
-inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behind the version
+inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after the version
 
 [[nodiscard]] inline status check_version(std::uint16_t version) noexcept {
   if (version == wire_version) return {};
   return codec_error(errc::unknown_version, std::uint64_t{version} << 16 | wire_version);
 }
-//! The bytes of the field whose head stands at `head`.
+//! Returns the bytes of the field that begins at `head`.
 [[nodiscard]] inline std::size_t field_bytes(const std::byte* head) noexcept {
   return field_head + static_cast<std::size_t>(numeric::load_le(head + 1, 2));
 }
 
-//! Whether hello's fields fill their bytes, types ascending; `where` = byte of the field.
+//! Checks that hello's fields fill their bytes, with ascending types; `where` = byte of the field.
 [[nodiscard]] inline status check_fields(std::span<const std::byte> fields) noexcept {
   unsigned least = 0;
   for (std::size_t at = 0; at < fields.size();) {
@@ -83,7 +83,8 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behin
   }
   return {};
 }
-//! A field that must be known, and is not; `where` = its type. This version knows none of these.
+//! Returns unknown_field if there is a field that the reader must know; this version knows no such field. `where` =
+//! type.
 [[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
   for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
     const unsigned type = std::to_integer<unsigned>(fields[at]);
@@ -92,7 +93,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behin
   return {};
 }
 
-//! The value of a field; nullptr: it is absent. The fields have been checked.
+//! Returns the value of a field, or nullptr if it is absent. The fields must have passed check_fields.
 [[nodiscard]] inline const std::byte* find_field(std::span<const std::byte> fields, hello_field type) noexcept {
   for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
     if (fields[at] == static_cast<std::byte>(type)) return fields.data() + at + field_head;
@@ -100,7 +101,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // behin
   return nullptr;
 }
 
-//! What hello may hold, for both ends, if each term is in its range; `where` = byte of the field.
+//! Checks a hello whose terms are in their ranges, for encoder and decoder; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (const status why = check(value.format); !why.ok()) return why;
   if (const status why = check_fields(value.fields); !why.ok()) return why;

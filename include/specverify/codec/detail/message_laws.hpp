@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One law and its token in every format. Used by codec/message.hpp, where they are documented.
+//! One distribution and its token in every format. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 
@@ -15,13 +15,13 @@ namespace detail {
   return format.format <= law_format::dense_lattice;
 }
 
-//! The largest K+ of sparse_drop_zero.
+//! Returns the maximum K+ of sparse_drop_zero.
 [[nodiscard]] constexpr std::uint32_t positive_limit(const wire_format& format) noexcept {
   std::uint32_t limit = format.resolution < format.vocab_size ? format.resolution : format.vocab_size;
   if (format.support_size != 0 && format.support_size < limit) limit = format.support_size;
   return limit;
 }
-//! Listed ids that one law can have.
+//! Returns the maximum number of listed ids in one distribution.
 [[nodiscard]] constexpr std::uint32_t law_entries(const wire_format& format) noexcept {
   switch (format.format) {
     case law_format::sparse_drop_zero:
@@ -39,17 +39,17 @@ namespace detail {
   }
 }
 
-//! Bytes behind the attachments.
+//! Returns the bytes after the attachments.
 [[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const wire_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
-//! Bits behind the attachments.
+//! Returns the bits after the attachments.
 [[nodiscard]] constexpr std::uint64_t claims_bits(const wire_format& format, std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
   return ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count);
 }
 
-//! top_k_tail: how much one unit of the lattice is as a count, so that V - K ids can share one.
+//! top_k_tail: returns the count of one lattice unit, V - K, so that V - K ids can share a unit.
 [[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept {
   return vocab_size > size ? vocab_size - size : 1;
 }
@@ -64,7 +64,7 @@ namespace detail {
   return {};
 }
 
-//! The law of one draft must be what the format can carry.
+//! Checks that the format can carry the distribution of one draft.
 [[nodiscard]] inline status check_law(const wire_format& format, const law& from, token_id token,
                                       std::uint64_t index) noexcept {
   if (from.vocab_size != format.vocab_size) return codec_error(errc::vocabulary_mismatch, index);
@@ -89,8 +89,8 @@ namespace detail {
   return {};
 }
 
-//! K, the ids, K counts and the tail's (which follows from them), the token's place: K says that it is one of the
-//! others.
+//! Encodes K, the ids, K counts and the tail's count (which follows from them), then the token's index. The index K
+//! means that the token is in the tail.
 inline void encode_top_k_tail(range_encoder& coder, const wire_format& format, const law& from,
                               token_id token) noexcept {
   const std::uint32_t size = from.size, unit = tail_ids(from.vocab_size, size), tail = from.vocab_size > size ? 1 : 0;
@@ -102,7 +102,7 @@ inline void encode_top_k_tail(range_encoder& coder, const wire_format& format, c
   const std::uint32_t place = from.find(token);
   coder.uniform(place, size + tail);
   if (place < size) return;
-  std::uint32_t below = 0;  // listed ids in front of the token
+  std::uint32_t below = 0;  // listed ids before the token
   while (below < size && from.ids[below] < token) ++below;
   coder.uniform(static_cast<std::uint32_t>(token) - below, unit);
 }
@@ -137,7 +137,8 @@ inline void encode_law(range_encoder& coder, const wire_format& format, const la
   coder.uniform(place, size);
 }
 
-//! A law whose ids do not fit is refused before the first of them is read; a coder that has failed reads no further.
+//! Reads ids. The caller must have rejected a distribution whose ids do not fit. A coder that has failed reads no
+//! further.
 inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span<token_id> ids) noexcept {
   subset_decoder members(coder, vocab_size, static_cast<std::uint32_t>(ids.size()));
   for (std::size_t i = 0; i < ids.size() && !coder.failed(); ++i) ids[i] = static_cast<token_id>(members.next());
@@ -157,12 +158,12 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
   const law from{ids.data(), counts.data(), size, rest, format.resolution * unit, format.vocab_size};
   const auto place = static_cast<std::uint32_t>(coder.uniform(size + tail));
   if (place < size) return codec_access::make(ids[place], from);
-  auto found = static_cast<std::uint32_t>(coder.uniform(unit));  // among the ids that are not listed
+  auto found = static_cast<std::uint32_t>(coder.uniform(unit));  // index among the ids that are not listed
   for (std::uint32_t i = 0; i < size && static_cast<std::uint32_t>(ids[i]) <= found; ++i) ++found;
   return codec_access::make(static_cast<token_id>(found), from);
 }
 
-//! Ids with counts, and the token's place among them.
+//! Decodes ids with counts, and the token's index among them.
 [[nodiscard]] inline result<received_draft> decode_sparse(range_decoder& coder, const wire_format& format,
                                                           std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                           std::uint32_t index) noexcept {
@@ -192,9 +193,9 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-//! Reads one law into the front of `ids` and `counts`, which have the same size, and its token. The values stay inside
-//! their ranges whatever the bytes. Errors: not_canonical, support_too_large (more entries than that size),
-//! token_not_in_law; `where` = `index`.
+//! Reads one distribution and its token. Ids and counts go to the front of `ids` and `counts`, which must have the same
+//! size. All values are inside their ranges for any input. Errors: not_canonical, support_too_large (more entries than
+//! that size), token_not_in_law; `where` = `index`.
 [[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                        std::uint32_t index) noexcept {

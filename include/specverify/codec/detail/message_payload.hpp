@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! text, request and supply: ids, positions, and what was asked of them. Used by codec/message.hpp, where they are
-//! documented.
+//! text, request and supply messages: ids, positions and the requested data. Used by codec/message.hpp, which documents
+//! them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 
@@ -17,11 +17,11 @@ namespace detail {
 [[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept {
   return (std::size_t{draft_length} + 63) / 64;
 }
-//! Laws, and hidden states where they were agreed on.
+//! A request may ask for distributions, and for hidden states if the hello agreed on them.
 [[nodiscard]] constexpr bool may_ask(const wire_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }
-//! At least one of the positions, none beyond the draft.
+//! Checks that at least one position is named, and none after the draft.
 [[nodiscard]] inline status check_positions(const wire_format& format, std::uint8_t what,
                                             std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
   if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, request_message::at_what);
@@ -37,18 +37,18 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
   for (std::size_t i = 0; i < bits_to_bytes(draft_length); ++i)
     at[i] = static_cast<std::byte>((words[i / 8] >> (8 * (i % 8))) & 0xffu);
 }
-//! The byte behind the bitmap, which stands from byte 1 on.
+//! Returns the first byte after the bitmap, which begins at byte 1.
 [[nodiscard]] constexpr std::size_t bitmap_end(std::uint32_t draft_length) noexcept {
   return 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
 }
-//! `what` is next to the kind.
+//! `what` is stored next to the kind.
 [[nodiscard]] inline unsigned what_of(std::span<const std::byte> message) noexcept {
   return std::to_integer<unsigned>(message[0]) >> kind_bits;
 }
 inline void store_what(std::span<std::byte> out, message_kind kind, std::uint8_t what) noexcept {
   numeric::store_le(out.data(), static_cast<unsigned>(kind) | unsigned{what} << kind_bits, 1);
 }
-//! Checks `what` and the bitmap, for which there are `room` words.
+//! Checks `what` and the bitmap; `room` is the number of words that the caller has.
 [[nodiscard]] inline status check_bitmap(const wire_format& format, std::span<const std::byte> message,
                                          std::uint32_t draft_length, std::size_t room) noexcept {
   if (!has_bytes(bitmap_end(draft_length), format, message)) return codec_error(errc::truncated, message.size());
@@ -63,7 +63,7 @@ inline void store_what(std::span<std::byte> out, message_kind kind, std::uint8_t
     return codec_error(errc::field_out_of_range, draft_length);
   return {};
 }
-//! The payload of hidden states: a vector for each bit of the bitmap.
+//! Checks a payload of hidden states, which must have one vector for each bit of the bitmap.
 [[nodiscard]] inline status check_payload(const wire_format& format, unsigned what, std::span<const std::byte> bitmap,
                                           std::span<const std::byte> payload) noexcept {
   if (what != 1) return {};
@@ -112,7 +112,7 @@ inline result<std::span<const token_id>> decode_text(const wire_place& place, co
   const std::uint64_t bytes = detail::bits_to_bytes(head + count * width);
   if (const status why = detail::close_steady(bytes, format, message); !why.ok()) return why;
   if (count > storage.size()) return detail::codec_error(errc::output_too_small, count);
-  // Twice: nothing is written before every id is known to be good.
+  // Two passes, because nothing may be written before every id has passed its check.
   for (const bool write : {false, true}) {
     detail::bit_reader bits(message);
     static_cast<void>(bits.take(detail::count_width(most)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The terms of a session, each with name and range: the order and the bytes that hello and every journal give them.
+//! Terms of a session, each with name and range, in the order and the bytes that hello and every journal use.
 #ifndef SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
 
@@ -50,7 +50,7 @@ inline constexpr std::size_t terms_at = 38;  // byte of the first term in hello
 inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
 inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
 
-//! A number, bool or enum as it travels.
+//! Returns a number, bool or enum as it is sent.
 template <class T>
 [[nodiscard]] constexpr std::uint64_t bits_of(const T& value) noexcept {
   if constexpr (std::is_floating_point_v<T>) {
@@ -62,13 +62,13 @@ template <class T>
 
 inline constexpr std::uint32_t at_its_byte = ~std::uint32_t{0};
 
-//! Bits that a term may have, and the error of others; its `where` is the term's byte in hello unless given.
+//! Bits that a term may have, and the error for other bits. By default `where` is the byte of the term in hello.
 struct term_range {
   std::uint64_t least = 0;
   std::uint64_t most = ~std::uint64_t{0};
   errc code = errc::field_out_of_range;
   std::uint32_t where = at_its_byte;
-  //! Whether it holds the bits of the term whose first byte is `byte`.
+  //! Checks the bits of the term whose first byte is `byte`.
   [[nodiscard]] constexpr status check(std::uint64_t bits, std::size_t byte) const noexcept {
     if (bits >= least && bits <= most) return {};
     return codec_error(code, where == at_its_byte ? byte : where);
@@ -80,8 +80,8 @@ template <class T>
   return {0, bits_of(last), code, where};
 }
 
-//! Calls `field(member, term, name, range)` for each term. The ranges that members of a format owe each other are in
-//! `check(format)`. `Terms`: session_terms, const or not, and `Length` a number like that.
+//! Calls `field(member, term, name, range)` for each term. Ranges that depend on several members of a format are
+//! checked by `check(format)`. `Terms` is session_terms, `Length` a number; both may be const.
 template <class Field, class Terms, class Length>
 constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) noexcept {
   auto& format = terms.format;
@@ -126,7 +126,7 @@ constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) n
   field(terms.text_chunk, term::text_chunk, "most ids in a text message", term_range{1});
 }
 
-//! The first term outside its range.
+//! Finds the first term outside its range.
 class term_checker {
  public:
   template <class T>
@@ -163,14 +163,14 @@ class term_list {
   std::array<std::uint64_t, static_cast<std::size_t>(term::none)> bits_{};
 };
 
-//! The first term outside its range, format aside; `none` if all are inside.
+//! Returns a checker with the first term outside its range, or `none`. The format is not checked.
 [[nodiscard]] constexpr term_checker checked(const session_terms& terms, std::uint32_t prompt_length = 0) noexcept {
   term_checker checker;
   terms_fields(checker, terms, prompt_length);
   return checker;
 }
 
-//! The first term in which two sessions differ. The guarantee is left out: each side claims one of its own.
+//! Returns the first term in which two sessions differ. The guarantee is left out because each side claims its own.
 [[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
   const term_list a(one), b(other);
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {
