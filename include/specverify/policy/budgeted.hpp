@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A sparsifier under a window's budget of bits: no position costs more than a round has.
+//! A sparsifier under a window's bit budget, so that no position costs more than a round has.
 //!
-//! Use it to draft with a `budgeted_window`; sessions do. A rule that keeps K tokens gets the window's K from its plan,
-//! and hears here whether it was cut. A rule that chooses their number is asked once more, with a cap, where its
-//! support costs too much.
+//! Use it to draft with a `budgeted_window`, as sessions do. If a rule keeps K tokens, the window's plan sets its K,
+//! and this class marks a support that the budget has cut. If a rule chooses the number of tokens and its support costs
+//! too much, this class calls the rule again with a maximum.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch; the cut is ours.
-//! Symbols:    K' = what `clamp` leaves of K.
-//! Guarantees: a sparsifier itself, with the state of the one it holds; `support::cut` tells `advance` that the budget
-//!             cut. No allocation; noexcept; bit-exact where the sparsifier is.
+//! Symbols:    K' = support size after `clamp`.
+//! Guarantees: it is a sparsifier with the state of the one it holds; `support::cut` tells `advance` that the budget
+//!             cut the support. No allocation; noexcept; bit-exact if the sparsifier is.
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
 #define SPECVERIFY_POLICY_BUDGETED_HPP
@@ -19,7 +19,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! What the sparsifier keeps under the window's budget; neither is copied, but a sparsifier that is asked once more.
+//! Selects a support under the window's budget. It copies a sparsifier only if it must call it again.
 template <sparsifier Sparsifier, budgeted_window Window>
 [[nodiscard]] result<support> select_within_budget(const Sparsifier& sparsifier, const Window& window,
                                                    const row_summary& row, const typename Sparsifier::state_type& state,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concepts of policies: how long, how fine and how wide a round's draft is (window), and whether a drafted token
-//! is sent at all (skip).
+//! Concepts of policies: length, resolution and width of a round's draft (window), and whether to send a drafted token
+//! (skip).
 //!
-//! A window policy is never shown a token that was drawn from the law it is asked about: whether a position is sent is
-//! decided from laws alone, else the text would not follow the target's law (T34). A skip policy may look at the token;
-//! therefore all but one are lossy.
+//! A window policy never sees a token that was drawn from the distribution in question. It must decide from
+//! distributions only whether a position is sent, because otherwise the text would not follow the target's distribution
+//! (T34). A skip policy may look at the token; therefore all but `always_send` are lossy.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
 #define SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -20,27 +20,27 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a skip policy may look at when it decides about one drafted token.
+//! Data that a skip policy can use to decide on one drafted token.
 struct skip_observation {
   std::uint32_t position = 0;  //!< absolute position of the token
   std::uint32_t round = 0;
   std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
-  std::uint32_t samples = 0;        //!< how many were drawn
-  //! attention row of the query that produced the token's logits; empty: not asked for
+  std::uint32_t samples = 0;        //!< number of draws
+  //! attention row of the query that produced the token's logits; empty if not requested
   std::span<const float> attention{};
-  double coin = 0;  //!< uniform in [0, 1), purpose 10
+  double coin = 0;  //!< uniform number in [0, 1), purpose 10
 };
 
-//! What a budget makes of a support of K tokens.
+//! Effect of a budget on a support of K tokens.
 struct budget_clamp {
   std::uint32_t support_size = 0;  //!< K' <= K; or V
-  bool clamped = false;            //!< K itself costs more than the budget
-  bool dense = false;              //!< all V tokens are sent instead: cheaper than K
+  bool clamped = false;            //!< whether K itself costs more than the budget
+  bool dense = false;              //!< whether all V tokens are sent instead, because they cost less than K
 };
 
-//! Between which L and l every answer of a window's `begin` lies.
+//! Range of L and l in all plans that a window's `begin` returns.
 struct plan_range {
-  std::uint32_t max_draft_length = 8;  //!< L at most, 1..4096
+  std::uint32_t max_draft_length = 8;  //!< maximum L, 1..4096
   std::uint32_t least_resolution = 100;
   std::uint32_t most_resolution = 100;
 };
@@ -48,13 +48,13 @@ struct plan_range {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `begin(observation)` plans a round; `proceed(position, law, bits)` says whether the position with this law is
-//! drafted too, given the bits that the laws before it cost. Both are pure. A policy whose `proceed` is always true
-//! says `unconditional = true`. One that looks at `observation::accepted_probability` says `needs_probabilities =
-//! true`: only then does a session measure them. A policy that counts in its own way also has `charge(law)`: then
-//! `bits` is the sum of the charges of the laws before it. A session cuts what `begin` answers from above: L and l to
-//! the window's `range`, K to what the sparsifier keeps, and L to what is left of the text. Satisfied by:
-//! `fixed_window` (the same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! `begin(observation)` plans a round. `proceed(position, law, bits)` returns whether to draft the position with this
+//! distribution, too, if the earlier distributions cost `bits`. Both must be pure. A policy whose `proceed` is always
+//! true can set `unconditional = true`. If it reads `observation::accepted_probability`, it must set
+//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in its own unit also
+//! has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits the plan: L and l to the window's
+//! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
+//! round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -62,45 +62,46 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
 
-//! A window that says which L and l it may plan: they size a session's messages. If l changes from round to round,
-//! each draft states its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every window of
-//! the library.
+//! A window with a range of L and l, which determines the size of a session's messages. If l can change from round to
+//! round, each draft message announces its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied
+//! by: every window of the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
   { policy.range() } noexcept -> std::same_as<plan_range>;
 };
 
-//! A window that counts with V and with the K of the sparsifier: a session tells it both before the first round.
-//! Satisfied by: `bit_budget_window`, `model_window`.
+//! A window that needs V and the sparsifier's K. A session passes both to it before the first round. Satisfied by:
+//! `bit_budget_window`, `model_window`.
 template <class Policy>
 concept counting_window = window_policy<Policy> && requires(Policy& policy, std::uint32_t size) {
   { policy.count_with(size, size) } noexcept -> std::same_as<void>;
 };
 
-//! A window policy that says what a law costs, in a unit of its own.
+//! A window policy that returns the cost of a distribution in its own unit.
 template <class Policy>
 concept charging_window = window_policy<Policy> && requires(const Policy& policy, const law& next) {
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
 };
 
-//! A window policy with a budget of bits: `clamp()` is what it makes of the plan's K, which `begin` hands out, and
-//! `clamp(n)` what it makes of a law of n tokens where the sparsifier chose their number. A session asks so that no
-//! position costs more than a round has, and counts the laws that it cut. Satisfied by: `bit_budget_window`.
+//! A window policy with a bit budget. `clamp()` returns the K that `begin` plans under the budget. `clamp(n)` limits a
+//! distribution of n tokens if the sparsifier chose their number. A session calls both so that no position costs more
+//! than a round has, and counts the distributions that they cut. Satisfied by: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
   { policy.clamp() } noexcept -> std::same_as<budget_clamp>;
   { policy.clamp(support_size) } noexcept -> std::same_as<budget_clamp>;
 };
 
-//! What one round has drafted. `bits` is kept by `takes_position` for a charging window; for others the caller sets it
-//! before each call.
+//! Progress of one round. `takes_position` updates `bits` for a charging window; for other windows the caller must set
+//! it before each call.
 struct window_progress {
   std::uint32_t drafted = 0;
   std::uint64_t bits = 0;
 };
 
-//! Whether the window takes the next position, decided from its law alone and before anything is drawn from it; then it
-//! is charged and counted. The first position is always taken (L >= 1). Sessions ask here too.
+//! Returns whether the window takes the next position, and if so, charges and counts it. It decides from the position's
+//! distribution before anything is drawn from it. The first position is always taken (L >= 1). Sessions use this
+//! function.
 template <window_policy Window>
 [[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position,
                                             const law& next) noexcept {
@@ -110,7 +111,7 @@ template <window_policy Window>
   return true;
 }
 
-//! Drafts one position of a round, that of the stream, or nothing if the window ends before it.
+//! Drafts one position of a round at the stream's position. Returns nothing if the window ends before it.
 template <window_policy Window, class Source>
 [[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next,
                                                          const uniform_stream<Source>& stream) noexcept {
@@ -118,10 +119,10 @@ template <window_policy Window, class Source>
   return draw(next, stream);
 }
 
-//! `send(seen)`: whether the token is uploaded and verified; otherwise the edge commits it. The static members say what
-//! `seen` must hold, and how strongly the text is tied to the target's law. A policy that needs uncertainty has
-//! `perturbation`, one that needs attention `importance`. One that also has `uncertain(seen)` lets a session count the
-//! uncertain tokens that it skips (`session_statistics::skipped_uncertain`).
+//! `send(seen)` returns whether to upload and verify the token; otherwise the edge commits it. The static members
+//! specify the data that `seen` must hold, and the guarantee. A policy that needs uncertainty must have `perturbation`,
+//! and one that needs attention must have `importance`. If it has `uncertain(seen)`, a session can count the uncertain
+//! tokens that it skips (`session_statistics::skipped_uncertain`).
 //! Satisfied by: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {
@@ -141,9 +142,9 @@ struct always_send {
   [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
 };
 
-//! The same plan for every round; every position up to L is drafted. What a session takes where nothing is said.
+//! The same plan for every round; drafts every position up to L. Default of a session.
 struct fixed_window {
-  static constexpr bool unconditional = true;  //!< `proceed` is always true: nobody needs to count bits for it
+  static constexpr bool unconditional = true;  //!< `proceed` is always true, so nobody needs to count bits
   std::uint32_t max_draft_length = 4;          //!< L, 1..4096
   std::uint32_t resolution = 100;              //!< l of a lattice, 1..2^16
 

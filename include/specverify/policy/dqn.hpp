@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The learned window: a small network values the 22 actions (L, l) of a round, the highest value is taken.
+//! Learned window: a small network estimates the value of the 22 actions (L, l) of a round, and the highest value wins.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
 //! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of
 //!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
-//!             array. `load` reads exactly what `save` writes and names every defect. Near-tie: values carry float
-//!             rounding.
+//!             array. `read_dqn` accepts exactly the output of `write_dqn` and has an error for each defect. Near-tie:
+//!             values carry float rounding.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
 #define SPECVERIFY_POLICY_DQN_HPP
@@ -61,7 +61,7 @@ struct dqn_weights {
   std::array<float, dqn_parameters> values{};
 };
 
-//! What the network sees: 64 probabilities, their mean over non-zero entries, the newest non-zero one, the uplink
+//! Inputs of the network: 64 probabilities, their mean over non-zero entries, the newest non-zero entry, the uplink
 //! state.
 using dqn_features = std::array<float, dqn_inputs>;
 //! One value per action.
@@ -72,7 +72,7 @@ inline constexpr std::size_t dqn_file_bytes = 8 + 4 + 8 * dqn_layers.size() + 4 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The inputs of the network. Auxiliary inputs are 0 where nothing was accepted yet.
+//! Returns the inputs of the network. The mean and the newest probability are 0 until a draft is accepted.
 [[nodiscard]] constexpr dqn_features features_of(const observation& seen) noexcept {
   dqn_features made{};
   float sum = 0, last = 0;
@@ -105,7 +105,7 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, std
     std::uint32_t o = 0;
     for (float products[16]; o + 16 <= layer.outputs; o += 16) {
       for (std::uint32_t k = 0; k < 16; ++k) products[k] = x * row[o + k];
-      if (!std::is_constant_evaluated()) numeric::round_here(products);  // no fused sums: every build chooses alike
+      if (!std::is_constant_evaluated()) numeric::round_here(products);  // no fused sums, so all builds choose alike
       for (std::uint32_t k = 0; k < 16; ++k) out[o + k] += products[k];
     }
     for (; o < layer.outputs; ++o) out[o] += numeric::product(x, row[o]);
@@ -120,7 +120,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
 
 }  // namespace detail
 
-//! The network's value of each action.
+//! Returns the network's value for each action.
 [[nodiscard]] constexpr dqn_values dqn_evaluate(const dqn_weights& weights, const dqn_features& in) noexcept {
   std::array<float, 128> first{};
   std::array<float, 176> joined{};
@@ -138,14 +138,14 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return out;
 }
 
-//! The action of the highest value, the first of equals.
+//! Returns the action with the highest value, and the first of equals.
 [[nodiscard]] constexpr std::uint32_t dqn_best(const dqn_values& values) noexcept {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < dqn_actions; ++i) best = values[i] > values[best] ? i : best;
   return best;
 }
 
-//! Errors: value_not_finite (`where` = index of the weight).
+//! Checks that all weights are finite. Errors: value_not_finite (`where` = index of the weight).
 [[nodiscard]] constexpr status check(const dqn_weights& weights) noexcept {
   for (std::uint32_t i = 0; i < dqn_parameters; ++i) {
     if (!numeric::is_finite(weights.values[i])) return {errc::value_not_finite, part::policy, i};
@@ -153,7 +153,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return {};
 }
 
-//! Writes `dqn_file_bytes` bytes to the front of `out`, which it returns: magic and version, the sizes of the layers,
+//! Writes `dqn_file_bytes` bytes to the front of `out` and returns them: magic and version, the sizes of the layers,
 //! the weights in little-endian float32, a checksum. Errors: output_too_small, value_not_finite.
 [[nodiscard]] constexpr result<std::span<std::byte>> write_dqn(const dqn_weights& weights,
                                                                std::span<std::byte> out) noexcept {
@@ -176,11 +176,11 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return out.first(dqn_file_bytes);
 }
 
-//! Reads what `write_dqn` wrote into `values`, `dqn_parameters` of them: `dqn_weights::values`, which is too large to
-//! come back as a value (0.2 MB).
-//! Errors: output_too_small (`where` = values needed), truncated, trailing_bytes, weights_header (no such file),
+//! Reads the output of `write_dqn` into `values`, which must have room for `dqn_parameters` numbers, for example
+//! `dqn_weights::values`. They are not returned by value because they take 0.2 MB.
+//! Errors: output_too_small (`where` = values needed), truncated, trailing_bytes, weights_header (not such a file),
 //!         unknown_version, weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On
-//!         an error `values` stay as they were.
+//!         an error `values` are unchanged.
 [[nodiscard]] inline result<std::span<float>> read_dqn(std::span<const std::byte> in,
                                                        std::span<float> values) noexcept {
   constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();
@@ -211,14 +211,15 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return values.first(dqn_parameters);
 }
 
-//! The window that a trained network chooses. The weights are the caller's and outlive it.
+//! A window whose plan a trained network chooses. The caller owns the weights, which must outlive the window.
 class dqn_window {
  public:
   static constexpr bool unconditional = true;
-  //! a session records them for it (observation::accepted_probability)
+  //! makes a session record them (observation::accepted_probability)
   static constexpr bool needs_probabilities = true;
 
-  //! Errors: size_mismatch (the grid has not 22 actions), those of check(action_grid), value_not_finite.
+  //! Returns a window. Errors: size_mismatch (the grid must have 22 actions), those of check(action_grid),
+  //! value_not_finite.
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights,
                                                const action_grid& grid = paper_action_grid()) noexcept {
     if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};
@@ -226,7 +227,7 @@ class dqn_window {
     if (const status why = check(weights); !why.ok()) return why;
     return dqn_window(weights, grid);
   }
-  //! Index of the action for the next round.
+  //! Returns the index of the action for the next round.
   [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept {
     return dqn_best(dqn_evaluate(*weights_, features_of(seen)));
   }

@@ -5,10 +5,10 @@
 //!             Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
 //! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss
 //!             (Q_online(s, a) - target)^2, mean over the batch.
-//! Guarantees: the same seed, options and environment give the same weights, bit for bit (with one build); allocates in
-//!             `make` alone.
-//! Deviates:   the defects of the authors' code are not kept: rewards and evaluation are the environment's, charged at
-//!             each round's own rate.
+//! Guarantees: the same seed, options and environment give the same weights, bit for bit (in the same build); only
+//!             `make` allocates.
+//! Deviates:   the defects of the authors' code are not repeated: the environment gives rewards and evaluations, and
+//!             charges each round at its own rate.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp, examples/docs/dqn.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
 #define SPECVERIFY_POLICY_DQN_TRAINER_HPP
@@ -28,27 +28,27 @@ SPECVERIFY_TYPES_BEGIN
 
 struct dqn_trainer_options {
   std::uint64_t seed = 1;
-  double learning_rate = 1e-4;    //!< of Adam, > 0
-  double discount = 0.1;          //!< in [0, 1); plain DQN in the paper's code: 0.99
+  double learning_rate = 1e-4;    //!< learning rate of Adam, > 0
+  double discount = 0.1;          //!< in [0, 1); the paper's code uses 0.99 for plain DQN
   std::uint32_t batch = 64;       //!< 1..4096
-  std::uint32_t replay = 10000;   //!< transitions kept, >= batch
+  std::uint32_t replay = 10000;   //!< maximum transitions in memory, >= batch
   std::uint32_t copy_every = 30;  //!< updates between copies of the online network to the target network, >= 1
   double epsilon_start = 1;       //!< probability of a random action, in [0, 1]
   double epsilon_end = 0.01;      //!< in [0, epsilon_start]
   double epsilon_decay = 0.998;   //!< factor per episode, in (0, 1]
-  bool double_network = true;     //!< false: the target network also picks the action (plain DQN)
+  bool double_network = true;     //!< false: the target network also chooses the action (plain DQN)
 };
 
-//! What one round taught.
+//! Experience from one round.
 struct dqn_transition {
   dqn_features state{};
   dqn_features next{};
   float reward = 0;
   std::uint32_t action = 0;
-  bool last = false;  //!< the episode ended with this round
+  bool last = false;  //!< whether the episode ended with this round
 };
 
-//! What an environment reports about a round.
+//! Result of a round, as an environment reports it.
 struct dqn_step {
   dqn_features next{};
   float reward = 0;
@@ -64,8 +64,8 @@ struct dqn_training {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Where the trainer learns: `reset` begins an episode, `step` plays a round, `evaluate` scores weights, higher is
-//! better.
+//! Environment that the trainer learns in: `reset` begins an episode, `step` plays a round, and `evaluate` scores
+//! weights. A higher score is better.
 template <class Environment>
 concept dqn_environment = requires(Environment& environment, std::uint32_t episode, std::uint32_t action,
                                    const dqn_weights& weights) {
@@ -76,7 +76,7 @@ concept dqn_environment = requires(Environment& environment, std::uint32_t episo
 
 class dqn_trainer {
  public:
-  //! Errors: invalid_argument (`where` = place of the option).
+  //! Returns a trainer. Errors: invalid_argument (`where` = index of the option).
   [[nodiscard]] static result<dqn_trainer> make(const dqn_trainer_options& options = {}) {
     const auto within = [](double x, double low, double high) {
       return numeric::is_finite(x) && x >= low && x <= high;
@@ -94,7 +94,7 @@ class dqn_trainer {
   }
 
   [[nodiscard]] const dqn_weights& weights() const noexcept { return *online_; }
-  //! The weights that `consider` scored highest; the current ones before any was.
+  //! Returns the weights with the highest score in `consider`, or the current weights before the first call.
   [[nodiscard]] const dqn_weights& best() const noexcept { return considered_ ? *best_ : *online_; }
   [[nodiscard]] double best_score() const noexcept { return best_score_; }
   [[nodiscard]] double epsilon() const noexcept { return epsilon_; }
@@ -108,29 +108,30 @@ class dqn_trainer {
     return {};
   }
 
-  //! A random action with probability epsilon, else the best.
+  //! Returns a random action with probability epsilon, otherwise the best action.
   [[nodiscard]] std::uint32_t act(const dqn_features& state) noexcept {
     const random_counter counter{acts_++, episodes_, 0, purpose::policy_exploration, 0};
     if (decision_uniform(source_(counter), 1) < epsilon_)
       return static_cast<std::uint32_t>(uniform_integer(source_, counter, dqn_actions));
     return dqn_best(dqn_evaluate(*online_, state));
   }
-  //! False, and nothing is kept: an action that is none of the network's, or a reward that is NaN or infinite.
+  //! Keeps a transition. Returns false and keeps nothing if the network does not have the action, or if the reward is
+  //! not finite.
   bool remember(const dqn_transition& transition) noexcept {
     if (transition.action >= dqn_actions || !numeric::is_finite(transition.reward)) return false;
     memory_[static_cast<std::size_t>(remembered_ % memory_.size())] = transition;
     remembered_ += 1;
     return true;
   }
-  //! One update from a random batch; false while there are fewer transitions than a batch has.
+  //! Updates the network once from a random batch. Returns false if there are fewer transitions than a batch needs.
   bool learn() noexcept;
-  //! Epsilon falls by its factor.
+  //! Ends an episode: multiplies epsilon by epsilon_decay, but not below epsilon_end.
   void end_episode() noexcept {
     episodes_ += 1;
     epsilon_ *= options_.epsilon_decay;
     if (epsilon_ < options_.epsilon_end) epsilon_ = options_.epsilon_end;
   }
-  //! Keeps the current weights if their score is the highest so far. A score that is NaN or infinite says nothing.
+  //! Keeps the current weights if their score is the highest so far. A score that is NaN or infinite is ignored.
   void consider(double score) noexcept {
     if (!numeric::is_finite(score) || (considered_ && score <= best_score_)) return;
     considered_ = true;
@@ -139,7 +140,7 @@ class dqn_trainer {
   }
 
  private:
-  using shared_weights = std::vector<dqn_weights>;  // of one element: weights are large for a stack
+  using shared_weights = std::vector<dqn_weights>;  // with one element, because weights are too large for a stack
 
   explicit dqn_trainer(const dqn_trainer_options& options)
       : options_(options),
@@ -259,8 +260,8 @@ inline void dqn_trainer::step_adam() noexcept {
   }
 }
 
-//! Plays and learns. Every `evaluate_every` episodes, and at the end, the environment scores the weights, and the best
-//! are kept.
+//! Plays and learns. Every `evaluate_every` episodes, and at the end, the environment scores the weights, and the
+//! trainer keeps the best.
 template <dqn_environment Environment>
 void train(dqn_trainer& trainer, Environment& environment, const dqn_training& plan) {
   std::uint32_t rounds = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A window that plans each round for the best modelled throughput: expected tokens over the time of the round.
+//! A window that plans each round for the highest modelled throughput: expected tokens divided by the round's time.
 //!
-//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605), which it does not define; the
-//!             rule is ours.
+//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define it,
+//!             so the rule is ours.
 //! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L;
 //!             round time L t_d + U/R_u + t_v + D/R_d + t_rtt.
-//! Guarantees: pure, O(actions) and at most 32 of them, no allocation.
-//! Deviates:   the rate of the round to come is taken to be the measured one; the choice maximises the ratio of this
-//!             round alone, which differs from the best long-run policy by second order.
+//! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
+//! Deviates:   it assumes that the next round has the measured rate. It maximises the ratio of this round only, which
+//!             differs from the best long-run policy by second order.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp, examples/docs/model_window.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
@@ -21,10 +21,10 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! What a round costs. Where the observation knows a rate, a round trip or a draft time, it goes before the one here.
+//! Cost model of a round. If the observation has a rate, a round trip or a draft time, that value is used instead.
 struct throughput_model {
-  std::uint32_t vocab_size = 0;    //!< V >= 1; a session says it
-  std::uint32_t support_size = 1;  //!< K, for accountings of a support; a session says it
+  std::uint32_t vocab_size = 0;    //!< V >= 1; a session sets it
+  std::uint32_t support_size = 1;  //!< K, for accountings that count a support; a session sets it
   position_accounting accounting = position_accounting::dense;
   round_times times{};   //!< t_d per draft, t_v per round, s
   channel_state link{};  //!< rates in bit/s, round trip in s
@@ -33,7 +33,7 @@ struct throughput_model {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors (where = field in order, from 0, those of the times from 3, of the link from 5): empty_vocabulary,
+//! Checks a model. Errors (`where` = field in order, from 0, times from 3, link from 5): empty_vocabulary,
 //! vocabulary_too_large, invalid_argument (K outside [1, V]), those of check(round_times) and check(channel_state).
 [[nodiscard]] constexpr status check(const throughput_model& model) noexcept {
   if (model.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 0};
@@ -46,7 +46,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
 }
 
-//! Modelled time of a round with this action, s.
+//! Returns the modelled time of a round with this action, s.
 [[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen,
                                                 const window_action& action) noexcept {
   channel_state link = model.link;
@@ -60,20 +60,20 @@ SPECVERIFY_NAMESPACE_BEGIN
                     downlink_bits(action.draft_length, model.vocab_size), link);
 }
 
-//! Modelled tokens per second of a round with this action.
+//! Returns the modelled tokens per second of a round with this action.
 [[nodiscard]] inline double modelled_throughput(const throughput_model& model, const observation& seen,
                                                 const window_action& action) noexcept {
   const double acceptance = static_cast<double>(acceptance_of(seen, action.resolution));
   return expected_tokens(acceptance, action.draft_length) / modelled_round_time(model, seen, action);
 }
 
-//! The action of the grid with the highest modelled throughput; the first of equals.
+//! Chooses the grid's action with the highest modelled throughput, and the first of equals.
 struct model_window {
   static constexpr bool unconditional = true;
   action_grid grid = paper_action_grid();  //!< 1..32 actions
   throughput_model model{};
 
-  //! Index of the action for the next round.
+  //! Returns the index of the action for the next round.
   [[nodiscard]] std::uint32_t choose(const observation& seen) const noexcept {
     std::uint32_t best = 0;
     double most = 0;
@@ -102,7 +102,8 @@ struct model_window {
 };
 using model_based_window = model_window;
 
-//! Errors: those of check(action_grid); of the model with where = max_window_actions + its field.
+//! Checks a window. Errors: those of check(action_grid), and those of the model with `where` = max_window_actions +
+//! field.
 [[nodiscard]] constexpr status check(const model_window& window) noexcept {
   if (const status why = check(window.grid); !why.ok()) return why;
   const status why = check(window.model);

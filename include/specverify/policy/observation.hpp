@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a policy may look at when it decides about the next round: recorded numbers, never a clock and never a token.
+//! Data that a policy can use to plan the next round: recorded numbers, never a clock and never a token.
 //!
-//! A session fills it from its own counters and from what the host recorded about the link, and keeps it in the
-//! journal, so a run with faults and a run without choose alike.
+//! A session fills it from its counters and from the host's measurements of the link, and keeps it in the journal.
+//! Therefore a run with faults and a run without faults choose alike.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of its adaptive policy is the drafter's
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
@@ -18,12 +18,12 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-inline constexpr std::uint32_t observed_probabilities = 64;  //!< accepted drafts whose probability is remembered
-inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions that have an acceptance of their own
+inline constexpr std::uint32_t observed_probabilities = 64;  //!< accepted drafts whose probability is kept
+inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions with a mean acceptance of their own
 
-//! How often a tested draft of one resolution was accepted: an exponential mean.
+//! Acceptance of the tested drafts of one resolution: an exponential mean.
 struct resolution_acceptance {
-  std::uint32_t resolution = 0;  //!< l; 0: nothing was drafted with this entry yet
+  std::uint32_t resolution = 0;  //!< l; 0: this entry is unused
   float mean = 0;                //!< in [0, 1]
   friend SPECVERIFY_INLINE constexpr bool operator==(const resolution_acceptance& a,
                                                      const resolution_acceptance& b) noexcept {
@@ -34,30 +34,30 @@ struct resolution_acceptance {
 struct observation {
   std::uint32_t round = 1;          //!< the round that is about to begin
   std::uint32_t position = 0;       //!< length of the committed prefix
-  std::uint32_t last_drafted = 0;   //!< drafts of the round before
-  std::uint32_t last_accepted = 0;  //!< how many of them were accepted
+  std::uint32_t last_drafted = 0;   //!< drafts of the previous round
+  std::uint32_t last_accepted = 0;  //!< accepted drafts of the previous round
   std::uint64_t drafted = 0;        //!< over all rounds
   std::uint64_t accepted = 0;       //!< over all rounds
-  //! bytes of all draft messages, headers included, retries not
+  //! bytes of all draft messages, with headers but without retries
   std::uint64_t draft_bytes = 0;
-  float uplink_rate = 0;           //!< bit/s as recorded by the host; 0: unknown
+  float uplink_rate = 0;           //!< bit/s, measured by the host; 0: unknown
   float downlink_rate = 0;         //!< bit/s; 0: unknown
   float round_trip = 0;            //!< s; 0: unknown
   float draft_time = 0;            //!< s per drafted token; 0: unknown
-  std::uint32_t uplink_state = 0;  //!< of a two-state link: 0 low, 1 high
-  //! l of the round before; 0: no lattice was used
+  std::uint32_t uplink_state = 0;  //!< state of a two-state link: 0 low, 1 high
+  //! l of the previous round; 0: no lattice was used
   std::uint32_t last_resolution = 0;
-  //! the drafter's own law of accepted drafts, newest last, zeros on the left
+  //! probability of accepted drafts in the drafter's own distribution, newest last, padded with zeros on the left
   std::array<float, observed_probabilities> accepted_probability{};
   //! in the order in which resolutions were first used
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
-//! What a window policy asks of one round.
+//! Plan of a window policy for one round.
 struct draft_plan {
-  std::uint32_t max_draft_length = 0;  //!< L; 0 drafts nothing
-  std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the largest
-  std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: its own
+  std::uint32_t max_draft_length = 0;  //!< L; 0: no drafts
+  std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the maximum
+  std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: its default
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {
     return a.max_draft_length == b.max_draft_length && a.resolution == b.resolution && a.support_size == b.support_size;
@@ -67,11 +67,12 @@ struct draft_plan {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-inline constexpr float acceptance_weight = 0.05f;  //!< of the newest tested draft in an acceptance mean
-inline constexpr float acceptance_start = 0.8f;    //!< of a mean before its first draft
+inline constexpr float acceptance_weight = 0.05f;  //!< weight of the newest tested draft in an acceptance mean
+inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before the first draft
 
-//! The expected acceptance of a draft of this resolution: its own mean, else that of the nearest resolution that was
-//! tried (the smaller one of two equally near), else `acceptance_start`.
+//! Returns the expected acceptance of a draft of this resolution. If it has no mean of its own, the function returns
+//! that of the nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if there is
+//! none.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
@@ -87,8 +88,7 @@ inline constexpr float acceptance_start = 0.8f;    //!< of a mean before its fir
   return mean;
 }
 
-//! Takes the tested drafts of a round into the mean of their resolution. A fifth resolution takes the place of the
-//! fourth.
+//! Adds the tested drafts of a round to the mean of their resolution. A fifth resolution replaces the fourth.
 constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
                                  std::uint32_t accepted) noexcept {
   if (resolution == 0 || drafted == 0) return;
@@ -98,7 +98,7 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
     ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
-  const auto take = [&mean](float outcome) {  // each step a float: a mean stands in journals
+  const auto take = [&mean](float outcome) {  // each step is a float because journals store the mean
     const float move = numeric::product(acceptance_weight, numeric::rounded(outcome - mean.mean));
     mean.mean = numeric::rounded(mean.mean + move);
   };
@@ -106,16 +106,16 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
   if (accepted < drafted) take(0.0f);
 }
 
-//! An accepted draft and the probability in [0, 1] that the drafter's own law, before any quantization, gave it. In
-//! order of position.
+//! Records an accepted draft and its probability, in [0, 1], in the drafter's own distribution before quantization.
+//! Must be called in order of position.
 constexpr void record_accepted(observation& seen, float probability) noexcept {
   for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i)
     seen.accepted_probability[i] = seen.accepted_probability[i + 1];
   seen.accepted_probability[observed_probabilities - 1] = probability;
 }
 
-//! Records a decided round: `observation` of round r becomes that of round r + 1. `emitted` = tokens committed by it;
-//! `resolution` = l of its laws, 0 where they are no lattice.
+//! Records a decided round: the observation of round r becomes that of round r + 1. `emitted`: tokens that the round
+//! committed. `resolution`: l of its distributions, or 0 if they are no lattice.
 constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
                             std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a skip policy looks at, measured on the drafter's row: disagreements, the coin, the attention row.
+//! Measures the inputs of a skip policy on the drafter's row: disagreements, random number, attention row.
 //!
 //! Use it before `skip.send(seen)`; sessions measure the same.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
 //! Symbols:    u = disagreements / samples.
 //! Guarantees: pure in (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and 5 for the
-//!             disagreements, 10 for the coin, none for a policy that asks for neither.
+//!             disagreements, 10 for the random number. A policy that needs neither uses no counters.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp,
 //!             examples/docs/skip.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
@@ -17,7 +17,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of scratch that `observe_skip` takes and gives back.
+//! Returns the workspace bytes that `observe_skip` takes and releases.
 template <skip_policy Skip>
 [[nodiscard]] constexpr std::size_t skip_workspace_size(std::uint32_t vocab_size) noexcept {
   return Skip::needs_uncertainty ? perturbation_workspace_size(vocab_size) : 0;
@@ -25,7 +25,8 @@ template <skip_policy Skip>
 
 namespace detail {
 
-//! On `row` where that was read closely enough; else it is read again. Takes and gives back `scratch`.
+//! Measures disagreements on `row` if its reading is precise enough, and otherwise reads the row again. It releases the
+//! workspace that it takes.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] result<disagreement> measure_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                         const perturbation_options& options,
@@ -37,8 +38,9 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return temperature_perturbation(*plain, token, options, random);
 }
 
-//! `attention`: empty unless the gate asks for it. `measure()` is called if it asks for the disagreements. The coin and
-//! the measurement have counters of their own, so the draw of the token says nothing about them.
+//! `attention` must be empty unless the skip policy needs it. `measure()` is called only if the policy needs
+//! disagreements. The random number and the measurement have counters of their own, so they are independent of the
+//! token's draw.
 template <uniform_source Source, class Measure>
 [[nodiscard]] result<skip_observation> observation_of(std::span<const float> attention, bool needs_uncertainty,
                                                       bool needs_coin, const uniforms<Source>& random,
@@ -59,9 +61,9 @@ template <uniform_source Source, class Measure>
 
 }  // namespace detail
 
-//! Measures what `skip` asks for about the drafted `token`: the disagreements on the drafter's row, the coin, and
-//! whether the attention row can be used. `attention`: the row of the query that produced `row`, or empty. Then ask
-//! `skip.send(seen)`.
+//! Measures the inputs that `skip` needs for the drafted `token`: disagreements on the drafter's row, the random
+//! number, and whether the attention row can be used. `attention` is the row of the query that produced `row`, or
+//! empty. Then call `skip.send(seen)`.
 //! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`.
 template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_source Source>
 [[nodiscard]] result<skip_observation> observe_skip(const row_reading<Policy, Scalar>& row, const Skip& skip,

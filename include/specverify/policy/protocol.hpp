@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether hidden states travel with the drafts, on request, or one by one: chosen once per request from the link.
+//! Chooses how to send hidden states, once per request and from the link: with the drafts, on request, or one by one.
 //!
 //! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
 //!             model-based rule and the lazy protocol are ours.
 //! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps =
 //!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
-//! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits travel, never which tokens stand.
-//! Deviates:   before M is known its mean and P(M > 0) stand in: running means per L, weight 0.05, from 1 and 0.7.
+//! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
+//! Deviates:   until M is known, running means per L replace it and P(M > 0): weight 0.05, starting at 1 and 0.7.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17), examples/docs/protocol.cpp
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP
@@ -21,30 +21,30 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! When the hidden vectors of a round travel.
+//! When to send the hidden vectors of a round.
 enum class hidden_protocol : std::uint8_t {
   full = 0,       //!< FH: all L with the drafts
-  selective = 1,  //!< SH: those of all mismatches, on one request
-  lazy = 2        //!< one mismatch after the other, until one is rejected
+  selective = 1,  //!< SH: vectors of all mismatches, on one request
+  lazy = 2        //!< one mismatch after another, until one is rejected
 };
 
-//! What the rounds of one draft length were like.
+//! Statistics of the rounds of one draft length.
 struct mismatch_means {
   double mismatches = 1;   //!< E[M]
   double any = 0.7;        //!< P(M > 0)
-  double evaluated = 0.9;  //!< mismatches up to the first rejected one: what lazy asks for, mean over all rounds
+  double evaluated = 0.9;  //!< mismatches up to the first rejected one, as lazy asks for; mean over all rounds
 };
 
-//! The means of every draft length up to 64; longer ones share the last.
+//! The means of each draft length up to 64; longer drafts share the last entry.
 struct mismatch_history {
-  static constexpr double weight = 0.05;  //!< of the newest round
+  static constexpr double weight = 0.05;  //!< weight of the newest round
   std::array<mismatch_means, 64> by_length{};
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr const mismatch_means& of(std::uint32_t draft_length) const noexcept {
     return by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
   }
-  //! A round: M mismatches of which `evaluated` <= M were scored before the first rejected one ended the round, that
-  //!          one included.
+  //! Records a round with M mismatches. `evaluated` <= M of them were scored up to and including the first rejected
+  //! one.
   SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches,
                                           std::uint32_t evaluated) noexcept {
     mismatch_means& means = by_length[draft_length == 0                 ? 0
@@ -59,7 +59,7 @@ struct mismatch_history {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The rule of the testbed: the round trip alone, measured once per request.
+//! The testbed's rule: chooses by the round trip only, which is measured once per request.
 struct round_trip_rule {
   double threshold = 10e-3;  //!< s
 
@@ -68,22 +68,21 @@ struct round_trip_rule {
   }
 };
 
-//! The expected time that a round spends on hidden vectors.
+//! Models the expected time that a round spends on hidden vectors.
 struct protocol_model {
   wisv_format format{};
   bit_accounting accounting = bit_accounting::wire;
   bool allow_lazy = false;
 
-  //! E[B_req | M > 0] with E[M] / P(M > 0) mismatches, bits.
+  //! Returns E[B_req | M > 0] for E[M] / P(M > 0) mismatches, bits.
   [[nodiscard]] constexpr double request_bits(std::uint32_t draft_length, const mismatch_means& means) const noexcept {
     const double place = ceil_log2(std::uint64_t{draft_length} + 1);
     const double list = numeric::product(means.any > 0 ? means.mismatches / means.any : 0, place);
     const double shortest = list + place < draft_length ? list + place : draft_length;
     return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
   }
-  //! Seconds beyond a round that sends ids alone. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u / R_u +
-  //! E[B_req] / R_d).
-  //! Lazy: a request, an answer and a round trip for each evaluated mismatch.
+  //! Returns the seconds beyond a round that sends only ids. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u /
+  //! R_u + E[B_req] / R_d). Lazy: a request, a response and a round trip for each evaluated mismatch.
   [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length,
                                             const channel_state& link, const mismatch_means& means) const noexcept {
     const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
@@ -100,7 +99,8 @@ struct protocol_model {
     const double one = request_bits(draft_length, {1, 1, 1});
     return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
   }
-  //! The fastest protocol; FH where it ties with SH. `link`: measured once per request, for all of its rounds.
+  //! Returns the fastest protocol, and FH if FH and SH tie. `link` must be measured once per request, for all of its
+  //! rounds.
   [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link,
                                                  const mismatch_means& means) const noexcept {
     const double full = extra_time(hidden_protocol::full, draft_length, link, means);
@@ -111,8 +111,8 @@ struct protocol_model {
   }
 };
 
-//! Errors (where = field in order, those of the format from 0, so the accounting is 6): those of check(wisv_format),
-//! invalid_argument.
+//! Checks a model. Errors (`where` = field in order, those of the format from 0, so the accounting is 6): those of
+//! check(wisv_format), invalid_argument.
 [[nodiscard]] constexpr status check(const protocol_model& model) noexcept {
   if (const status why = check(model.format); !why.ok()) return {why.code, part::policy, why.where};
   return model.accounting <= bit_accounting::wire ? status{} : status{errc::invalid_argument, part::policy, 6};

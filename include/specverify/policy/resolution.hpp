@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The actions of an adaptive drafter: how many drafts, at which resolution.
+//! Actions of an adaptive drafter: number of drafts and resolution.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), b the bits of a law; its code
-//!             chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
-//! Symbols:    L = draft_length, l = resolution, b = bits of a law, V = vocab_size; l(b) = resolution_for_bits
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; its
+//!             code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
+//! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
 //! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp, examples/docs/resolution.cpp
@@ -30,7 +30,7 @@ struct window_action {
 inline constexpr std::uint32_t max_window_actions = 32;
 inline constexpr std::array<std::uint32_t, 11> paper_draft_lengths{12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1};
 
-//! The actions a policy chooses from.
+//! Actions that a policy can choose from.
 struct action_grid {
   std::array<window_action, max_window_actions> actions{};
   std::uint32_t size = 0;
@@ -38,13 +38,13 @@ struct action_grid {
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::span<const window_action> all() const& noexcept {
     return {actions.data(), size};
   }
-  void all() const&& = delete;  // the span would outlive its actions
+  void all() const&& = delete;  // the span would outlive the actions
   [[nodiscard]] SPECVERIFY_INLINE constexpr const window_action& operator[](std::uint32_t index) const noexcept {
     return actions[index];
   }
 };
 
-//! Between which actions those of a grid lie, L and l each on its own.
+//! Range of L and range of l over the actions of a grid.
 struct action_range {
   window_action least{};
   window_action most{};
@@ -53,8 +53,8 @@ struct action_range {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: invalid_argument (no action, or more than there is room for: `where` = their number; L = 0: `where` =
-//!         action), invalid_resolution (l = 0 or above 2^16: `where` = action).
+//! Checks a grid. Errors: invalid_argument (no actions, or more than max_window_actions: `where` = their number; L = 0:
+//! `where` = action), invalid_resolution (l = 0 or above 2^16: `where` = action).
 [[nodiscard]] constexpr status check(const action_grid& grid) noexcept {
   if (grid.size == 0 || grid.size > max_window_actions) return {errc::invalid_argument, part::policy, grid.size};
   for (std::uint32_t i = 0; i < grid.size; ++i) {
@@ -65,8 +65,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! Every length with every resolution, length-major. More than `max_window_actions` are cut off. Errors: those of
-//! `check`.
+//! Returns the grid of every length with every resolution, length-major. Actions after the first `max_window_actions`
+//! are dropped. Errors: those of `check`.
 [[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths,
                                                              std::span<const std::uint32_t> resolutions) noexcept {
   action_grid grid;
@@ -79,14 +79,14 @@ SPECVERIFY_NAMESPACE_BEGIN
   return grid;
 }
 
-//! The 22 actions of the authors' code.
+//! Returns the 22 actions of the authors' code.
 [[nodiscard]] constexpr action_grid paper_action_grid() noexcept {
   constexpr std::array<std::uint32_t, 2> resolutions{720, 240};
   return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
-//! The same lengths with the largest resolutions that two bit budgets of a law allow; a budget below one count gives
-//! resolution 1, one for more counts than a lattice has 2^16.
+//! Returns the same lengths with the largest resolutions that two bit budgets allow. If a budget cannot pay for one
+//! count, the resolution is 1; it never exceeds 2^16.
 [[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits,
                                                  std::uint32_t vocab_size) noexcept {
   const auto of_bits = [vocab_size](std::uint64_t bits) {
@@ -97,7 +97,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
-//! The smallest and the largest L and l of a grid that `check` accepts.
+//! Returns the minimum and maximum L and l of a grid, which must pass `check`.
 [[nodiscard]] constexpr action_range range_of(const action_grid& grid) noexcept {
   action_range made{grid[0], grid[0]};
   for (const window_action& action : grid.all()) {
@@ -109,7 +109,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! Bits that tell the other side which action a round uses.
+//! Returns the bits that announce a round's action to the other side.
 [[nodiscard]] constexpr std::uint32_t action_bits(const action_grid& grid) noexcept { return ceil_log2(grid.size); }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Skip policies: whether a drafted token is uploaded for verification or committed by the edge alone.
+//! Skip policies: decide whether a drafted token is uploaded for verification, or committed by the edge on its own.
 //!
-//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: a coin; U-HLM and CU-HLM: uncertain tokens), arXiv 2508.12590
-//!             (uncertain and important tokens).
+//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
+//!             2508.12590 (uncertain and important tokens).
 //! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
 //!             integers.
-//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + what verification makes of the rest; exact for always_send
-//!             only, so the others are `lossy`.
-//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token, its row, its attention and a coin,
-//!             never the target.
+//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the others. It is exact
+//! only for always_send, so the others are `lossy`.
+//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token, its row, its attention and a random
+//!             number, but never the target.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP
 #define SPECVERIFY_POLICY_SKIP_HPP
@@ -21,9 +21,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Rand-HLM: a token is verified with a fixed probability.
+//! Rand-HLM: sends each token with a fixed probability.
 struct random_skip {
-  double send_probability = 0.5;  //!< [0, 1]; not finite: every token is verified
+  double send_probability = 0.5;  //!< [0, 1]; if it is not finite, every token is sent
 
   static constexpr bool needs_uncertainty = false;
   static constexpr bool needs_attention = false;
@@ -34,9 +34,9 @@ struct random_skip {
   }
 };
 
-//! U-HLM, CU-HLM: uncertain tokens are verified.
+//! U-HLM, CU-HLM: sends uncertain tokens.
 struct uncertainty_gate {
-  double threshold = 0.8;  //!< u_th; not finite: every token is verified
+  double threshold = 0.8;  //!< u_th; if it is not finite, every token is sent
   perturbation_options perturbation{};
 
   static constexpr bool needs_uncertainty = true;
@@ -49,8 +49,8 @@ struct uncertainty_gate {
   [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return uncertain(seen); }
 };
 
-//! Tokens that are uncertain and important are verified. An attention row that the rule refuses counts as important: in
-//! doubt a token is verified.
+//! Sends tokens that are uncertain and important. If the rule rejects an attention row, the token counts as important,
+//! because in doubt a token must be verified.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};
@@ -70,19 +70,19 @@ struct uncertainty_and_importance_gate {
   }
 };
 
-//! Errors (where = field in order, from 0): invalid_probability.
+//! Checks a policy. Errors (`where` = field in order, from 0): invalid_probability.
 [[nodiscard]] inline status check(const random_skip& skip) noexcept {
   const bool outside =
       kernel::is_finite(skip.send_probability) && (skip.send_probability < 0 || skip.send_probability > 1);
   return outside ? status{errc::invalid_probability, part::policy, 0} : status{};
 }
-//! Errors (where = field in order, from 0, those of the perturbation from 1): invalid_argument.
+//! Checks a policy. Errors (`where` = field in order, from 0, those of the perturbation from 1): invalid_argument.
 [[nodiscard]] inline status check(const uncertainty_gate& gate) noexcept {
   const status why = check(gate.perturbation);
   return why.ok() ? why : status{why.code, part::policy, 1 + why.where};
 }
-//! Errors (where = field in order, from 0, those of the importance rule from 1, of the perturbation from 5):
-//! invalid_argument.
+//! Checks a policy. Errors (`where` = field in order, from 0, those of the importance rule from 1, of the perturbation
+//! from 5): invalid_argument.
 [[nodiscard]] inline status check(const uncertainty_and_importance_gate& gate) noexcept {
   if (const status why = check(gate.importance); !why.ok()) return {why.code, part::policy, 1 + why.where};
   const status why = check(gate.perturbation);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Window policies beyond `fixed_window` (policy/concepts.hpp): `bit_budget_window` ends a round before the draft that
-//! would exceed a budget.
+//! Window with a bit budget: `bit_budget_window` ends a round before the draft that would exceed the budget.
+//! `fixed_window` is in policy/concepts.hpp.
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per question (O(size) for drop_zero), no allocation. Whether a position is sent is
-//!             decided from its law, before its token is drawn.
-//! Deviates:   L >= 1 always. The paper's rule stops for ever where one token costs more than B (583 <= K <= 49770 at V
-//!             = 50257, l = 100, B = 5000): the support is cut to the largest top-K' that fits.
+//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. It decides from a position's
+//!             distribution, before the token is drawn, whether the position is sent.
+//! Deviates:   L >= 1 always. The paper's rule would stop forever if one token costs more than B (583 <= K <= 49770 at
+//!             V = 50257, l = 100, B = 5000). Here the support is cut to the largest top-K' within B.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp,
 //!             examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
@@ -23,26 +23,26 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! Whose bits a position is charged.
+//! Formulas for the bits of a position.
 enum class position_accounting : std::uint8_t {
-  top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued, the drafted token free
-  threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1), the drafted token free
+  top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued; the drafted token is free
+  threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1); the drafted token is free
   dense = 2,      //!< QS: ceil log2 C(l+V-1,V-1) + ceil log2 V
-  drop_zero =
-      3  //!< the code that travels: K+ positive counts and the token's place among them, with the margin of the coder
+  drop_zero = 3   //!< our code: K+ positive counts and the token's index among them, with the coder's margin
 };
 
-//! How `clamp_support` looks for what fits.
+//! Options of `clamp_support`.
 struct clamp_options {
-  bool allow_dense = false;  //!< where `support_size` does not fit, all of the vocabulary if that does
-  bool at_most = false;      //!< the law may have fewer tokens, and each of these must fit too
+  bool allow_dense = false;  //!< take the whole vocabulary if only `support_size` exceeds the budget
+  bool at_most = false;      //!< each smaller number of tokens must be within the budget, too
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bits of one drafted position whose support has `support_size` tokens, 1..vocab_size; for drop_zero these are K+, the
-//! positive counts. With `at_most` (threshold, drop_zero): of the costliest law of that many tokens or fewer.
+//! Returns the bits of one drafted position with a support of `support_size` tokens, 1..vocab_size; for drop_zero this
+//! is K+, the number of positive counts. With `at_most` (threshold, drop_zero) it returns the cost of the most
+//! expensive distribution of that many tokens or fewer.
 [[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size,
                                           std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {
@@ -57,7 +57,7 @@ SPECVERIFY_NAMESPACE_BEGIN
       const double middle = all - l - 1;
       const std::uint32_t size =
           up_to((middle + std::sqrt(numeric::product(middle, middle) + numeric::product(8 * all, l))) / 4 + 1);
-      // the rounded term falls beyond V / 2
+      // beyond V / 2 the rounded term falls
       return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);
     }
     case position_accounting::dense:
@@ -71,9 +71,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   return numeric::product(1.02, law + place) + 1;
 }
 
-//! The largest support of at most `support_size` tokens whose position costs at most `budget` bits; with `allow_dense`
-//! all of the vocabulary, if that fits where `support_size` does not. At least 1, whatever it costs: a round drafts.
-//! `at_most`: the law may have fewer tokens, and each of these must fit too. O(log K).
+//! Returns the largest support of at most `support_size` tokens whose position costs at most `budget` bits. With
+//! `allow_dense` it returns the whole vocabulary if `support_size` exceeds the budget but the vocabulary does not. The
+//! result is at least 1 at any cost, because a round must draft. With `at_most`, every smaller number of tokens must be
+//! within the budget, too. O(log K).
 [[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,
                                                 std::uint32_t support_size, std::uint32_t resolution, double budget,
                                                 clamp_options options = {}) noexcept {
@@ -85,8 +86,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (fits(support_size)) return {support_size, false, false};
   if (options.allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget)
     return {vocab_size, true, true};
-  // The cost is concave in K: what fits is a run of small K, and perhaps one of large K, which lies above
-  // `support_size` if anywhere.
+  // The cost is concave in K, so the affordable K are a run of small K and perhaps a run of large K, which can only lie
+  // above `support_size`.
   std::uint32_t low = 1, high = support_size;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
@@ -95,26 +96,27 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {low, true, false};
 }
 
-//! Drafts while the bits of the round stay within a budget.
+//! Drafts while the bits of the round are within a budget.
 //!
-//! `charge` counts 2^-10 bit, rounded up: the papers' bits are real numbers. top_k charges K (as clamped), the other
-//! accountings what the law lists, so that threshold wants laws with their zero counts (law_format::sparse_paper).
+//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. top_k charges K (after
+//! the clamp); the other accountings charge the listed tokens, so threshold needs distributions with their zero counts
+//! (law_format::sparse_paper).
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget
   std::uint32_t resolution = 100;      //!< l
-  std::uint32_t support_size = 0;      //!< K without the budget; a session says it
-  std::uint32_t vocab_size = 0;        //!< V; a session says it
-  std::uint64_t budget = 5000;         //!< B, bits of a round, up to 2^48
-  //! bits of the round that no law pays: header, padding; 80 covers a message without padding
+  std::uint32_t support_size = 0;      //!< K without the budget; a session sets it
+  std::uint32_t vocab_size = 0;        //!< V; a session sets it
+  std::uint64_t budget = 5000;         //!< B, bits per round, up to 2^48
+  //! bits of the round besides the distributions: header, padding; 80 is enough for a message without padding
   std::uint64_t overhead = 0;
   position_accounting accounting = position_accounting::drop_zero;
-  bool allow_dense = false;  //!< where K costs more than B, send all V if they cost less
+  bool allow_dense = false;  //!< if K costs more than B, send all V if they cost less
 
   static constexpr std::uint64_t charge_scale = 1024;
 
   constexpr void count_with(std::uint32_t all, std::uint32_t kept) noexcept { vocab_size = all, support_size = kept; }
   [[nodiscard]] constexpr plan_range range() const noexcept { return {max_draft_length, resolution, resolution}; }
-  //! What the budget makes of K.
+  //! Returns K under the budget.
   [[nodiscard]] budget_clamp clamp() const noexcept {
     return clamp_support(accounting, vocab_size, support_size, resolution, static_cast<double>(left()),
                          {allow_dense, accounting != position_accounting::top_k});
@@ -123,9 +125,9 @@ struct bit_budget_window {
     return {max_draft_length, resolution, clamp().support_size};
   }
 
-  //! What the budget makes of a law over `kept` tokens, whose number the sparsifier chose (C-SQS); for top_k,
-  //! which charges K, that K as clamped is the most. `allow_dense` says nothing here: a threshold does
-  //! not send all V instead.
+  //! Returns the budget's limit on a distribution over `kept` tokens, whose number the sparsifier chose (C-SQS). top_k
+  //! charges K, so its limit is K after the clamp. `allow_dense` has no effect here, because a threshold cannot send
+  //! all V instead.
   [[nodiscard]] budget_clamp clamp(std::uint32_t kept) const noexcept {
     if (accounting == position_accounting::dense) return {kept, false, false};
     if (accounting == position_accounting::top_k) {
@@ -137,7 +139,7 @@ struct bit_budget_window {
                          {.at_most = unknown_counts});
   }
 
-  //! Cost of a position with this law, whatever token is drawn from it.
+  //! Returns the cost of a position with this distribution, for any token drawn from it.
   [[nodiscard]] std::uint64_t charge(const law& next) const noexcept {
     std::uint32_t size = accounting == position_accounting::top_k ? clamp().support_size : next.size;
     if (accounting == position_accounting::drop_zero) {
@@ -155,8 +157,8 @@ struct bit_budget_window {
   [[nodiscard]] std::uint64_t left() const noexcept { return budget > overhead ? budget - overhead : 0; }
 };
 
-//! Errors (where = field in order, from 0): invalid_resolution, invalid_argument (K = 0; a
-//! budget of 0 or above 2^48; one that the overhead leaves nothing of), empty_vocabulary, vocabulary_too_large.
+//! Checks a window. Errors (`where` = field in order, from 0): invalid_resolution, invalid_argument (K = 0; a budget of
+//! 0 or above 2^48; an overhead that uses up the budget), empty_vocabulary, vocabulary_too_large.
 [[nodiscard]] constexpr status check(const bit_budget_window& window) noexcept {
   if (window.resolution == 0 || window.resolution > max_lattice_resolution)
     return {errc::invalid_resolution, part::policy, 1};

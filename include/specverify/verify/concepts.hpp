@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a rule takes and what a rule is: lossless drafts, row providers, acceptance rules.
+//! Concepts of verification: lossless drafts, row providers, acceptance rules.
 //!
-//! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = what makes them the final
-//!             law.
-//! Guarantees: rows are asked for in order, each only when the draft before it was accepted.
+//! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = transform that makes them
+//!             the final distribution.
+//! Guarantees: a rule asks for rows in order, and for each row only after the draft before it is accepted.
 //! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp,
 //!             examples/docs/verify_concepts.cpp
 #ifndef SPECVERIFY_VERIFY_CONCEPTS_HPP
@@ -24,32 +24,32 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A token as a rule sees it: with a strength that says how far its origin can be trusted.
+//! A token as a rule sees it. The strength tells how far the rule can trust its origin.
 template <class Draft>
 concept token_draft = requires {
   { Draft::strength } -> std::convertible_to<guarantee>;
 };
 
-//! A token that was drawn from the law it is verified against. `mismatched_draft` is not one.
+//! A token that was drawn from the distribution it is verified against. `mismatched_draft` does not satisfy this.
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
-//! Target rows by index, produced when asked for. `rows(i)` is a view of row i. `rows.transform(i)` is a value or a
-//! reference, whichever suits the provider; what either views must live until the rule asks for row i + 1, or returns.
-//! A rule asks for both once a row, the row first.
+//! Target rows by index, produced on request. `rows(i)` returns a view of row i. `rows.transform(i)` may return a value
+//! or a reference. The memory of both must stay valid until the rule asks for row i + 1 or returns. A rule asks for
+//! both once per row, for the row first.
 template <class Rows>
 concept row_provider = requires(const Rows& rows, std::uint32_t index) {
   requires is_row_scalar<typename std::remove_cvref_t<decltype(rows(index))>::scalar_type>;
   { rows.transform(index) } -> std::convertible_to<const row_transform&>;
 };
 
-//! A row provider that knows how many rows it has; a rule checks the number before it reads the first.
+//! A row provider that knows its number of rows. A rule checks this number before it reads the first row.
 template <class Rows>
 concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
   { rows.size() } -> std::convertible_to<std::uint32_t>;
 };
 
-//! Rows in memory. One transform serves all rows, or there is one per row.
+//! Rows in memory. There must be one transform for all rows, or one per row.
 template <class Scalar>
 class row_span_provider {
  public:
@@ -71,8 +71,8 @@ class row_span_provider {
   std::span<const row_transform> transforms_;
 };
 
-//! Drafts, target rows and uniforms in, one verdict out, or the status that says why there is none. The position of the
-//! uniforms is that of the first draft.
+//! Takes drafts, target rows and uniforms, and returns one verdict or an error status. The uniforms' position must be
+//! that of the first draft.
 template <class Rule, class Policy, class Draft, class Rows, class Source>
 concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> &&
     uniform_source<Source> &&
@@ -82,7 +82,7 @@ concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_
   { Rule::strength } -> std::convertible_to<guarantee>;
 };
 
-//! The guarantee of a rule on drafts of one type: the weaker of the two.
+//! Guarantee of a rule on drafts of one type: the weaker of both guarantees.
 template <class Rule, token_draft Draft>
 inline constexpr guarantee combined_guarantee = Rule::strength < Draft::strength ? Rule::strength : Draft::strength;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many tokens a round is worth: the expected length from acceptance probabilities, which
-//! `row_reading::acceptance_probability` gives.
+//! Expected number of tokens in a round, from the acceptance probabilities that `row_reading::acceptance_probability`
+//! returns.
 //!
 //! Paper:      arXiv 2211.17192 (1); authors' code of arXiv 2507.00605 (second form).
-//! Symbols:    a_j = acceptance probability at position j given that j was reached; E[tokens] = 1 + sum_k prod_{j<=k}
-//!             a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
+//! Symbols:    a_j = acceptance probability at position j if j is reached; E[tokens] = 1 + sum_k prod_{j<=k} a_j =
+//!             sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
 //! Guarantees: O(L); no allocation.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp,
@@ -20,8 +20,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Expected tokens of a round whose draft j (0-based) is accepted with probability acceptance[j] once reached; the next
-//! token counts.
+//! Returns the expected tokens of a round. Draft j (0-based) is accepted with probability acceptance[j] if it is
+//! reached. The next token counts, so without drafts the result is 1.
 [[nodiscard]] constexpr double expected_tokens(std::span<const double> acceptance) noexcept {
   double sum = 1;
   double reached = 1;
@@ -32,8 +32,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return sum;
 }
 
-//! The same for `draft_length` drafts of one acceptance probability in [0, 1]: the sum, so that 1 gives draft_length +
-//! 1.
+//! Returns the expected tokens for `draft_length` drafts with the same acceptance probability in [0, 1]. It adds up the
+//! sum, because the closed form divides by zero at probability 1; there it returns draft_length + 1.
 [[nodiscard]] constexpr double expected_tokens(double acceptance, std::uint32_t draft_length) noexcept {
   double sum = 1;
   double reached = 1;

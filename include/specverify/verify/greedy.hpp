@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy verification: drafts stand while they are the target's argmax; the text is the target's own greedy text.
+//! Greedy verification: accepts drafts while they are the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax
 //!             p_{T+1}.
-//! Guarantees: unconditional, with respect to greedy decoding: equal to it whatever was drafted. One read per row and
-//!             no softmax (PRF-5); rows after the first mismatch are not asked for; no uniforms are read; no
-//!             allocation. Bit-exact; ties go to the smaller id, rows whose two largest logits stand within the margin
-//!             of a near tie are counted.
-//! Deviates:   temperature and truncation of the transform do not matter here, bias and mask do.
+//! Guarantees: unconditional, relative to greedy decoding: the text equals it for any drafts. One read per row and no
+//!             softmax (PRF-5); no rows after the first mismatch; no uniforms; no allocation. Bit-exact. Ties go to the
+//!             smaller id. A row counts as a near tie if its two largest logits are within the margin.
+//! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp,
 //!             benchmarks/bench_greedy.cpp
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP
@@ -29,10 +28,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 struct greedy_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! As `token_rule::verify`; forced rejects take the argmax, log-probabilities are those under the row's transform
-  //! (and cost one digest a row, for which the workspace must have room; without them no scratch is used). Errors
-  //! (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small, size_mismatch,
-  //! workspace_too_small.
+  //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Log-probabilities are computed under
+  //! the row's transform and cost one more read per row, for which the workspace must have room; without them the
+  //! workspace is unused. Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small,
+  //! size_mismatch, workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic verification: a draft that is not the target's argmax may stand when a scorer says that it does not change
-//!                        the meaning.
+//! Semantic verification: a draft that differs from the target's argmax can be accepted if a scorer finds that the
+//! meaning does not change.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = what the scorer says, tau =
-//!             threshold; x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
-//! Guarantees: lossy. tau <= 0 is greedy_rule: the same verdict, bit for bit; tau > 1 accepts every draft that the
-//!             target could emit. Positions outside C never reach the scorer, nor does a draft that the target does not
-//!             have or that mask or bias forbid: it is rejected. One read per row, no softmax, no uniforms, no
-//!             allocation. Bit-exact but for the scores.
-//! Deviates:   nothing after the first drafted stop token, forced reject or impossible draft is compared: it cannot
+//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of draft i, tau = threshold;
+//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
+//! Guarantees: lossy. If tau <= 0, the verdict equals that of greedy_rule bit for bit; if tau > 1, every draft that the
+//!             target can emit is accepted. Positions outside C never reach the scorer. Neither does a draft outside
+//!             the target's vocabulary, or one that mask or bias forbid, because it is always rejected. One read per
+//!             row, no softmax, no uniforms, no allocation. Bit-exact except for the scores.
+//! Deviates:   nothing is compared after the first stop token, forced reject or impossible draft, because it cannot
 //!             matter.
 //! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, examples/docs/semantic.cpp,
 //!             benchmarks/bench_semantic.cpp
@@ -31,19 +31,19 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Says how likely it is that draft `draft_index` changes the meaning: rho in [0, 1]. Asked for mismatches only, in
-//! ascending order.
+//! Returns the probability, in [0, 1], that draft `draft_index` changes the meaning. It is called only for mismatches,
+//! in ascending order.
 template <class Scorer>
 concept mismatch_scorer = requires(const Scorer& scorer, std::uint32_t draft_index) {
   { scorer.score(draft_index) } noexcept -> std::same_as<result<double>>;
 };
 
-//! 64-bit words of a set of draft positions: bit i % 64 of word i / 64.
+//! Returns the number of 64-bit words for a set of draft positions: position i is bit i % 64 of word i / 64.
 [[nodiscard]] constexpr std::size_t position_words(std::uint32_t draft_length) noexcept {
   return draft_length / 64 + std::size_t{1};
 }
 
-//! Members of a set of positions.
+//! Returns the number of positions in a set.
 [[nodiscard]] constexpr std::uint32_t position_count(std::span<const std::uint64_t> positions) noexcept {
   std::uint32_t count = 0;
   for (const std::uint64_t word : positions) count += static_cast<std::uint32_t>(std::popcount(word));
@@ -54,7 +54,7 @@ concept mismatch_scorer = requires(const Scorer& scorer, std::uint32_t draft_ind
   return index / 64 < positions.size() && (positions[index / 64] >> (index % 64) & 1u) != 0;
 }
 
-//! The smallest member that is >= `from`; 64 * words when there is none.
+//! Returns the smallest position >= `from`, or 64 * words if there is none.
 [[nodiscard]] constexpr std::uint32_t next_position(std::span<const std::uint64_t> positions,
                                                     std::uint32_t from) noexcept {
   const auto end = static_cast<std::uint32_t>(64 * positions.size());
@@ -69,26 +69,26 @@ namespace detail {
 
 struct no_rows {};
 
-[[nodiscard]] constexpr bool is_score(double rho) noexcept {  // in [0, 1], by its bits: a NaN test that fast-math keeps
+[[nodiscard]] constexpr bool is_score(double rho) noexcept {  // in [0, 1]; on bits, because fast-math drops NaN tests
   const auto bits = std::bit_cast<std::uint64_t>(rho);
   return bits <= 0x3FF0000000000000u || bits == 0x8000000000000000u;
 }
 
 }  // namespace detail
 
-//! What `compare_greedily` writes. The caller's memory; on an error its contents are unspecified.
+//! Output of `compare_greedily`, in the caller's memory. After an error its contents are unspecified.
 struct greedy_comparison {
   std::span<token_id> best{};             //!< argmax of each row read, no_token elsewhere; one more than drafts
-  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: the drafts that a scorer decides
-  //! position_words(drafts) words, or empty: rows whose argmax another backend may see differently
+  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: drafts that need a score
+  //! position_words(drafts) words, or empty: rows whose argmax can differ on another backend
   std::span<std::uint64_t> near_ties{};
 };
 
-//! Step 1, without scores: reads the argmax of each row that can matter into `out.best` and marks the mismatches that a
-//! scorer decides. A draft that differs from `best` without a mark is rejected in any case. Stop tokens, budget, forced
-//! rejects and row states of the request count. O(V) per row.
-//! Errors (`where` = row): those of `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported
-//!         (log-probabilities are asked for: only semantic_rule can tell them).
+//! Step 1, without scores: writes the argmax of each row that can matter to `out.best`, and marks the mismatches that
+//! need a score. A draft that differs from `best` and has no mark is always rejected. The request's stop tokens,
+//! budget, forced rejects and row states are respected. O(V) per row.
+//! Errors (`where` = row): those of `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported (the request
+//! asks for log-probabilities, which only semantic_rule computes).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
 [[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                       const verify_request& request, const greedy_comparison& out) noexcept {
@@ -120,13 +120,13 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
   return {};
 }
 
-//! Step 2: the verdict from what step 1 wrote and one score per mark, ascending. Without a score where one is needed
-//! the outcome is `needs`, `accepted` is the first such index and the marks from there on are what to ask for (a lazy
-//! host asks for the first alone). Scores after a rejection may be missing. `request` is that of step 1; its row states
-//! stay as step 1 left them. `vocab_size` only tells the counters which ids the target does not have. O(drafts).
-//! Errors: invalid_argument (a threshold that is NaN; a score outside [0, 1], `where` = its index), output_too_small
-//!         (`best` or `mismatches` is shorter than the drafts), not_read (`best` holds no id where one is needed,
-//!         `where` = row), unsupported (log-probabilities).
+//! Step 2: returns the verdict from the output of step 1 and one score per mark, ascending. If a needed score is
+//! missing, the outcome is `needs` and `accepted` is the index of that draft; the marks from there on are the scores to
+//! ask for, but a lazy host asks only for the first. Scores after a rejection may be missing. `request` must be that of
+//! step 1; its row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
+//! Errors: invalid_argument (the threshold is NaN; a score is outside [0, 1], `where` = index of the score),
+//!         output_too_small (`best` or `mismatches` is shorter than the drafts), not_read (`best` has no id for a row
+//!         that is needed, `where` = row), unsupported (log-probabilities).
 template <token_draft Draft>
 [[nodiscard]] result<verdict> decide_semantically(std::span<const Draft> drafts, const greedy_comparison& compared,
                                                   std::span<const double> scores, double threshold,
@@ -178,17 +178,16 @@ template <token_draft Draft>
   return round.done();
 }
 
-//! Both steps at once, row by row: rows after a rejection are not asked for and their drafts not scored. Its verdict is
-//! that of the two steps.
+//! Does both steps row by row and returns the same verdict. After a rejection it asks for no more rows or scores.
 template <mismatch_scorer Scorer>
 struct semantic_rule {
   Scorer scorer{};
-  double threshold = 0.5;  //!< tau; <= 0: greedy_rule; > 1: accepts all. Not NaN
+  double threshold = 0.5;  //!< tau; <= 0: as greedy_rule; > 1: accepts all. Must not be NaN
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! As `greedy_rule::verify`. Errors as there; invalid_argument (a threshold that is NaN; a score outside [0, 1],
-  //! `where` = draft), those of the scorer.
+  //! Verifies like `greedy_rule::verify`. Errors: those of `greedy_rule::verify`; invalid_argument (the threshold is
+  //! NaN; a score is outside [0, 1], `where` = draft); those of the scorer.
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,
@@ -204,7 +203,7 @@ struct semantic_rule {
   }
 
  private:
-  // Row `index`; true when the next one is due.
+  // Decides on row `index`. Returns true if the next row is needed.
   template <class Policy, class Draft, class Rows>
   [[nodiscard]] bool step(Policy policy, std::span<const Draft> drafts, const Rows& rows, std::uint32_t index,
                           detail::round& round, workspace& scratch) const noexcept {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification: the committed tokens have exactly the target's law, whatever the drafts' laws are.
+//! Token-level verification: the committed tokens have exactly the target's distribution, for any distribution of the
+//! drafts.
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
 //! Symbols:    x_i = drafts[i], q^_i = count / resolution, p_i = rows(i) under its transform, U_i = the acceptance
 //!             uniform, accept iff U_i * count * Z < resolution * e^(z - reference); y ~ norm((p - q^)+) after a
 //!             rejection, y ~ p_{L+1} after none.
-//! Guarantees: lossless when every draft was drawn from the law it carries; unconditional for `claimed_draft` without a
-//!             count (a point mass: accept with probability p(x), else p without x). Rows after the first rejection are
-//!             not asked for; one read per row, O(V) each, plus O(1) draws; no allocation. Near-tie: decisions equal
-//!             exact arithmetic outside a margin of 2^-20.
-//! Deviates:   a count without its law cannot be resampled here: a rejection gives `deferred`. Stop tokens and the
-//!             budget end a round early.
+//! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
+//!             `claimed_draft` without a count (a point mass: accept with probability p(x), otherwise draw from p
+//!             without x). It reads each row once, O(V), and asks for no row after the first rejection. O(1) draws; no
+//!             allocation. Near-tie: decisions equal exact arithmetic outside a margin of 2^-20.
+//! Deviates:   a count without a distribution cannot be resampled here, so a rejection returns `deferred`. Stop tokens
+//!             and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
 //!             tests/law/token_test.cpp, benchmarks/bench_token.cpp
 #ifndef SPECVERIFY_VERIFY_TOKEN_HPP
@@ -29,8 +30,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of scratch for a rule over rows of `vocab_size` entries under `transform` (the largest over the round's rows)
-//! and `draft_length` drafts.
+//! Returns the workspace bytes of a rule for rows of `vocab_size` entries and `draft_length` drafts. `transform` must
+//! be the round's most expensive transform.
 [[nodiscard]] constexpr std::size_t verify_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           std::uint32_t draft_length) noexcept {
   read_request wanted;
@@ -41,7 +42,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The law that a draft is tested against; for a claim without a count the point mass on its token.
+//! The distribution that a draft is tested against. For a claim without a count it is the point mass on its token.
 class tested_law {
  public:
   explicit tested_law(const draft& drafted) noexcept
@@ -82,16 +83,16 @@ class tested_law {
 struct lossy_token_rule;
 
 struct token_rule {
-  //! proposals of a draw before its exact pass, >= 1; changes the tokens, never their law
+  //! maximum proposals per draw before its exact pass, >= 1; changes the tokens, but never their distribution
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! Verifies `drafts` against rows 0..L and says what to commit. An id of -1 ends the drafts; another id that the
-  //! target does not have is rejected and counted. Draft i reads random.after(i): acceptance, and
+  //! Verifies `drafts` against rows 0..L and returns the tokens to commit. An id of -1 ends the drafts. Any other id
+  //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i): acceptance, and
   //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `read_row` for the rows read;
-  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count is
-  //! above its resolution; `where` = its index).
+  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count
+  //! exceeds its resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,
@@ -127,7 +128,7 @@ struct token_rule {
     return round.done();
   }
 
-  // Tests draft `index`; true when the next one is due.
+  // Tests draft `index`. Returns true if the next draft must be tested.
   template <class Reading, class Source>
   [[nodiscard]] bool test_one(const Reading& row, const detail::tested_law& tested, token_id token, std::uint32_t index,
                               const uniforms<Source>& random, detail::round& round) const noexcept {
@@ -159,7 +160,7 @@ struct token_rule {
     return false;
   }
 
-  // The token that replaces a rejected one.
+  // Draws the token that replaces a rejected draft.
   template <class Reading, class Source>
   void replace(const Reading& row, const law& tested, std::uint32_t index, const uniform_stream<Source>& stream,
                detail::round& round) const noexcept {
@@ -171,7 +172,7 @@ struct token_rule {
       round.finish(drawn->token, drawn->fallback ? token_source::residual_fallback : token_source::residual);
   }
 
-  // A token from the target's law ends the round.
+  // Ends the round with a token drawn from the target's distribution.
   template <class Reading, class Source>
   void draw(const Reading& row, std::uint32_t index, const uniform_stream<Source>& stream, token_source origin,
             detail::round& round) const noexcept {
@@ -180,7 +181,7 @@ struct token_rule {
     if (record(row, drawn->token, index, round)) round.finish(drawn->token, origin);
   }
 
-  // Reads a row; on an error the round holds it.
+  // Reads a row. If that fails, the round keeps the error.
   template <class Policy, class Rows>
   [[nodiscard]] static auto read(Policy policy, const Rows& rows, std::uint32_t index, detail::round& round,
                                  workspace& scratch) noexcept {
@@ -196,12 +197,12 @@ struct token_rule {
     return row;
   }
 
-  // Counts the row's exact normaliser, asked for or computed to decide.
+  // Counts a row whose exact normalizer was requested or needed for a decision.
   static void count_normaliser(const row_summary& row, detail::round& round) noexcept {
     if (round.wants_log_probabilities() || row.used_exact_normaliser()) ++round.counters().exact_normalisers;
   }
 
-  // A token of this row is committed. False: the round has failed.
+  // Records that a token of this row is committed. Returns false if the round has failed.
   template <class Reading>
   [[nodiscard]] static bool record(const Reading& row, token_id token, std::uint32_t index,
                                    detail::round& round) noexcept {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a rule says about the drafts of one round: how many stand, which token follows, what to commit, what it cost.
+//! Verdict on the drafts of one round: number of accepted drafts, next token, tokens to commit, cost.
 //!
-//! One call of a rule returns the whole verdict and there is no other way to commit: the committed tokens are the first
-//! `accepted` drafts and then `next_token` when there is one, `commit_length` together.
+//! Each call of a rule returns a whole verdict, and this is the only way to commit. The committed tokens are the first
+//! `accepted` drafts and then `next_token`, if there is one: `commit_length` tokens together.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
 //! Symbols:    T = accepted, y = next_token, L = number of drafts, n = position of the first draft.
-//! Guarantees: trivially copyable; written, never accumulated. Requirements COR-7, COR-13, PKG-11.
-//! Deviates:   a stop token or the budget ends a round before y is drawn; then there is no next token.
+//! Guarantees: trivially copyable; a rule sets every field and never accumulates. Requirements COR-7, COR-13, PKG-11.
+//! Deviates:   if a stop token or the budget ends a round before y is drawn, there is no next token.
 //! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp, examples/docs/verdict.cpp
 #ifndef SPECVERIFY_VERIFY_VERDICT_HPP
 #define SPECVERIFY_VERIFY_VERDICT_HPP
@@ -26,81 +26,81 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
   decided,  //!< the tokens to commit are known
-  //! a rule with a second upload asks for more before it decides; nothing is committed yet, `accepted` drafts stand so
-  //! far
+  //! a rule with a second upload must ask for more before it decides; nothing is committed yet, `accepted` drafts are
+  //! accepted so far
   needs,
-  deferred  //!< a draft without its law was rejected at index `accepted`: whoever knows the law draws the residual
+  deferred  //!< a draft without a distribution was rejected at `accepted`; a host that has it can draw the residual
 };
 
-//! Where `next_token` comes from.
+//! Origin of `next_token`.
 enum class token_source : std::uint8_t {
   none,               //!< there is no next token (stop token, budget, deferred, error)
-  residual,           //!< the residual law after a rejection; the argmax under the greedy rule
-  bonus,              //!< the target's law after the last accepted draft
-  residual_fallback,  //!< the residual had no mass that doubles can hold: drawn from the target's law
-  forced              //!< the target's law at a position whose draft the caller had rejected by force
+  residual,           //!< the residual distribution after a rejection; the argmax under the greedy rule
+  bonus,              //!< the target's distribution after the last accepted draft
+  residual_fallback,  //!< the target's distribution, because the residual's mass is too small for doubles
+  forced              //!< the target's distribution at a position whose draft the caller rejected by force
 };
 
-//! Why the text may not go on after this round.
+//! Reasons to end the text after this round.
 enum class stop_reason : std::uint8_t {
   none,
   stop_token,
   budget,
-  cancelled  //!< the edge's host ended the text; of a session, never of a verdict
+  cancelled  //!< the edge's host ended the text; only in sessions, never in a verdict
 };
 
-//! Costs and curiosities of one verdict.
+//! Costs and special events of one verdict.
 struct verdict_counters {
-  std::uint32_t drafted = 0;    //!< drafts given, up to the first id -1
+  std::uint32_t drafted = 0;    //!< drafts, up to the first id -1
   std::uint32_t evaluated = 0;  //!< drafts tested against the target (at most one of them fails)
   std::uint32_t accepted = 0;   //!< drafts accepted
-  //! decisions inside the margin 2^-20, which another backend may take differently
+  //! decisions inside the margin 2^-20, which can differ on another backend
   std::uint32_t near_ties = 0;
   std::uint32_t residual_fallbacks = 0;  //!< residuals without usable mass
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
-  std::uint32_t exact_normalisers = 0;   //!< rows whose normaliser took another read
+  std::uint32_t exact_normalisers = 0;   //!< rows that were read once more for an exact normalizer
   std::uint32_t forced_rejects = 0;      //!< rejections by force
-  //! drafted ids that the target does not have (rejected, never used as an index)
+  //! drafted ids outside the target's vocabulary (rejected, never used as an index)
   std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were scored
-  std::uint32_t accepted_mismatches = 0;  //!< semantic rule: those of them that stood
-  //! semantic rule: the sum of their scores, what the round spent of the meaning. COR-11
+  std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted
+  //! semantic rule: sum of the accepted scores, that is the meaning lost in this round. COR-11
   double accepted_score = 0;
-  double largest_accepted_score = 0;  //!< semantic rule: the largest of them, below the threshold
+  double largest_accepted_score = 0;  //!< semantic rule: largest accepted score, below the threshold
 };
 
 struct verdict {
   verdict_outcome outcome = verdict_outcome::decided;
   token_source source = token_source::none;
   stop_reason stop = stop_reason::none;
-  std::uint32_t accepted = 0;       //!< T: how many drafts to commit
+  std::uint32_t accepted = 0;       //!< T: number of drafts to commit
   token_id next_token = no_token;   //!< y, or -1
-  std::uint32_t commit_length = 0;  //!< T, plus 1 when there is a next token
+  std::uint32_t commit_length = 0;  //!< T, plus 1 if there is a next token
   verdict_counters counters{};
 };
 
 inline constexpr std::uint32_t no_budget = std::numeric_limits<std::uint32_t>::max();  //!< no limit
 
-//! What may end a round early.
+//! Limits that can end a round early.
 struct round_limits {
   const token_id* stop_tokens = nullptr;
   std::size_t stop_count = 0;
   std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
-  bool bonus = true;                           //!< whether a token follows a draft that stands whole
+  bool bonus = true;                           //!< whether a token follows if all drafts are accepted
 };
 
 #if __cplusplus >= 202002L
-//! What the caller says about a round, apart from its uniforms. All spans may be empty.
+//! The caller's settings for a round, apart from its uniforms. All spans may be empty.
 struct verify_request {
   std::span<const token_id> stop_tokens{};
   std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
-  //! whether a token follows a draft that stands whole; without drafts one always does
+  //! whether a token follows if all drafts are accepted; without drafts, a token always follows
   bool bonus = true;
-  //! one per draft, not zero: reject it and draw from the target (q counts as empty)
+  //! indexed by draft; not zero: reject the draft and draw from the target (q counts as empty)
   std::span<const std::uint8_t> forced_rejects{};
-  //! out, L + 1 or more: ln p of every committed token under its final law
+  //! output, L + 1 or more: ln p of every committed token under its final distribution
   std::span<double> log_probabilities{};
-  //! out, L + 1 or more: per row ok, its error, or not_read after the stop
+  //! output, L + 1 or more, indexed by row: ok, the row's error, or not_read after the stop
   std::span<status> row_states{};
 };
 #endif  // C++20
@@ -109,7 +109,7 @@ SPECVERIFY_TYPES_END
 #if __cplusplus >= 202002L
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Whether a token ends the text. O(stop_tokens).
+//! Returns whether a token ends the text. O(stop_tokens).
 [[nodiscard]] constexpr bool is_stop(std::span<const token_id> stop_tokens, token_id token) noexcept {
   for (const token_id stop : stop_tokens) {
     if (stop == token) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The network of policy/dqn.hpp over a batch, forwards and backwards. Sums have one order, whatever the batch's
-//! neighbours are.
+//! The network of policy/dqn.hpp over a batch, forwards and backwards. The order of sums does not depend on the other
+//! rows of the batch.
 #ifndef SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 #define SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 
@@ -21,7 +21,7 @@ struct dqn_rows {
 
 inline constexpr std::uint32_t dqn_lanes = 16;
 
-//! One tile: `Rows` rows of `out` from first output on, at most 16 of them.
+//! Computes one tile: `Rows` rows of `out`, and at most 16 outputs from `first` on.
 template <std::uint32_t Rows>
 inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t first_row,
                      std::uint32_t first, bool rectified) noexcept {
@@ -58,8 +58,8 @@ inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_
   }
 }
 
-//! Adds the gradient of one layer. `slope`: derivative with respect to its outputs before ReLU. With `back`,
-//! derivatives by its inputs.
+//! Adds the gradient of one layer. `slope`: derivative with respect to the layer's outputs before ReLU. If `back` is
+//! given, it receives the derivative with respect to the inputs.
 inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope,
                          std::uint32_t count, dqn_weights& gradient, const dqn_rows* back) noexcept {
   float* bias = gradient.values.data() + layer.bias();
@@ -103,17 +103,17 @@ inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn
   }
 }
 
-//! Activations of a batch, and the way back through them.
+//! Activations of a batch, and backpropagation through them.
 class dqn_batch {
  public:
-  //! For up to `capacity` rows. Errors: invalid_argument (none).
+  //! Returns a batch for up to `capacity` rows. Errors: invalid_argument (capacity 0).
   [[nodiscard]] static result<dqn_batch> make(std::uint32_t capacity) {
     if (capacity == 0) return status{errc::invalid_argument, part::policy, 0};
     return dqn_batch(capacity);
   }
   dqn_batch(const dqn_batch&) = delete;
   dqn_batch& operator=(const dqn_batch&) = delete;
-  dqn_batch(dqn_batch&&) = default;  // rows point into the vector's own memory, which moves with it
+  dqn_batch(dqn_batch&&) = default;  // rows point into the vector's memory, which moves with it
   dqn_batch& operator=(dqn_batch&&) = default;
 
   [[nodiscard]] float* input(std::uint32_t r) noexcept { return inputs_.row(r); }
@@ -131,8 +131,8 @@ class dqn_batch {
     dqn_forward(weights, dqn_layers[7], hidden_, values_, count, false);
   }
 
-  //! After `forward` with the same weights: adds to `gradient` that of sum over rows of value_slope[r] *
-  //! values(r)[action[r]].
+  //! Adds the gradient of the sum over rows of value_slope[r] * values(r)[action[r]] to `gradient`. `forward` must have
+  //! been called with the same weights.
   void backward(const dqn_weights& weights, std::span<const std::uint32_t> actions, std::span<const float> value_slope,
                 dqn_weights& gradient) noexcept {
     const auto count = static_cast<std::uint32_t>(actions.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts of an edge by their concepts: the kind of a type, and the member that a type lacks to be a part.
+//! Parts of an edge by concept: the kind of a type, and the missing member of a type that is not a part.
 #ifndef SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 #define SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 
@@ -29,7 +29,7 @@ template <part_kind Kind, class Part>
   return Kind == part_kind::gate && skip_policy<Part>;
 }
 
-//! The part of this kind; `otherwise` if there is none.
+//! Returns the part of this kind, or `otherwise` if there is none.
 template <part_kind Kind, class Otherwise>
 [[nodiscard]] constexpr const Otherwise& pick_part(const Otherwise& otherwise) noexcept {
   return otherwise;
@@ -44,7 +44,7 @@ template <part_kind Kind, class Otherwise, class First, class... Rest>
   }
 }
 
-// A type that is no part: the first line of the compiler names the concept, and the member that it lacks.
+// If a type is not a part, the compiler's first error names the concept and the missing member.
 
 template <class Part>
 constexpr void explain_sparsifier() noexcept {
@@ -127,7 +127,7 @@ constexpr void explain_gate() noexcept {
       "skip_policy: static constexpr guarantee strength");
 }
 
-//! The further members of a gate that has needs.
+//! Further members that a skip policy must have because of its needs.
 template <skip_policy Part>
 constexpr void explain_needs() noexcept {
   static_assert(
@@ -138,7 +138,7 @@ constexpr void explain_needs() noexcept {
       "skip_policy: importance, because of needs_attention");
 }
 
-//! Any member of a concept tells which one was meant.
+//! Any member of a concept shows which concept was meant.
 template <class Part>
 constexpr void explain_part() noexcept {
   if constexpr (skip_policy<Part>) {
@@ -168,7 +168,7 @@ constexpr void explain_parts() noexcept {
   static_assert((0 + ... + (skip_policy<Parts> ? 1 : 0)) <= 1, "make_edge takes one gate");
 }
 
-//! The `check` of a part, if it has one.
+//! Calls the `check` of a part, if it has one.
 template <class Part>
 [[nodiscard]] constexpr status check_if_any(const Part& part) noexcept {
   if constexpr (requires {

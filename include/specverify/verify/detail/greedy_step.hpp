@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the rules that compare drafts with an argmax share: one row read, one draft compared, one log-probability kept.
+//! Steps shared by the rules that compare drafts with an argmax: read a row, compare a draft, keep a log-probability.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 
@@ -15,7 +15,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Reads the argmax of a row; an error is the round's too.
+//! Reads the argmax of a row. If that fails, the round keeps the error, too.
 template <class Policy, class Rows>
 [[nodiscard]] result<argmax_result> read_argmax(Policy policy, const given_row<Rows>& given, round& round) noexcept {
   const result<argmax_result> found = argmax(policy, given.row, given.transform);
@@ -24,7 +24,7 @@ template <class Policy, class Rows>
   return found;
 }
 
-//! Keeps ln p of the token committed on a row, where that was asked for; false on an error.
+//! Keeps ln p of the token committed on a row, if the request asks for it. Returns false on an error.
 template <class Policy, class Rows>
 [[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& round,
                                         workspace& scratch) noexcept {
@@ -37,12 +37,12 @@ template <class Policy, class Rows>
   return round.keep_log_probability(given.index, row.ok() ? row->log_probability(token) : result<double>(row.error()));
 }
 
-//! Whether the target has the token at all.
+//! Returns whether the token is in the target's vocabulary.
 [[nodiscard]] constexpr bool in_vocabulary(token_id token, std::uint32_t vocab_size) noexcept {
   return token >= 0 && static_cast<std::uint32_t>(token) < vocab_size;
 }
 
-//! Whether mask and bias leave the token some probability. O(log bias_ids).
+//! Returns whether mask and bias leave the token some probability. O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
   if (!transform.mask_words.empty() &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a verdict grows from draft to draft: which rows a round needs, what stands, what ends it. For host and devices.
+//! Growth of a verdict from draft to draft: rows that a round needs, accepted drafts, end of the round. For CPU and
+//! GPU.
 #ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 
@@ -11,13 +12,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! How many of `drafted` drafts a round may look at.
+//! Returns the maximum number of drafts that a round may look at.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t length_of_round(
     std::uint32_t drafted, const round_limits& limits) noexcept {
   return drafted < limits.remaining_budget ? drafted : limits.remaining_budget;
 }
-//! How many rows it may need. With every draft of the round accepted, one more row gives the bonus token, if it is
-//! wanted and the budget has room for it.
+//! Returns the maximum number of rows that a round can need. If every draft is accepted, one more row gives the bonus
+//! token, unless it is unwanted or exceeds the budget.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t rows_of_round(
     std::uint32_t length, const round_limits& limits) noexcept {
   return length < limits.remaining_budget && (limits.bonus || length == 0) ? length + 1 : length;
@@ -31,7 +32,7 @@ namespace detail {
   return false;
 }
 
-//! A draft stands. True when the round ends with it.
+//! Accepts a draft. Returns true if the round ends with it.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool accept_draft(verdict& made, const round_limits& limits,
                                                                           token_id token) noexcept {
   ++made.accepted;
@@ -48,7 +49,7 @@ namespace detail {
   return false;
 }
 
-//! A token follows the drafts that stand.
+//! Ends the round with a token after the accepted drafts.
 SPECVERIFY_HD SPECVERIFY_INLINE constexpr void finish_round(verdict& made, const round_limits& limits, token_id token,
                                                             token_source source) noexcept {
   made.next_token = token;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the rules share: checks of a request, the length of a round, the end of a round.
+//! Code shared by all rules: checks of a request, length of a round, end of a round.
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
@@ -22,7 +22,7 @@ namespace detail {
 [[nodiscard]] constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
 [[nodiscard]] constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
 
-//! What a provider gave for one row, each asked for once: views or values, as the provider returns them.
+//! The provider's view or value of one row and its transform, each requested once.
 template <class Rows>
 struct given_row {
   decltype(std::declval<const Rows&>()(0)) row;
@@ -34,7 +34,7 @@ template <class Rows>
   return {rows(index), rows.transform(index), index};
 }
 
-//! One verdict in the making.
+//! Builds one verdict.
 class round {
  public:
   template <class Draft, class Rows>
@@ -67,8 +67,8 @@ class round {
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
-  //! Room for the log-probabilities of the round's rows, none if they are not wanted. False: the round has failed
-  //! (workspace_too_small).
+  //! Takes workspace for the log-probabilities of the round's rows, if they are requested. Returns false if the round
+  //! has failed (workspace_too_small).
   [[nodiscard]] bool take_log_probabilities(workspace& scratch) noexcept {
     if (!wants_log_probabilities()) return true;
     const auto room = scratch.take<double>(rows_);
@@ -76,7 +76,7 @@ class round {
     if (!room) fail(errc::workspace_too_small, 0);
     return room.ok();
   }
-  //! Keeps ln p of the token committed at `index`. False: the round has failed.
+  //! Keeps ln p of the token committed at `index`. Returns false if the round has failed.
   [[nodiscard]] bool keep_log_probability(std::uint32_t index, const result<double>& found) noexcept {
     if (found.ok()) log_probabilities_[index] = found.value();
     if (!found.ok()) fail_row(found.error(), index);
@@ -90,17 +90,17 @@ class round {
     if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
   }
 
-  //! An error: there is no verdict, and the status says which row.
+  //! Records an error: there is no verdict, and the status holds the row.
   void fail(errc code, std::uint32_t row) noexcept { why_ = {code, part::verify, row}; }
   void fail_row(status why, std::uint32_t row) noexcept {
     row_read(row, why.code);
     fail(why.code, row);
   }
 
-  //! Draft `index` stands. True when the round ends with it.
+  //! Accepts a draft. Returns true if the round ends with it.
   [[nodiscard]] bool accept(token_id token) noexcept { return accept_draft(result_, limits_, token); }
 
-  //! A mismatch with its score. True when it stands.
+  //! Counts a mismatch with its score. Returns true if the mismatch is accepted.
   [[nodiscard]] bool weigh(double rho, double threshold) noexcept {
     ++result_.counters.mismatches;
     const bool stands = rho < threshold;
