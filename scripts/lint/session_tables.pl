@@ -1,10 +1,10 @@
 #!/usr/bin/perl
-# The tables of sessions say what the headers say. docs/algorithms/options.md: the fields of edge_options and cloud_options
-# with their defaults, and the number of each at_...; cloud_limits in docs/session.md. docs/session.md: one line for each
-# option, for each preset of session/presets.hpp, and for each error of core/errc.def's groups `session` and `keys`, in order.
+# The tables of sessions agree with the headers. docs/algorithms/options.md has the fields of edge_options, cloud_options and
+# cloud_limits with their defaults, one line for each option, and the number of each at_...; docs/algorithms/presets.md one line
+# for each preset; docs/errors.md one line for each error of core/errc.def's groups `session` and `keys`, in order.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($options, $presets, $codes) = map { "include/specverify/$_" } qw(session/options.hpp session/presets.hpp core/errc.def);
-my ($page, $fields_page) = qw(docs/session.md docs/algorithms/options.md);
+my ($fields_page, $presets_page, $errors_page) = qw(docs/algorithms/options.md docs/algorithms/presets.md docs/errors.md);
 done(0) unless -e $options;
 my $checked = 0;
 
@@ -59,7 +59,7 @@ sub default_of {
   return $value;
 }
 for my $of (['edge_options', $fields_page, '## edge_options', 2], ['cloud_options', $fields_page, '## cloud_options', 2],
-            ['cloud_limits', $page, 'So is a journal whose session was made under higher limits.', 2]) {
+            ['cloud_limits', $fields_page, '<!-- table: cloud_limits of session/options.hpp -->', 2]) {
   my ($struct, $file, $mark, $column) = @$of;
   my @fields = fields($struct);
   my @lines = table($file, $mark);
@@ -74,7 +74,7 @@ for my $of (['edge_options', $fields_page, '## edge_options', 2], ['cloud_option
 
 my (%seen, @all);
 for (map { fields($_) } qw(edge_options cloud_options)) { push @all, $_->[0] unless $seen{$_->[0]}++ }
-compare($page, 'session/options.hpp', \@all, [map { name_of($_) } table($page, '<!-- table: session/options.hpp -->')], 1);
+compare($fields_page, 'session/options.hpp', \@all, [map { name_of($_) } table($fields_page, '<!-- table: session/options.hpp -->')], 1);
 
 my @lines = table($fields_page, '<!-- table: numbers of session/options.hpp -->');
 for my $of (['edge_options', 1], ['cloud_options', 2]) {
@@ -88,8 +88,8 @@ for my $of (['edge_options', 1], ['cloud_options', 2]) {
 my (%systems, @systems);
 my $text = slurp($presets);
 while ($text =~ /constexpr preset<[^\n]*>\s+(\w+)\(/g) { push @systems, $1 unless $systems{$1}++ }
-compare($page, 'session/presets.hpp', [grep { !/^(gated_hlm|with_window)$/ } @systems],
-        [map { name_of($_) } table($page, '<!-- table: session/presets.hpp -->')], 1);
+compare($presets_page, 'session/presets.hpp', [grep { !/^(gated_hlm|with_window)$/ } @systems],
+        [map { name_of($_) } table($presets_page, '<!-- table: session/presets.hpp -->')], 1);
 
 # docs/algorithms/systems.md: each system of the list with its settings, in order. A setting may be shown by a function.
 my $list = slurp('include/specverify/session/detail/system_list.hpp');
@@ -126,5 +126,5 @@ for (split /\n/, slurp($codes)) {
   next unless defined $group && ($group eq 'session' || $group eq 'keys');
   push @errors, $1 if /^SPECVERIFY_ERRC\((\w+),/;
 }
-compare($page, 'core/errc.def', \@errors, [map { name_of($_) } table($page, '<!-- table: core/errc.def, session and keys -->')], 0);
+compare($errors_page, 'core/errc.def', \@errors, [map { name_of($_) } table($errors_page, '<!-- table: core/errc.def, session and keys -->')], 0);
 done($checked);

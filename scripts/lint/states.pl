@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# The states of a session. Of the files of session/ only states.hpp writes the state: the others call `enter`. docs/session.md
-# has its tables and diagrams from there; `--fix` writes them, and keeps the last column of a table of states, by name.
+# The states of a session. In session/ only states.hpp writes the state; other files call `enter`. docs/session/states.md has its
+# tables and diagrams from there. `--fix` writes them and keeps the last column of each table of states, by name.
 use strict; use warnings; use lib 'scripts/lint'; use House;
-my ($header, $page) = ('include/specverify/session/states.hpp', 'docs/session.md');
+my ($header, $page) = ('include/specverify/session/states.hpp', 'docs/session/states.md');
 done(0) unless -e $header;
 my $source = slurp($header);
 my $checked = 0;

@@ -115,7 +115,7 @@ grep -q 'an id | the id |' docs/errors.md || { echo "errors forgets what where c
 rm include/specverify/core/errc.def; reset
 tabled() { # a file of the real house to change, how
   mkdir -p include/specverify/session/detail
-  for file in include/specverify/{session/{options,presets,detail/system_list}.hpp,core/errc.def} docs/{session,algorithms/{options,systems}}.md; do
+  for file in include/specverify/{session/{options,presets,detail/system_list}.hpp,core/errc.def} docs/{errors,algorithms/{options,presets,systems}}.md; do
     cp "$root/$file" "$file"
   done
   sed -i "$2" "$1"
@@ -126,17 +126,17 @@ tabled $options 's/retry_limit = 64;/retry_limit = 65;/'; red session_tables 'ed
 tabled $options 's/  bool lazy = false;/&\n  bool eager = false;/'; red session_tables 'eager: missing in the table of cloud_options'
 tabled $options 's/max_law_entries = 4096;/max_law_entries = 4097;/'; red session_tables 'cloud_limits::max_law_entries: default is 4097'
 tabled $options 's/at_salt = 13;/at_salt = 15;/'; red session_tables '15 at_salt: missing in the table of the numbers of cloud_options'
-tabled docs/session.md '/^| `max_ahead` /d'; red session_tables 'max_ahead: missing in the table of session/options.hpp'
-tabled docs/session.md '/^| `wisv` /d'; red session_tables 'wisv: missing in the table of session/presets.hpp'
+tabled docs/algorithms/options.md '/^| `max_ahead` | edge /d'; red session_tables 'max_ahead: missing in the table of session/options.hpp'
+tabled docs/algorithms/presets.md '/^| `wisv` /d'; red session_tables 'wisv: missing in the table of session/presets.hpp'
 tabled docs/algorithms/systems.md '/^| `k-sqs` /d'; red session_tables 'k-sqs: missing in the table of session/systems.hpp'
 tabled docs/algorithms/systems.md 's/^| `u-hlm` | `threshold`, /| `u-hlm` | /'; red session_tables 'u-hlm: the settings are `threshold`, `samples`, `maximum_temperature`'
-tabled docs/session.md 's/^| `busy` /| `bussy` /'; red session_tables 'bussy: not in core/errc.def'
+tabled docs/errors.md '0,/^| `busy` /s//| `bussy` /'; red session_tables 'bussy: not in core/errc.def'
 tabled include/specverify/core/errc.def '/^SPECVERIFY_ERRC(salt_missing/d'; red session_tables 'salt_missing: not in core/errc.def'
-rm include/specverify/core/errc.def docs/algorithms/{options,systems}.md; reset
+rm include/specverify/core/errc.def docs/algorithms/{options,presets,systems}.md; reset
 stated() { # a file of the real house to change, how
-  mkdir -p include/specverify/session/detail
+  mkdir -p include/specverify/session/detail docs/session
   cp "$root/include/specverify/session/states.hpp" include/specverify/session/
-  cp "$root/docs/session.md" docs/
+  cp "$root/docs/session/states.md" docs/session/
   header session/detail/a.hpp 'class a {' 'session_state<edge_table> state_;' 'edge_state ahead_state = edge_state::idle;' '};'
   sed -i "$2" "$1"
 }
@@ -150,11 +150,11 @@ stated include/specverify/session/detail/a.hpp 's/^};/bool f() { return state_ =
 stated include/specverify/session/detail/a.hpp 's/^};/cloud_state own_ = b;\n&/'; red states 'a.hpp:9: keeps a state of its own'
 stated $states 's/{connect, {offline}, handshaking}/{connect, {offline, drafting}, handshaking}/'; red states 'missing: | `connect` | a connection is there: hello is sent | `offline`, `drafting` |'
 stated $states 's/{blank, {kind::hello}}/{blank, {kind::hello, kind::stop}}/'; red states 'missing: | `blank` | `hello`, `stop` |'
-stated docs/session.md 's/^| `scoring` |.*//'; red states 'says nothing about the state `scoring` of the cloud'
-stated docs/session.md 's/^  drafting --> waiting.*/  drafting --> finished: send_draft/'; red states 'not in session/states.hpp:   drafting --> finished: send_draft'
+stated docs/session/states.md 's/^| `scoring` |.*//'; red states 'says nothing about the state `scoring` of the cloud'
+stated docs/session/states.md 's/^  drafting --> waiting.*/  drafting --> finished: send_draft/'; red states 'not in session/states.hpp:   drafting --> finished: send_draft'
 stated $states 's/{drafting, waiting, streaming}, stopping/{waiting, streaming}, stopping/'; perl scripts/lint/states.pl --fix >/dev/null; green states
-grep -q 'waits for the scores of the mismatches' docs/session.md || { echo "states forgets what a page says of a state"; code=1; }
-rm -r include/specverify/session/detail; reset
+grep -q 'waits for the scores of the mismatches' docs/session/states.md || { echo "states forgets what a page says of a state"; code=1; }
+rm -r include/specverify/session/detail docs/session; reset
 echo '// changed' >>examples/docs/digest.cpp; red pages 'the block differs from examples/docs/digest.cpp'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
 sed -i 3d docs/algorithms/digest.md; red pages 'the first two sentences have no "Use it when"'

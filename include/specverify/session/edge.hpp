@@ -3,8 +3,8 @@
 //! clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
-//!             rejection as in docs/session.md. Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM, CU-HLM),
-//!             2508.12590. Hidden states on request: 2604.17701 (WISV).
+//!             rejection as in docs/session/variants.md. Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM,
+//!             CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: the text of a run with lost connections and restarts is that of the run without; after `make_edge` no
 //!             heap allocation; noexcept. Every message that is not used is counted once. Within a connection messages

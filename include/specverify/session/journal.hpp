@@ -11,7 +11,7 @@
 //!             and all bytes after it are 0 (a power cut leaves one). Any other damage is journal_corrupt, another
 //!             layout is unsupported. FNV-1a, 64 bits: finds accidents, not forgeries.
 //! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
-//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/journal_test.cpp,
+//! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp,
 //!             examples/docs/journal.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP

@@ -2,7 +2,7 @@
 //! What an edge and a cloud are made with.
 //!
 //! Use it where a host is configured and no session is made yet; edge.hpp and cloud.hpp include it.
-//! See: docs/session.md, docs/algorithms/session.md, tests/unit/session/options_test.cpp
+//! See: docs/algorithms/options.md, tests/unit/session/options_test.cpp
 #ifndef SPECVERIFY_SESSION_OPTIONS_HPP
 #define SPECVERIFY_SESSION_OPTIONS_HPP
 

@@ -4,7 +4,7 @@
 //! Use it to look into a journal: `read_journal<Snapshot>(bytes, text)` gives the text and the last snapshot.
 //! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so that
 //!             none of its bytes is padding; a sparsifier's state is copied as it stands in memory.
-//! See:        docs/algorithms/journal.md, docs/session.md, tests/unit/session/snapshot_test.cpp
+//! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_SNAPSHOT_HPP
 

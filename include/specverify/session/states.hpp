@@ -4,7 +4,7 @@
 //! Guarantees: an event without a transition, or a pair with a known state that the table lacks, does not compile. Any
 //!             other pair that the table lacks is caught by SPECVERIFY_ASSERT. Without assertions `enter` is one store:
 //!             the session is then in the state that the event leads to, and its inputs check that state as usual.
-//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/states_test.cpp
+//! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
 #ifndef SPECVERIFY_SESSION_STATES_HPP
 #define SPECVERIFY_SESSION_STATES_HPP
 

@@ -6,7 +6,7 @@
 //! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths + skipped; accepted
 //!             <= evaluated <= drafted.
 //! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.
-//! See:        docs/algorithms/statistics.md, docs/session.md, tests/unit/session/statistics_test.cpp,
+//! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp,
 //!             examples/docs/statistics.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP
 #define SPECVERIFY_SESSION_STATISTICS_HPP

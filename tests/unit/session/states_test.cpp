@@ -81,7 +81,7 @@ auto closure() {
   return leads;
 }
 
-//! The rows that docs/session.md has of a table.
+//! The rows of a table as docs/session/states.md prints them.
 template <class Table, class States, class Events>
 std::string printed(const States& states, const Events& events) {
   std::string text;
@@ -114,7 +114,7 @@ std::string printed(const States& states, const Events& events) {
 
 //! The same from the page.
 std::string from_page(const std::string& side) {
-  std::ifstream file("docs/session.md");
+  std::ifstream file("docs/session/states.md");
   std::string line, text;
   std::vector<std::string> lines;
   while (std::getline(file, line) && line != "<!-- states: " + side + " -->") continue;
