@@ -36,7 +36,7 @@
 #include <specverify/link/latency.hpp>
 #include <specverify/link/payload.hpp>
 
-// the WISV head; include its trainer yourself, because it needs Eigen
+// the WISV head; include the trainer yourself, because it needs Eigen
 #include <specverify/decision_head/features.hpp>
 #include <specverify/decision_head/mlp.hpp>
 #include <specverify/decision_head/relabel.hpp>

@@ -3,8 +3,8 @@
 //! travels. None of these headers allocates.
 //!
 //! For messages, sessions and types that own memory, include `specverify/all.hpp`. Include the test kit (testing/)
-//! separately. An engine that needs only one module can include only its headers: for example, `verify/token.hpp` is
-//! enough to verify.
+//! separately. An engine that needs only one module can include only the headers of that module: for example,
+//! `verify/token.hpp` is enough to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
 

@@ -108,7 +108,7 @@ struct philox {
 }
 
 //! Returns an unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection. Exact for
-//! every bound. Reads one counter; a retry, with a probability below bound / 2^64, adds its number to the lane.
+//! every bound. Reads one counter; retry r, with a probability below bound / 2^64, uses lane + r.
 template <class Source>
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter,
                                                                     std::uint64_t bound) noexcept {

@@ -22,7 +22,7 @@ SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::size_t workspace_alignment = 64;
 
-//! An array inside a workspace: its start, in units of 64 bytes from the first aligned byte, and its number of
+//! An array inside a workspace: the start, in units of 64 bytes from the first aligned byte, and the number of
 //! elements.
 struct workspace_slice {
   std::uint32_t offset = 0;
@@ -62,7 +62,7 @@ struct reading_mark {
   bool summed = false;         //!< W was summed because a decision needed it
   bool reopened = false;       //!< a decision needed Z more precisely than the digest's bounds
   std::uint64_t stamp = 0;     //!< identifies this reading; 0: expired
-  std::uint64_t previous = 0;  //!< the previous reading: its offset in bytes + 1; 0: none
+  std::uint64_t previous = 0;  //!< the previous reading, as offset in bytes + 1; 0: none
   std::uint64_t check = 0;     //!< checksum of stamp and previous
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a decision head looks at: the drafter's and the target's hidden states of one position and the state of the
+//! Input of a decision head: the drafter's and the target's hidden states of one position, and the state of the
 //! channel.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
-//!             log10 R_d, eps_u, eps_d, rtt), standardised: (c - mean) / scale; d_in = drafter_size + target_size + 5.
-//! Guarantees: no allocation, noexcept. Near-tie: floats, the same bits on one machine.
-//! Deviates:   which hidden state belongs to position i is a mode of the head and is checked: `predicting` (the states
-//!             whose logits give the laws at i; no extra pass) or `consuming` (the states at input x_i). The features
-//!             of c are our choice.
+//!             log10 R_d, eps_u, eps_d, rtt), standardized: (c - mean) / scale; d_in = drafter_size + target_size + 5.
+//! Guarantees: no allocation, noexcept. Near-tie: floats, but the same bits on one machine.
+//! Deviates:   the hidden states that belong to position i are a mode of the head, and are checked. `predicting`: the
+//!             states whose logits give the distributions at i; no extra pass. `consuming`: the states at input x_i.
+//!             The features of c are our choice.
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp, examples/docs/features.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP
@@ -31,21 +31,21 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::size_t channel_feature_count = 5;
 inline constexpr std::uint32_t max_head_size = std::uint32_t{1} << 16;
 
-//! Which hidden states a head was trained on.
+//! Hidden states that a head was trained on.
 enum class hidden_mode : std::uint8_t {
-  predicting = 0,  //!< outputs whose logits give the laws at position i (input n + i - 1)
+  predicting = 0,  //!< outputs whose logits give the distributions at position i (input n + i - 1)
   consuming = 1    //!< outputs at input x_i; the drafter needs one more pass for the last draft
 };
 
 using channel_vector = std::array<float, channel_feature_count>;
 
-//! c is handed to the head as (c - mean) / scale.
+//! The head receives c as (c - mean) / scale.
 struct channel_standardisation {
   channel_vector mean{};
   channel_vector scale{1, 1, 1, 1, 1};  //!< > 0
 };
 
-//! What a head was trained on; travels with its weights.
+//! Training setup of a head; stored with the weights.
 struct head_shape {
   hidden_mode mode = hidden_mode::predicting;
   std::uint32_t drafter_size = 0;  //!< d_D, 1..2^16
@@ -69,8 +69,8 @@ namespace detail {
 
 }  // namespace detail
 
-//! Whatever tells the two rates (bit/s), the two packet error rates and the round trip (s): a channel state, a received
-//! channel report.
+//! Any type with the two rates (bit/s), the two packet error rates and the round trip (s): for example a channel state,
+//! or a received channel report.
 template <class Channel>
 concept channel_description = requires(const Channel& channel) {
   { channel.uplink_rate } -> std::convertible_to<double>;
@@ -80,7 +80,7 @@ concept channel_description = requires(const Channel& channel) {
   { channel.round_trip } -> std::convertible_to<double>;
 };
 
-//! Errors: invalid_argument, `where` = index of the field (1 drafter_size, 2 target_size, 3 width).
+//! Checks a shape. Errors: invalid_argument, `where` = index of the field (1 drafter_size, 2 target_size, 3 width).
 [[nodiscard]] constexpr status check(const head_shape& shape) noexcept {
   if (shape.mode > hidden_mode::consuming) return detail::head_error(errc::invalid_argument, 0);
   if (shape.drafter_size == 0 || shape.drafter_size > max_head_size)
@@ -90,7 +90,7 @@ concept channel_description = requires(const Channel& channel) {
   return {};
 }
 
-//! Whether hidden states that an engine gives are those that the head was trained on.
+//! Checks that an engine's hidden states match those that the head was trained on.
 //! Errors: hidden_mode_mismatch; size_mismatch, `where` = 1 (drafter), 2 (target).
 [[nodiscard]] constexpr status check_states(const head_shape& shape, hidden_mode mode, std::size_t drafter_size,
                                             std::size_t target_size) noexcept {
@@ -100,8 +100,8 @@ concept channel_description = requires(const Channel& channel) {
   return {};
 }
 
-//! c of a channel, not standardised. Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` =
-//! index of the field.
+//! Returns c of a channel, not standardized.
+//! Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` = index of the field.
 template <channel_description Channel>
 [[nodiscard]] result<channel_vector> channel_features(const Channel& channel) noexcept {
   const std::array<double, channel_feature_count> fields{
@@ -120,8 +120,8 @@ template <channel_description Channel>
   return c;
 }
 
-//! Mean and standard deviation (population) of each feature; a feature that never varies gets scale 1. Double
-//! accumulation, two passes.
+//! Returns the mean and standard deviation (population) of each feature, accumulated in double in two passes. If a
+//! feature never varies, the scale is 1, because it must not be 0.
 //! Errors: size_mismatch (no vector).
 [[nodiscard]] inline result<channel_standardisation> standardisation_of(
     std::span<const channel_vector> observed) noexcept {
@@ -143,7 +143,8 @@ template <channel_description Channel>
   return made;
 }
 
-//! Errors: value_not_finite; invalid_argument (a scale that is not positive); `where` = index of the feature.
+//! Checks the values. Errors: value_not_finite; invalid_argument (a scale that is not positive); `where` = index of the
+//! feature.
 [[nodiscard]] constexpr status check(const channel_standardisation& used) noexcept {
   for (std::size_t i = 0; i < channel_feature_count; ++i) {
     if (!numeric::is_finite(used.mean[i]) || !numeric::is_finite(used.scale[i]))

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The decision head: one hidden layer that says how likely it is that a mismatched draft changes the meaning.
+//! The decision head: one hidden layer that estimates the probability that a mismatched draft changes the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
-//! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold.
-//!             W_1 = first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept; float products summed in 32 lanes of fixed order, the second layer
-//!             in double. Split from float parts = full, and positions scored together = one by one, bit for bit
-//!             without -ffast-math; parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|, see part_bound.
-//!             Near-tie: builds that fuse products and builds that do not differ in g, by less than 4e-7 sum|w_2|
-//!             where 6149 inputs stay below 1 and weights below 1/4 (measured).
-//! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers): with d_D = 2048, w = 256 and int8
-//!             16 times less.
+//! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold. W_1 =
+//!             first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
+//! Guarantees: O(w d_in); no allocation; noexcept; float products are summed in 32 lanes of fixed order, the second
+//!             layer in double. Without -ffast-math, the split evaluation from float parts equals the full one, and
+//!             positions scored together equal positions scored one by one, bit for bit. For parts as int8 with scale
+//!             s: |change of g| <= (s / 2) sum|w_2|, see part_bound. Near-tie, because some builds fuse products: g
+//!             then differs by less than 4e-7 sum|w_2| if 6149 inputs are below 1 and weights below 1/4 (measured).
+//! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers). For example, with d_D = 2048, w =
+//!             256 and int8 this is 16 times less.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), examples/docs/mlp.cpp,
 //!             benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
@@ -30,7 +30,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A view of a head. What it was trained on, how c is standardised and where its owner set the threshold belong to it.
+//! A view of a head. It includes the training setup, the standardization of c, and the threshold.
 struct head_weights {
   head_shape shape{};
   std::span<const float> first{};       //!< w x d_in, row major
@@ -41,7 +41,7 @@ struct head_weights {
   double threshold = 0.5;  //!< tau, >= 0; above 1: accepts all
 };
 
-//! What the drafter's side of a head is given.
+//! Input of a head from the drafter's side.
 enum class drafter_input : std::uint8_t {
   hidden_state,  //!< h^D, drafter_size numbers
   device_part    //!< W_1D h^D, width numbers, from `device_part`
@@ -50,24 +50,24 @@ enum class drafter_input : std::uint8_t {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Numbers of a head: w (d_in + 1) + w + 1.
+//! Returns the number of parameters of a head: w (d_in + 1) + w + 1.
 [[nodiscard]] constexpr std::size_t parameter_count(const head_shape& shape) noexcept {
   return static_cast<std::size_t>((saturating(shape.width) * (shape.input_size() + 1) + shape.width + 1).value);
 }
 
-//! Numbers that the device sends for one position.
+//! Returns how many numbers the device sends per position.
 [[nodiscard]] constexpr std::uint32_t upload_size(const head_shape& shape, drafter_input sent) noexcept {
   return sent == drafter_input::hidden_state ? shape.drafter_size : shape.width;
 }
 
-//! tau as the paper's figures write it: a sixteenth a step, 0..17 (17 accepts all).
+//! Returns tau as in the paper's figures, in steps of a sixteenth: 0..17 (17 accepts all).
 [[nodiscard]] constexpr double threshold_of_sixteenths(std::uint32_t step) noexcept {
   return static_cast<double>(step) / 16.0;
 }
 
-//! Errors: those of check(head_shape), check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12
+//! Checks a head. O(parameters).
+//! Errors: as for check(head_shape) and check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12
 //!         second); value_not_finite (a weight); invalid_argument (13: a threshold that is NaN, infinite or negative).
-//!         O(parameters).
 [[nodiscard]] constexpr status check(const head_weights& head) noexcept {
   if (const status why = check(head.shape); !why.ok()) return why;
   if (head.first.size() != head.shape.width * head.shape.input_size())
@@ -93,7 +93,7 @@ namespace detail {
          head.second.size() == width;
 }
 
-//! Rows of `input.size()` numbers, a stride apart, times one input: `out.size()` of them.
+//! Multiplies `out.size()` rows of `input.size()` numbers, a stride apart, by one input.
 inline void rows_times(const float* rows, std::size_t stride, std::span<const float> input,
                        std::span<float> out) noexcept {
   constexpr std::uint32_t most = kernel::dot_rows<1>;
@@ -104,15 +104,15 @@ inline void rows_times(const float* rows, std::size_t stride, std::span<const fl
   }
 }
 
-//! The states of neighbouring positions, row after row.
+//! The states of neighbouring positions, row by row.
 struct position_states {
   drafter_input given = drafter_input::hidden_state;
   const float* drafter = nullptr;
   const float* target = nullptr;
 };
 
-//! Logits of `Positions` positions, side by side. A position whose value is not finite is named in `refused`: 1 + the
-//! unit that shows it.
+//! Computes the logits of `Positions` positions at once. If a value is not finite, `refused` of the position is 1 + the
+//! hidden unit that caused it.
 template <std::uint32_t Positions>
 inline void position_logits(const head_weights& head, const position_states& states, const channel_vector& channel,
                             std::span<double> logits, std::span<std::uint32_t> refused) noexcept {
@@ -147,14 +147,14 @@ inline void position_logits(const head_weights& head, const position_states& sta
 
 }  // namespace detail
 
-//! rho of a logit. Near-tie.
+//! Returns rho of a logit. Near-tie.
 [[nodiscard]] inline double sigmoid(double logit) noexcept {
   const double tail = std::exp(logit < 0 ? logit : -logit);  // in (0, 1]
   return (logit < 0 ? tail : 1.0) / (1.0 + tail);
 }
 
-//! W_1D h^D, written to `out` (w numbers): what the device sends instead of h^D. Errors: size_mismatch (1 hidden, 2
-//! out, 10 the arrays of a head that was not checked).
+//! Writes W_1D h^D to `out` (w numbers), which the device sends instead of h^D.
+//! Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that was not checked).
 [[nodiscard]] inline result<std::span<float>> device_part(const head_weights& head, std::span<const float> hidden,
                                                           std::span<float> out) noexcept {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
@@ -164,9 +164,9 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! g of one position. `drafter` is h^D or the device's part, `channel` is standardised.
+//! Returns g of one position. `drafter` is h^D or the device's part; `channel` must be standardized.
 //! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an
-//!         input that is not, or overflow).
+//!         input that is not finite, or overflow).
 [[nodiscard]] inline result<double> head_logit(const head_weights& head, drafter_input given,
                                                std::span<const float> drafter, std::span<const float> target,
                                                const channel_vector& channel) noexcept {
@@ -180,10 +180,11 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return logit;
 }
 
-//! g of `out.size()` positions that share a channel, each with the bits of head_logit: the weights are read once for
-//! four. `drafter` and `target` hold a row for every position.
+//! Returns g of `out.size()` positions that share a channel, each with the same bits as head_logit. Reads the weights
+//! once per four positions. `drafter` and `target` contain one row per position. After an error the contents of `out`
+//! are unspecified.
 //! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (`where`
-//!         = the first such position). What is in `out` after an error is unspecified.
+//!         = the first such position).
 [[nodiscard]] inline result<std::span<double>> head_logits(const head_weights& head, drafter_input given,
                                                            std::span<const float> drafter,
                                                            std::span<const float> target, const channel_vector& channel,
@@ -209,7 +210,7 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! rho of one position, in [0, 1]. Errors: those of head_logit.
+//! Returns rho of one position, in [0, 1]. Errors: as for head_logit.
 [[nodiscard]] inline result<double> head_score(const head_weights& head, drafter_input given,
                                                std::span<const float> drafter, std::span<const float> target,
                                                const channel_vector& channel) noexcept {
@@ -218,7 +219,7 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return sigmoid(*logit);
 }
 
-//! rho of `out.size()` positions that share a channel. Errors: those of head_logits.
+//! Returns rho of `out.size()` positions that share a channel. Errors: as for head_logits.
 [[nodiscard]] inline result<std::span<double>> head_scores(const head_weights& head, drafter_input given,
                                                            std::span<const float> drafter,
                                                            std::span<const float> target, const channel_vector& channel,
@@ -229,8 +230,8 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! How far g can move when the device's part travels as `format`: float16 from the part itself, int8 from its scale
-//! (max|part| / 127, rounded up to 17 bits); float rounding of the sum included. Infinite for none.
+//! Returns how much g can change if the device's part is sent as `format`: float16 from the part itself, int8 from the
+//! scale (max|part| / 127, rounded up to 17 bits); includes float rounding of the sum. Infinite for none.
 [[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
                                        hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;
@@ -246,16 +247,16 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return std::bit_cast<double>(std::uint64_t{0x7FF0000000000000u});
 }
 
-//! A scorer for semantic_rule: the states of all drafts of a round stand in memory, L rows of upload_size and of
+//! A scorer for semantic_rule. The states of all drafts of a round must be in memory, as L rows of upload_size and
 //! target_size numbers.
 struct head_scorer {
   head_weights head{};
   drafter_input given = drafter_input::hidden_state;
   std::span<const float> drafter{};
   std::span<const float> target{};
-  channel_vector channel{};  //!< standardised
+  channel_vector channel{};  //!< standardized
 
-  //! Errors: size_mismatch (`where` = draft: its states are not there), value_not_finite.
+  //! Returns rho of one draft. Errors: size_mismatch (`where` = draft without states), value_not_finite.
   [[nodiscard]] result<double> score(std::uint32_t draft_index) const noexcept {
     const std::size_t width = upload_size(head.shape, given), height = head.shape.target_size;
     if ((std::size_t{draft_index} + 1) * width > drafter.size() ||

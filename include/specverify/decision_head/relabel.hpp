@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Labels for the head that depend on the link: the worse the channel, the fewer of the important mismatches are to be
+//! Labels for the head that depend on the link: the worse the channel, the fewer of the important mismatches should be
 //! rejected.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
 //! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa =
 //!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
 //!             label, T_s = softness, a_j = label (1: reject).
-//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises as Q falls. No allocation;
-//!             noexcept. O(J^2) smoothing, the rest O(J) a step of the bisection; the hard budget O(J B). Near-tie.
-//! Deviates:   the paper leaves kappa, T_s, Q, B(c) and lambda(c) open: the defaults are ours, and so is the sum in
-//!             (28), divided by the episode's largest. Its maximum form gives every important mismatch s_j = 1, which
-//!             makes (30) all or nothing; it is an option.
+//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises if Q falls. No allocation;
+//!             noexcept. O(J^2) smoothing, the rest O(J) per step of the bisection; the hard budget O(J B). Near-tie.
+//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. The sum in (28),
+//!             divided by the episode's largest, is also ours, because the paper's maximum gives every important
+//!             mismatch s_j = 1, and (30) then keeps all or none. The maximum is an option.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25), examples/docs/relabel.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
@@ -33,9 +33,9 @@ enum class smoothing : std::uint8_t { sum, maximum };
 struct relabel_options {
   double decay_length = 4;      //!< kappa, tokens, > 0
   double softness = 0.1;        //!< T_s, > 0
-  double minimum_share = 0.7;   //!< rho_min in [0, 1]: share of the important labels that the worst link keeps
-  double minimum_rate = 10e6;   //!< bit/s: Q = 0 at it and below
-  double maximum_rate = 500e6;  //!< bit/s: Q = 1 - loss at it and above
+  double minimum_share = 0.7;   //!< rho_min in [0, 1]: share of important labels that the worst link keeps
+  double minimum_rate = 10e6;   //!< bit/s: Q = 0 at this rate and below
+  double maximum_rate = 500e6;  //!< bit/s: Q = 1 - loss at this rate and above
   smoothing form = smoothing::sum;
 };
 
@@ -44,13 +44,13 @@ struct relabel_episode {
   std::span<const std::uint32_t> positions{};  //!< pos_j
   std::span<const std::uint8_t> important{};   //!< o_j
   std::span<const double> scores{};            //!< s_j, from `smooth`
-  std::uint32_t number = 0;                    //!< tells the uniforms of episodes apart
+  std::uint32_t number = 0;                    //!< distinguishes the uniforms of episodes
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: invalid_argument, `where` = index of the field.
+//! Checks the options. Errors: invalid_argument, `where` = index of the field.
 [[nodiscard]] constexpr status check(const relabel_options& options) noexcept {
   if (!numeric::is_finite(options.decay_length) || !(options.decay_length > 0))
     return detail::head_error(errc::invalid_argument, 0);
@@ -66,7 +66,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! Q = (1 - eps_u) clip(ln(R_u / R_min) / ln(R_max / R_min), 0, 1): in [0, 1]. Rates in bit/s.
+//! Returns Q = (1 - eps_u) clip(ln(R_u / R_min) / ln(R_max / R_min), 0, 1), in [0, 1]. Rates in bit/s.
 [[nodiscard]] inline double link_quality(double uplink_rate, double uplink_loss,
                                          const relabel_options& options = {}) noexcept {
   const double share =
@@ -74,8 +74,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return (1 - uplink_loss) * (share < 0 ? 0 : share > 1 ? 1 : share);
 }
 
-//! B = (rho_min + (1 - rho_min) Q) * important: how many labels a link of quality Q pays for. The hard form is the next
-//! whole number above.
+//! Returns B = (rho_min + (1 - rho_min) Q) * important, the number of labels that a link of quality Q can pay for. The
+//! hard form is rounded up to an integer.
 [[nodiscard]] inline double label_budget(std::uint32_t important, double quality,
                                          const relabel_options& options = {}) noexcept {
   return (options.minimum_share + (1 - options.minimum_share) * quality) * important;
@@ -92,9 +92,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return count;
 }
 
-//! (28): s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest; all 0
-//! without an important mismatch.
-//! Errors: size_mismatch (1 important, 2 scores). `where` else as check(options).
+//! (28): writes s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest.
+//! All are 0 if no mismatch is important.
+//! Errors: size_mismatch (1 important, 2 scores); otherwise as for check(options).
 [[nodiscard]] inline result<std::span<double>> smooth(std::span<const std::uint32_t> positions,
                                                       std::span<const std::uint8_t> important,
                                                       const relabel_options& options,
@@ -120,8 +120,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return scores;
 }
 
-//! (29): the `budget` largest scores among the important ones; equal scores go to the earlier index. Errors:
-//! size_mismatch (1 important, 2 labels).
+//! (29): labels the `budget` largest scores among the important mismatches; of equal scores the earlier index wins.
+//! Errors: size_mismatch (1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_budget(std::span<const double> scores,
                                                                      std::span<const std::uint8_t> important,
                                                                      std::uint32_t budget,
@@ -140,7 +140,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return labels;
 }
 
-//! (30): a_j = o_j 1[s_j > lambda]. Errors: size_mismatch (1 important, 2 labels).
+//! (30): writes a_j = o_j 1[s_j > lambda]. Errors: size_mismatch (1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_price(std::span<const double> scores,
                                                                     std::span<const std::uint8_t> important,
                                                                     double price,
@@ -161,8 +161,8 @@ namespace detail {
 
 }  // namespace detail
 
-//! The price at which (30) takes at most `budget` labels, by bisection: with distinct scores exactly `budget` of them.
-//! Scores in [0, 1].
+//! Returns the price at which (30) takes at most `budget` labels, by bisection; exactly `budget` if the scores are
+//! distinct. Scores must be in [0, 1].
 [[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
                                             std::uint32_t budget) noexcept {
   double low = -1, high = 1;
@@ -180,8 +180,8 @@ namespace detail {
   return high;
 }
 
-//! lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. Falls as the budget
-//! rises. For a budget of all (within 1e-9) there is none and minus infinity is returned, for one of nothing plus
+//! Returns lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. It falls if the
+//! budget rises. There is no root for a budget of all labels (within 1e-9) or of none; the result is then minus or plus
 //! infinity.
 [[nodiscard]] inline double soft_price_of_budget(std::span<const double> scores,
                                                  std::span<const std::uint8_t> important, double budget,
@@ -195,7 +195,7 @@ namespace detail {
       if (important[j] != 0) sum += detail::label_chance(scores[j], price, options.softness);
     return sum;
   };
-  // beyond these a sigmoid is 0 or 1 to a double
+  // outside this range a sigmoid is 0 or 1 to a double
   double low = -50 * options.softness, high = 1 + 50 * options.softness;
   for (int step = 0; step < 100; ++step) {
     const double middle = (low + high) / 2;
@@ -204,10 +204,10 @@ namespace detail {
   return (low + high) / 2;
 }
 
-//! (31) for one episode and one channel: a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter {pos_j,
-//! number, 0, relabel}. The uniforms do not depend on the channel, so over channels of one episode a label never rises
-//! as the quality falls.
-//! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; else as
+//! (31) for one episode and one channel: writes a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter
+//! {pos_j, number, 0, relabel}. The uniforms do not depend on the channel. So for several channels of one episode, a
+//! label never rises if the quality falls.
+//! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; otherwise as for
 //!         check(options)).
 template <uniform_source Source>
 [[nodiscard]] result<std::span<std::uint8_t>> relabel(const relabel_episode& episode, double quality,

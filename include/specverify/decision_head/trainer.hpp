@@ -3,12 +3,13 @@
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
 //! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
-//! Guarantees: same seed, same samples, same machine: same head. Validation takes whole groups (episodes), so that no
-//!             state is on both sides. A gradient equals finite differences (tested in double). The head of the epoch
-//!             with the least validation loss is kept. O(N d_in w) an epoch; memory is owned, the samples are not.
-//! Deviates:   the paper names no optimiser settings: the defaults are ours. Hidden states are standardised feature by
-//!             feature over the training part and the numbers folded into W_1 and b_1, so that a finished head takes
-//!             raw states; c keeps its own standardisation.
+//! Guarantees: the same seed, samples and machine give the same head. Validation takes whole groups (episodes), so that
+//!             no state is in both parts. A gradient equals finite differences (tested in double). The trainer keeps
+//!             the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. Memory is
+//!             owned, but the samples are not.
+//! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
+//!             standardized over the training part; the numbers are folded into W_1 and b_1, so that a finished head
+//!             takes raw states. c keeps a separate standardization.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp, examples/docs/trainer.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
@@ -32,22 +33,22 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct epoch_report {
-  std::uint32_t epoch = 0;     //!< from 1
-  double training_loss = 0;    //!< mean over the epoch, with dropout
+  std::uint32_t epoch = 0;     //!< training epoch, from 1
+  double training_loss = 0;    //!< mean over the training epoch, with dropout
   double validation_loss = 0;  //!< weighted like the training loss
-  double validation_auc = 0;   //!< probability that a label 1 scores above a label 0
+  double validation_auc = 0;   //!< probability that a sample with label 1 scores above one with label 0
   bool best = false;           //!< least validation loss so far
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A training run. `run_epoch` until `finished`, then `head`.
+//! A training run. Call `run_epoch` until `finished`, then `head`.
 class head_trainer {
  public:
-  //! The spans of `samples` must live as long as the trainer.
-  //! Errors: those of check(training_options) and check(training_samples); training_set_empty (a part without samples,
-  //!         or a training part of one label).
+  //! The spans of `samples` must outlive the trainer.
+  //! Errors: as for check(training_options) and check(training_samples); training_set_empty (a part without samples, or
+  //!         a training part with only one label).
   [[nodiscard]] static result<head_trainer> make(const training_options& options,
                                                  const training_samples& samples) noexcept {
     if (const status why = check(options); !why.ok()) return why;
@@ -71,7 +72,7 @@ class head_trainer {
   [[nodiscard]] std::size_t validation_size() const noexcept { return validation_.size(); }
   [[nodiscard]] double positive_weight() const noexcept { return positive_weight_; }
 
-  //! One pass over the training part in an order of its own. Does nothing once finished.
+  //! Runs one pass over the training part, in a new order. Does nothing after `finished`.
   epoch_report run_epoch() {
     epoch_report report;
     report.epoch = epoch_;
@@ -93,7 +94,7 @@ class head_trainer {
     }
     report.epoch = ++epoch_;
     report.training_loss = loss / static_cast<double>(training_.size());
-    validation found = validate();  // its scores are sorted where they stand
+    validation found = validate();  // the scores are sorted in place
     report.validation_loss = found.loss;
     report.validation_auc = detail::area_under_curve(found.scored);
     report.best = report.validation_loss < best_loss_ || epoch_ == 1;
@@ -104,8 +105,8 @@ class head_trainer {
     return report;
   }
 
-  //! The head of the best epoch so far (of the start before the first). Threshold 0.5.
-  //! Errors: value_not_finite when training diverged.
+  //! Returns the head of the best training epoch so far, or the initial head before the first. The threshold is 0.5.
+  //! Errors: value_not_finite (training diverged).
   [[nodiscard]] result<decision_head> head() const {
     const Eigen::Index width = best_.first.rows(), inputs = best_.first.cols(),
                        states = inputs - static_cast<Eigen::Index>(channel_feature_count);
@@ -140,7 +141,7 @@ class head_trainer {
     return source_(random_counter{position, static_cast<std::uint32_t>(step_), lane, purpose::training, use});
   }
 
-  // A group goes to the validation part when its own uniform says so: adding a group moves no other.
+  // A uniform per group decides whether the group goes to the validation part, so adding a group moves no other group.
   void split() {
     for (std::uint32_t i = 0; i < samples_.state.size(); ++i) {
       const double uniform = decision_uniform(words(samples_.group[samples_.state[i]], 0, 1));
@@ -222,7 +223,7 @@ class head_trainer {
     }
   }
 
-  //! What the validation part says: its mean weighted loss, and (logit, label) of its samples.
+  //! Result of the validation part: the mean weighted loss, and (logit, label) of the samples.
   struct validation {
     double loss = 0;
     std::vector<std::pair<float, std::uint8_t>> scored{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a training run is given: its options, labelled samples as views, and the checks of both.
+//! Input of a training run: options, labelled samples as views, and checks of both.
 //!
-//! Use it where samples are gathered; it needs no Eigen, the trainer does.
+//! Use it to collect samples; unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
 //! Symbols:    S = mismatches with hidden states, N = samples, w = width.
-//! Guarantees: views, trivially copyable; the checks read every number once, O(S d_in + N), and allocate nothing.
+//! Guarantees: views, trivially copyable; the checks read every number once, O(S d_in + N), and do not allocate.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp, examples/docs/trainer.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
@@ -21,19 +21,19 @@ SPECVERIFY_TYPES_BEGIN
 
 struct training_options {
   std::uint32_t width = 256;      //!< w, hidden units, 1..2^16
-  double dropout = 0.1;           //!< share of hidden units left out of a training step, [0, 1)
+  double dropout = 0.1;           //!< share of hidden units dropped in a training step, [0, 1)
   double learning_rate = 1e-3;    //!< > 0
-  double late_rate = 1.0;         //!< factor of the learning rate in the second half of the epochs, > 0
-  double weight_decay = 1e-2;     //!< of W_1 and w_2, >= 0
+  double late_rate = 1.0;         //!< factor of the learning rate in the second half of the training epochs, > 0
+  double weight_decay = 1e-2;     //!< for W_1 and w_2, >= 0
   double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 of the training part
-  double validation_share = 0.1;  //!< of the groups, (0, 1)
+  double validation_share = 0.1;  //!< share of the groups, (0, 1)
   std::uint32_t batch = 256;      //!< >= 1
   std::uint32_t epochs = 20;      //!< >= 1
-  bool use_channel = true;        //!< false: c is left out (its weights stay 0), for the ablation
+  bool use_channel = true;        //!< false: leaves c out (its weights stay 0), for the ablation
   std::uint64_t seed = 1;
 };
 
-//! Labelled samples. Several samples may share the states of one mismatch under different channels.
+//! Labelled samples. Several samples can share the states of one mismatch, with different channels.
 struct training_samples {
   hidden_mode mode = hidden_mode::predicting;
   std::uint32_t drafter_size = 0;
@@ -42,14 +42,14 @@ struct training_samples {
   std::span<const float> target{};            //!< S x target_size
   std::span<const std::uint32_t> group{};     //!< S: the episode of each mismatch
   std::span<const std::uint32_t> state{};     //!< N: the mismatch of each sample
-  std::span<const channel_vector> channel{};  //!< N: c, not standardised
+  std::span<const channel_vector> channel{};  //!< N: c, not standardized
   std::span<const std::uint8_t> labels{};     //!< N: 1 = reject
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: invalid_argument, `where` = index of the field (from 0).
+//! Checks the options. Errors: invalid_argument, `where` = index of the field (from 0).
 [[nodiscard]] constexpr status check(const training_options& o) noexcept {
   const auto bad = [](std::size_t index) { return detail::head_error(errc::invalid_argument, index); };
   if (o.width == 0 || o.width > max_head_size) return bad(0);
@@ -63,9 +63,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return o.epochs == 0 ? bad(8) : status{};
 }
 
-//! Whether the samples fit together, for a head of `width` hidden units.
-//! Errors: those of check(head_shape); size_mismatch (20 drafter, 21 target, 22 state or channel or labels, 23 a state
-//!         index); value_not_finite (`where` = index of the number, or of the sample whose channel it is).
+//! Checks that the samples fit together, for a head of `width` hidden units.
+//! Errors: as for check(head_shape); size_mismatch (20 drafter, 21 target, 22 state or channel or labels, 23 a state
+//!         index); value_not_finite (`where` = index of the number, or of the sample with that channel).
 [[nodiscard]] constexpr status check(const training_samples& s, std::uint32_t width) noexcept {
   if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, width}); !why.ok()) return why;
   if (s.drafter.size() != s.group.size() * s.drafter_size) return detail::head_error(errc::size_mismatch, 20);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A decision head as a safetensors file: four float32 tensors, and as metadata what the head was trained on.
+//! A decision head as a safetensors file: four float32 tensors, with the training setup as metadata.
 //!
-//! Paper:      arXiv 2604.17701 (WISV), section on the head; the file is ours.
+//! Paper:      arXiv 2604.17701 (WISV), section on the head; the file format is ours.
 //! Symbols:    first (w x d_in), first_bias (w), second (w), second_bias (1), little endian; metadata: format, mode,
-//!             drafter_size, target_size, width, channel_mean, channel_scale (five numbers, spaces between), threshold;
-//!             numbers as shortest decimals.
-//! Guarantees: a written head reads back bit for bit; every defect has a named error and nothing outside the given
-//!             bytes is read; the reader takes any order of keys and tensors and any white space. Writing allocates
-//!             nothing; `decision_head` owns what it read.
+//!             drafter_size, target_size, width, channel_mean, channel_scale (five numbers, separated by spaces),
+//!             threshold; numbers as shortest decimals.
+//! Guarantees: a written head reads back bit for bit. Every defect has a named error, and nothing outside the given
+//!             bytes is read. The reader accepts any order of keys and tensors and any white space. Writing does not
+//!             allocate; a `decision_head` owns the memory of what it read.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp, examples/docs/weights.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
@@ -68,7 +68,7 @@ inline void write_head_header(const head_weights& head, header_writer& out) noex
   while (out.size() % 8 != 0) out.text(" ");
 }
 
-//! What a header says about one tensor.
+//! One tensor in a header.
 struct head_tensor {
   bool seen = false;
   bool is_float = false;
@@ -136,7 +136,7 @@ template <std::size_t Count>
   return out;
 }
 
-//! A head without its arrays, from the metadata.
+//! Reads a head without arrays, from the metadata.
 [[nodiscard]] inline result<head_weights> read_head_fields(const head_header& header) noexcept {
   head_weights out;
   for (std::size_t i = 0; i < header.seen.size(); ++i) {
@@ -162,7 +162,7 @@ template <std::size_t Count>
   return out;
 }
 
-//! Tensors of the sizes that the metadata say, of floats, side by side over all `data_size` bytes.
+//! Checks that the tensors are floats of the sizes in the metadata, and together cover all `data_size` bytes.
 [[nodiscard]] inline status check_head_tensors(const head_header& header, const head_shape& shape,
                                                std::size_t data_size) noexcept {
   const std::array<std::size_t, 4> sizes = tensor_sizes(shape);
@@ -193,15 +193,15 @@ template <std::size_t Count>
 
 }  // namespace detail
 
-//! Bytes of a head's file.
+//! Returns the bytes of a head's file.
 [[nodiscard]] inline std::size_t head_file_size(const head_weights& head) noexcept {
   detail::header_writer counter({});
   detail::write_head_header(head, counter);
   return static_cast<std::size_t>((saturating(4) * parameter_count(head.shape) + counter.size() + 8).value);
 }
 
-//! Writes a head to the front of `out` and gives that part. Errors: those of check(head_weights); output_too_small
-//! (`where` = bytes needed).
+//! Writes a head to the front of `out` and returns that part.
+//! Errors: as for check(head_weights); output_too_small (`where` = bytes needed).
 [[nodiscard]] inline result<std::span<std::byte>> write_head(const head_weights& head,
                                                              std::span<std::byte> out) noexcept {
   if (const status why = check(head); !why.ok()) return why;
@@ -221,12 +221,13 @@ template <std::size_t Count>
   return out.first(size);
 }
 
-//! A head and its arrays.
+//! A head that owns the arrays.
 class decision_head {
  public:
-  //! Reads a file. Errors: truncated, trailing_bytes; weights_header (`where` = byte of the header), weights_unknown
-  //! (likewise); weights_missing, weights_shape (0..3 a tensor), weights_missing, weights_metadata (10..17 a field, in
-  //! the order of the file block); value_not_finite.
+  //! Reads a file.
+  //! Errors: truncated, trailing_bytes; weights_header, weights_unknown (`where` = byte of the header);
+  //!         weights_missing, weights_shape (`where` = tensor, 0..3); weights_missing, weights_metadata (`where` =
+  //!         10..17, a field in the order of the head of this file); value_not_finite.
   [[nodiscard]] static result<decision_head> make(std::span<const std::byte> file) noexcept {
     if (file.size() < 8) return detail::head_error(errc::truncated, file.size());
     const std::uint64_t length = numeric::load_le(file.data(), 8);
@@ -264,7 +265,7 @@ class decision_head {
     return made;
   }
 
-  //! Valid as long as this object.
+  //! Returns a view, valid as long as this object.
   [[nodiscard]] head_weights view() const noexcept {
     head_weights out = head_;
     const std::array<std::size_t, 4> sizes = detail::tensor_sizes(head_.shape);
@@ -276,7 +277,7 @@ class decision_head {
     return out;
   }
 
-  //! Errors: invalid_argument (NaN, infinite or negative).
+  //! Sets tau. Errors: invalid_argument (NaN, infinite or negative).
   [[nodiscard]] status set_threshold(double threshold) noexcept {
     if (!numeric::is_finite(threshold) || threshold < 0) return detail::head_error(errc::invalid_argument, 13);
     head_.threshold = threshold;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law that a compressed vocabulary stands for: the tokens sent as they are (or on a lattice), the rest of the mass
-//! even on all others.
+//! Compressed vocabulary: keeps the sent tokens (exactly, or on a lattice) and spreads the remaining mass evenly over
+//! all others.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, (14), (15).
-//! Symbols:    x = drafter's law, k = kept.size(), x^ = the law made here, d = drafted token, r = resolution of the
+//! Symbols:    x = drafter's distribution, k = kept.size(), x^ = the result, d = drawn token, r = resolution of the
 //!             lattice.
-//! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, what 32-bit counts hold. lattice: the nearest point of the
-//!             lattice over k + 1 entries (the tail is one, the last in ties), counts b_i (V - k) and tail_count
-//!             b_tail, sum r (V - k). Whatever the rounding, the law is what its counts say: drawn from and verified
-//!             against it, tokens are lossless. O(k + |D| log k), no allocation, bit-exact.
-//! Deviates:   values as fp32 or 8 bits become integer counts. A token drawn from x instead (`compressed_draft`) is the
-//!             paper's lossy order.
+//! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
+//!             the lattice over k + 1 entries (the tail is one, the last in ties), counts b_i (V - k) and tail_count
+//!             b_tail, sum r (V - k). Whatever the rounding, the counts define the distribution; tokens drawn from it
+//!             and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
+//! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` draws the token from x instead, which
+//!             is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
 //!             tests/law/mismatched_test.cpp, examples/docs/compressed_law.cpp
 #ifndef SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
@@ -25,20 +25,21 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class value_format : std::uint8_t {
-  exact,   //!< as fine as 32-bit counts allow
-  lattice  //!< r = 2^b - 1 for b bits a value
+  exact,   //!< as precise as 32-bit counts allow
+  lattice  //!< r = 2^b - 1 for b bits per value
 };
 
 struct compressed_law_options {
   value_format format = value_format::exact;
   std::uint32_t resolution = 255;  //!< r of the lattice, in [1, 2^16]; r (V - k) <= 2^32 - 1
-  bool draft_entry = true;         //!< `compressed_draft`: a token outside the k largest travels as an entry of its own
+  bool draft_entry = true;         //!< `compressed_draft`: send a token outside the k largest as a separate entry
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of workspace that `compressed_law` and `compressed_draft` take for a support of at most `support_size` tokens.
+//! Returns the bytes of workspace that `compressed_law` and `compressed_draft` take for a support of at most
+//! `support_size` tokens.
 [[nodiscard]] constexpr std::size_t compressed_law_workspace_size(std::uint32_t support_size) noexcept {
   const std::size_t entries = std::size_t{support_size} + 2;
   return 5 * slice_bytes<std::uint32_t>(entries) + slice_bytes<std::int64_t>(entries) + workspace_alignment;
@@ -46,7 +47,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R that surely fits.
+//! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R that is certain to fit.
 inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total,
                                   std::uint64_t tail_weight, std::uint32_t others,
                                   std::span<std::uint32_t> counts) noexcept {
@@ -59,16 +60,16 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   return static_cast<std::uint32_t>(each);
 }
 
-//! What stands beyond the listed entries.
+//! Mass and number of the entries that are not listed.
 struct lattice_tail {
   std::uint64_t listed = 0;  // sum of the listed weights
-  std::uint64_t weight = 0;  // of all other entries together
-  std::uint32_t others = 0;  // how many these are
+  std::uint64_t weight = 0;  // sum of all other weights
+  std::uint32_t others = 0;  // number of other entries
 };
 
-//! The lattice point over the entries and, if there are others, the tail as one entry more, whose count comes last;
-//! false when scratch is short. resolution * others < 2^32 and no weight is above 2^31, so resolution * tail_weight <
-//! 2^63.
+//! Finds the lattice point over the entries. If there are others, the tail is one more entry, and comes last. Returns
+//! false if the workspace is too small. Because resolution * others < 2^32 and no weight is above 2^31, resolution *
+//! tail_weight < 2^63.
 [[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, const lattice_tail& tail,
                                          std::uint32_t resolution, std::span<std::uint32_t> counts,
                                          workspace& scratch) noexcept {
@@ -95,7 +96,7 @@ struct lattice_tail {
   return true;
 }
 
-//! x^ of a support and perhaps one entry more, over arrays in `scratch`.
+//! Makes x^ of a support, and perhaps one more entry, in arrays from `scratch`.
 [[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
                                                  const compressed_law_options& options, workspace& scratch) noexcept {
   const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
@@ -113,7 +114,7 @@ struct lattice_tail {
   workspace_scope scope(scratch);
   const auto id_space = scratch.take<token_id>(size);
   const auto count_space = scratch.take<std::uint32_t>(std::size_t{size} + 1);
-  const std::size_t mark = scratch.mark();  // what follows is given back
+  const std::size_t mark = scratch.mark();  // released below
   const auto weight_space = scratch.take<std::uint32_t>(std::size_t{size} + 1);
   if (!id_space || !count_space || !weight_space) return status{errc::workspace_too_small, part::sparsify, size};
   const std::span<token_id> ids = *id_space;
@@ -150,19 +151,19 @@ struct lattice_tail {
 
 }  // namespace detail
 
-//! x^ of a support: the law to draw from, to send and to verify against (lossless). Views arrays in `scratch`, which
-//! keeps them.
+//! Returns x^ of a support: the distribution to draw from, to send and to verify against (lossless). The arrays stay
+//! taken from `scratch`. On an error `scratch` is unchanged.
 //! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
-//!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small; then `scratch` is as it was.
+//!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small.
 [[nodiscard]] inline result<law> compressed_law(const support& kept, const compressed_law_options& options,
                                                 workspace& scratch) noexcept {
   return detail::make_compressed(kept, no_token, 0, options, scratch);
 }
 
-//! The paper's order: `token` was drawn from x itself and is tested against x_d, whatever the format; x^ is only what a
-//! rejection subtracts. The reading must hold the token among its survivors (weight 0 otherwise: accepted wherever the
-//! target has it). Lossy: for `lossy_token_rule`.
-//! Errors: as `compressed_law`; token_out_of_range, reading_expired.
+//! Makes a draft in the paper's order: `token` is drawn from x itself and is tested against x_d, whatever the format.
+//! x^ is only used for the residual after a rejection. The token must be among the reading's survivors; otherwise it
+//! has weight 0 and is accepted wherever the target has mass. Lossy: for `lossy_token_rule`.
+//! Errors: as for `compressed_law`; token_out_of_range, reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,
                                                                workspace& scratch) noexcept {
@@ -181,7 +182,7 @@ struct lattice_tail {
   mismatched_draft made;
   made.token = token;
   made.claimed_law = *claimed;
-  int shift = 0;  // x_d = w / W as it is while W fits, else rounded
+  int shift = 0;  // x_d = w / W exactly if W fits, otherwise rounded
   while ((kept.total_weight >> shift) > 0xFFFFFFFFu) ++shift;
   made.resolution = static_cast<std::uint32_t>(kept.total_weight >> shift);
   made.count = static_cast<std::uint32_t>((std::uint64_t{weight} + ((std::uint64_t{1} << shift) >> 1)) >> shift);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The concept of a sparsifier: which tokens of the drafter's law are kept, a function of the row that was read and of
-//! a small state.
+//! Concept of a sparsifier: it decides which tokens of the drafter's distribution are kept, from a reading and a small
+//! state.
 //!
-//! Satisfied by: `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
-//!         `online_vocabulary_budget`. A sparsifier only shrinks the drafter's law, so any of them keeps the target's
-//!         law exact. The state carries what a sparsifier learns along the text (an adaptive threshold); a session
-//!         keeps the states of a window and goes back to the one after the last token that stood.
+//! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
+//! `online_vocabulary_budget`. A sparsifier only shrinks the drafter's distribution, so any sparsifier keeps the
+//! target's distribution exact. The state holds what a sparsifier learns along the text, for example an adaptive
+//! threshold. A session keeps one state per draft of a window, and returns to the state after the last accepted
+//! position.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP
@@ -19,24 +20,24 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The state of a sparsifier that learns nothing.
+//! State of a sparsifier that learns nothing.
 struct no_state {
   friend SPECVERIFY_INLINE constexpr bool operator==(no_state, no_state) noexcept { return true; }
 };
 
-//! A token that was drawn from the row itself before its law was compressed, and what was measured about it.
+//! A token that was drawn from the row itself, before compression, and the measured uncertainty.
 struct drawn_token {
   token_id token = no_token;
   std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
-  std::uint32_t samples = 0;        //!< how many were drawn; 0: not measured
+  std::uint32_t samples = 0;        //!< number of draws; 0: not measured
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` says what a reading must gather for `select` under a state; `select` writes ids (ascending) and weights
-//! into `scratch`, which keeps them, and leaves `scratch` as it was on error; `workspace_size` bytes of scratch suffice
-//! for one support.
+//! `request` must return what a reading must gather for `select` under a state. `select` must write ids (ascending) and
+//! weights into `scratch`, where they stay; on an error it must leave `scratch` unchanged. `workspace_size` bytes must
+//! suffice for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
     requires(const Sparsifier& sparsifier, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
@@ -48,28 +49,29 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier of K tokens. A session reads K from it, announces it in hello, and sets it to the K of a window's
-//! plan. Satisfied by: `top_k`.
+//! A sparsifier with a fixed number of tokens, K. A session reads K, announces it in the hello, and sets it to the K
+//! that a window plans. Satisfied by `top_k`.
 template <class Sparsifier>
 concept sized_sparsifier = requires(Sparsifier& sparsifier) {
   requires std::same_as<decltype((sparsifier.support_size)), std::uint32_t&>;
 };
-//! A sparsifier that chooses how many tokens it keeps, up to a cap. Satisfied by: `conformal`, `threshold`,
+//! A sparsifier that chooses the number of tokens, up to a cap. Satisfied by `conformal`, `threshold`,
 //! `vocabulary_budget`, `online_vocabulary_budget`.
 template <class Sparsifier>
 concept capped_sparsifier = !sized_sparsifier<Sparsifier> && requires(Sparsifier & sparsifier) {
   requires std::same_as<decltype((sparsifier.max_support_size)), std::uint32_t&>;
 };
 
-//! A sparsifier that may also look at the drawn token. What it keeps then only travels with a token drawn from
-//! the row (lossy): a law that knows its token is no law to draw it from. Model: `online_vocabulary_budget`.
+//! A sparsifier that may also use the drawn token. Such a support may only be sent with a token drawn from the row
+//! (lossy), because a distribution that depends on the token is not one to draw that token from. Satisfied by
+//! `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
     requires(const Sparsifier& sparsifier, const row_summary& row, const drawn_token& drawn, workspace& scratch) {
   { sparsifier.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
-//! The state under which a sparsifier asks for the most: what arrays that serve every state are sized by.
+//! Returns the state with the largest request; size arrays by it if they must serve every state.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& sparsifier) noexcept {
   if constexpr (requires { sparsifier.widest_state(); }) {
@@ -79,9 +81,10 @@ template <sparsifier Sparsifier>
   }
 }
 
-//! The state that goes on after a window, given states[0] before its first draft and states[i] after its i-th: the one
-//! after the last position that gave a token. A rejection at T + 1 gave its token there, a bonus token came from beyond
-//! the window. `beyond_known`: the law after the last draft was made too (a window that a budget closed), and the
+//! Returns the index of the state to continue with after a window, given states[0] before the first draft and states[i]
+//! after the i-th. It is the state after the last position of the window that gave a token. For example, after T
+//! accepted drafts a rejection gave the token at T + 1, so the index is T + 1; a bonus token comes from beyond the
+//! window. `beyond_known`: the distribution after the last draft was also made (a budget closed the window), and the
 //! sparsifier counts it for the bonus token: states[L + 1].
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose probability is at least beta, and moves beta after every token so that the mean dropped mass
-//! goes to alpha.
+//! Keeps the tokens with a probability of at least beta, and adjusts beta after every token so that the mean dropped
+//! mass approaches alpha.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS, Algorithm 1, (28), (30).
 //! Symbols:    beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n = dropped_mass(support),
 //!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta
 //!             (d_n - alpha)).
-//! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of laws and every eta > 0, while the cap
-//!             does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given beta; beta
-//!             itself never leaves the device, and is the same in every build but with x87, whose doubles are longer.
-//! Deviates:   beta is held at 1 from above (it has no upper bound otherwise: the largest token always stays, so d can
-//!             be below alpha for ever), which keeps the bound. Never from below, but while the cap binds: then at -eta
-//!             (1 - alpha), else it winds up. A beta that left the doubles (0 from a product, or -infinity) returns to
-//!             its least threshold, or to -eta (1 - alpha). The logarithmic update and its least threshold are ours,
-//!             and the paper names no beta_1.
+//! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of distributions and every eta > 0, while
+//!             the cap does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given
+//!             beta. beta itself never leaves the device. It is the same in every build except with x87, because x87
+//!             doubles are longer.
+//! Deviates:   beta is limited to 1, which keeps the bound. Otherwise it could grow forever, because the largest token
+//!             always stays, so d can stay below alpha. beta has no lower limit, except while the cap binds: then it is
+//!             -eta (1 - alpha), because otherwise beta would wind up. If beta leaves the range of doubles (0 from a
+//!             product, or -infinity), it returns to the least threshold, or to -eta (1 - alpha). The logarithmic
+//!             update and the least threshold are ours, and the paper gives no beta_1.
 //! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp,
 //!             examples/docs/conformal.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
@@ -29,18 +30,17 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class conformal_update : std::uint8_t {
-  linear,      //!< the paper's: beta moves by eta (d - alpha)
-  logarithmic  //!< ln beta does: follows flat laws within tens of tokens, where the linear one needs 10^4
+  linear,      //!< as in the paper: beta moves by eta (d - alpha)
+  logarithmic  //!< moves ln beta instead: adapts to flat rows within tens of tokens, linear needs 10^4
 };
 
-//! What was learnt so far. Counts only positions whose update was applied: a session that goes back to a state goes
-//! back with the whole of that.
+//! State learned so far. Counts only positions whose update was applied: if a session returns to an earlier state, it
+//! restores all of these fields.
 struct conformal_state {
   double beta = 0;            //!< at most 1
   double dropped = 0;         //!< sum of d_n
   std::uint32_t updates = 0;  //!< N
-  //! of them, how many had a support that dropped mass because of `max_support_size` or a budget: there the bound need
-  //! not hold
+  //! updates whose support dropped mass because of `max_support_size` or a budget; the bound need not hold for them
   std::uint32_t cap_hits = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const conformal_state& a, const conformal_state& b) noexcept {
     return a.beta == b.beta && a.dropped == b.dropped && a.updates == b.updates && a.cap_hits == b.cap_hits;
@@ -51,22 +51,22 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct conformal;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const conformal& sparsifier) noexcept;
 
 struct conformal {
   using state_type = conformal_state;
-  double target = 5e-4;  //!< alpha in [0, 1]: dropped mass aimed at
-  //! eta >= 0; 0: a fixed threshold, without guarantee. A logarithmic update wants about 2, and takes 512 at most
+  double target = 5e-4;  //!< alpha in [0, 1]: target for the dropped mass
+  //! eta >= 0; 0: a fixed threshold, without a guarantee. For a logarithmic update use about 2, at most 512
   double step = 1e-3;
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
-  //! logarithmic only: no token above this probability is dropped; 0: alpha / V, the largest that keeps the bound
+  //! logarithmic only: tokens above this probability are never dropped; 0: alpha / V, the largest that keeps the bound
   double least_threshold = 0;
-  //! Keep at most this many, the largest ones. Must be given: a flat law takes beta below 0, where every token stays
-  //! for about 1 / alpha tokens more; V says that this is wanted
+  //! Maximum number of tokens; keeps the largest. Must be set, because a flat row moves beta below 0, and then every
+  //! token stays for about 1 / alpha more tokens. Set it to V for no limit
   std::uint32_t max_support_size = 0;
-  bool update_on_bonus = false;  //!< the law beyond the window counts too, where it is known (`resumed_state`)
+  bool update_on_bonus = false;  //!< the distribution after the window also counts, if it is known (`resumed_state`)
 
   [[nodiscard]] constexpr conformal_state initial_state() const noexcept {
     conformal_state state;
@@ -75,7 +75,7 @@ struct conformal {
   }
   [[nodiscard]] constexpr conformal_state widest_state() const noexcept { return {}; }
 
-  //! The state after a token with this support. A support without W leaves it as it is.
+  //! Returns the state after a token with this support. A support without W leaves the state unchanged.
   [[nodiscard]] conformal_state advance(const conformal_state& state, const support& kept) const noexcept {
     if (kept.total_weight == 0) return state;
     const double dropped = dropped_mass(kept);
@@ -90,7 +90,7 @@ struct conformal {
     const double unwound =
         logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
     if (capped && next.beta < unwound) next.beta = unwound;
-    if (logarithmic ? next.beta < 0x1.0p-1022 : !kernel::is_finite(next.beta))  // it would stay there for ever
+    if (logarithmic ? next.beta < 0x1.0p-1022 : !kernel::is_finite(next.beta))  // it would stay there forever
       next.beta = logarithmic ? least(kept.vocab_size) : unwound;
     if (next.beta > 1) next.beta = 1;
     return next;
@@ -104,8 +104,8 @@ struct conformal {
     return at(state, vocab_size).workspace_size({}, vocab_size);
   }
 
-  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W, which `advance`
-  //!         needs, or some tokens above beta were not asked for), workspace_too_small.
+  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W, which `advance` needs, or
+  //!         tokens above beta were not requested), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, const conformal_state& state,
                                        workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
@@ -113,13 +113,13 @@ struct conformal {
     return at(state, row.vocab_size()).select(row, {}, scratch);
   }
 
-  //! The least threshold of a logarithmic update, beta_min.
+  //! Returns the least threshold of a logarithmic update, beta_min.
   [[nodiscard]] constexpr double least(std::uint32_t vocab_size) const noexcept {
     return least_threshold > 0 ? least_threshold : target / static_cast<double>(vocab_size == 0 ? 1 : vocab_size);
   }
 
  private:
-  //! The rule of one position. Below its least threshold a logarithmic beta is remembered and not used.
+  //! Returns the threshold for one position. A logarithmic beta below the least threshold is stored, but not used.
   [[nodiscard]] constexpr threshold at(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
     const double bottom = update == conformal_update::logarithmic ? least(vocab_size) : state.beta;
     return {state.beta > bottom ? state.beta : bottom, max_support_size, true};
@@ -130,7 +130,7 @@ inline status check(const conformal& sparsifier) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
   const bool logarithmic = sparsifier.update == conformal_update::logarithmic;
   if (!kernel::is_finite(sparsifier.target) || sparsifier.target < 0 || sparsifier.target > 1) return wrong(0);
-  // one flat law would take beta to 0, for ever
+  // a single flat row would move beta to 0 forever
   if (!kernel::is_finite(sparsifier.step) || sparsifier.step < 0 || (logarithmic && sparsifier.step > 512))
     return wrong(1);
   if (!kernel::is_finite(sparsifier.first_threshold) || (logarithmic && sparsifier.first_threshold <= 0))
@@ -140,10 +140,10 @@ inline status check(const conformal& sparsifier) noexcept {
   return sparsifier.max_support_size > 0 ? status{} : wrong(5);
 }
 
-//! What the mean dropped mass of any `updates` tokens cannot exceed, whatever the laws: linear alpha + max(0, beta_1 +
-//! eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) / (eta N) if V
-//! beta_min <= alpha. 1 where nothing is promised (eta = 0, N = 0, a larger beta_min). Steps counted in `cap_hits` are
-//! not covered.
+//! Returns an upper bound of the mean dropped mass over any `updates` tokens, for all distributions: linear alpha +
+//! max(0, beta_1 + eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) /
+//! (eta N) if V beta_min <= alpha. Returns 1 if there is no guarantee (eta = 0, N = 0, a larger beta_min). Steps
+//! counted in `cap_hits` are not covered.
 [[nodiscard]] inline double dropped_mass_bound(const conformal& sparsifier, std::uint64_t updates,
                                                std::uint32_t vocab_size) noexcept {
   if (!(sparsifier.step > 0) || updates == 0) return 1;
@@ -159,13 +159,13 @@ inline status check(const conformal& sparsifier) noexcept {
   return bound < 1 ? bound : 1;
 }
 
-//! Mean of the dropped mass so far; 0 before the first update.
+//! Returns the mean of the dropped mass so far; 0 before the first update.
 [[nodiscard]] constexpr double mean_dropped_mass(const conformal_state& state) noexcept {
   return state.updates == 0 ? 0.0 : state.dropped / static_cast<double>(state.updates);
 }
 
-//! `base` for a text of `horizon` tokens: eta = c / sqrt(N), alpha = d / sqrt(N), for which the sum of the dropped mass
-//! grows like sqrt(N). c > 0; d in [0, sqrt(N)].
+//! Returns `base` for a text of `horizon` tokens: with eta = c / sqrt(N) and alpha = d / sqrt(N), the sum of the
+//! dropped mass grows like sqrt(N). c > 0; d in [0, sqrt(N)].
 [[nodiscard]] inline conformal horizon_schedule(double c, double d, std::uint64_t horizon,
                                                 conformal base = {}) noexcept {
   const double root = std::sqrt(static_cast<double>(horizon > 0 ? horizon : 1));

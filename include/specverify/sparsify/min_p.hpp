@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose probability is at least a share of the largest one.
+//! Keeps the tokens whose probability is at least a given share of the largest probability.
 //!
-//! Paper:      named as a drop-in rule in CU-HLM (arXiv 2505.11788).
-//! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to units.
-//! Guarantees: never empty; m <= 2^-32 keeps every token of positive weight; O(survivors); no allocation; bit-exact.
+//! Paper:      CU-HLM (arXiv 2505.11788) names it as a possible rule.
+//! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to integers.
+//! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(survivors); no allocation;
+//!             bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp, examples/docs/min_p.cpp
 #ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP
@@ -16,13 +17,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct min_p;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const min_p& sparsifier) noexcept;
 
 struct min_p {
   using state_type = no_state;
   double ratio = 0.05;  //!< m in [0, 1]
-  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
+  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CU-HLM online: the number of tokens that travel follows the drawn token, its probability and how uncertain the
-//!                drafter is.
+//! CU-HLM online: the number of sent tokens depends on the drawn token, its probability and the drafter's uncertainty.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).
 //! Symbols:    k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }, x_d = probability of the drawn
-//!             token, u = disagreements / samples, beta^ = clip(a u + b, 0, 1), s = softplus of sharpness eta, N(k) =
+//!             token, u = disagreements / samples, beta^ = clip(a u + b, 0, 1), s = softplus with sharpness eta, N(k) =
 //!             `tail_profile::distortion`.
-//! Guarantees: the size does not fall with beta^. Drawn from the row and verified against what travels: lossy, with no
-//!             bound by theta (softplus exceeds max(0, z), so the denominator is too large; `vocabulary_budget` has a
-//!             bound). As a plain sparsifier (`select`) it takes beta^ = 1, the largest size of any token, which no
-//!             token decides: drawn from that law the text is exact.
-//! Deviates:   the sharpness is not given by the paper; 2 is our default.
+//! Guarantees: the size does not decrease with beta^. A token drawn from the row and verified against the sent
+//!             distribution is lossy, and theta does not bound the bias: softplus exceeds max(0, z), so the denominator
+//!             is too large. `vocabulary_budget` has a bound. As a plain sparsifier (`select`) it uses beta^ = 1, the
+//!             largest size for any token. Because that size does not depend on the token, the text is exact if the
+//!             token is drawn from the result.
+//! Deviates:   the paper does not give the sharpness; our default is 2.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
 //!             tests/law/skip_test.cpp, examples/docs/online_vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
@@ -25,21 +25,21 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z): above it by at most ln 2 / sharpness, at z = 0. sharpness >
-//! 0.
+//! Returns ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z). It exceeds max(0, z) by at most ln 2 / sharpness,
+//! at z = 0. `sharpness` must be > 0.
 [[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
   const double scaled = numeric::product(sharpness, z);
   return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
 }
 
 struct online_size_options {
-  double distortion = 0.1;  //!< theta > 0: U^(k) at most this
-  double sharpness = 2;     //!< eta > 0 of the softplus; not given by the paper
+  double distortion = 0.1;  //!< theta > 0: upper bound of U^(k)
+  double sharpness = 2;     //!< eta > 0, of the softplus; the paper does not give it
 };
 
-//! What N(k) may be at a token of probability `draft_probability` under x that the target rejects with about
-//! `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A surer rejection
-//! makes it smaller, so more tokens are sent.
+//! Returns the limit of N(k) for a token with probability `draft_probability` under x that the target rejects with
+//! about `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A more certain
+//! rejection lowers the limit, so more tokens are sent.
 [[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
                                           online_size_options options = {}) noexcept {
   const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
@@ -47,7 +47,8 @@ struct online_size_options {
                                numeric::product(draft_probability, softplus(-rejected, options.sharpness)));
 }
 
-//! k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. No bound on the bias: see `vocabulary_budget`.
+//! Returns k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }. For a bound on the bias use
+//! `vocabulary_budget`.
 [[nodiscard]] inline std::uint32_t online_support_size(const tail_profile& profile, double draft_probability,
                                                        double rejection_probability,
                                                        online_size_options options = {}) noexcept {
@@ -55,17 +56,17 @@ struct online_size_options {
 }
 
 struct online_vocabulary_budget;
-//! Errors (where = theta, eta, a, b, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = theta, eta, a, b, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const online_vocabulary_budget& sparsifier) noexcept;
 
-//! The paper's online size as a sparsifier. A session that draws from the row (`edge_options::draw_from_row`) asks
-//! `select_with_token`, which sees the token; whoever draws from the kept law asks `select`, which does not.
+//! The paper's online size as a sparsifier. A session that draws from the row (`edge_options::draw_from_row`) calls
+//! `select_with_token`, which may use the token. If you draw from the kept distribution, call `select`.
 struct online_vocabulary_budget {
   using state_type = no_state;
   online_size_options size{};          //!< theta and eta; both positive
   double slope = 0.815;                //!< a of the fit beta ~ a u + b (`linear_fit`)
   double intercept = -0.066;           //!< b
-  std::uint32_t max_support_size = 0;  //!< k at most; 0: no cap
+  std::uint32_t max_support_size = 0;  //!< maximum k; 0: no cap
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -76,7 +77,7 @@ struct online_vocabulary_budget {
     return vocabulary_budget{}.workspace_size({}, vocab_size);
   }
 
-  //! beta^ of a drawn token; 1 where nothing was measured. O(1).
+  //! Returns beta^ of a drawn token; 1 if nothing was measured. O(1).
   [[nodiscard]] double rejection_probability(const drawn_token& drawn) const noexcept {
     if (drawn.samples == 0) return 1;
     const double value =
@@ -85,13 +86,14 @@ struct online_vocabulary_budget {
     return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   }
 
-  //! For any token at all. Errors: as `select_with_token`. O(V).
+  //! Selects a support that suits any token. Errors: as for `select_with_token`. O(V).
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     return select_with_token(row, {}, scratch);
   }
-  //! For the token that was drawn; x_d is its share of the row's integer weights. O(V). Errors: invalid_argument (an
-  //! option that is not a number, theta or eta not positive), digest_insufficient, workspace_too_small; then `scratch`
-  //! is as it was.
+  //! Selects a support for the drawn token; x_d is its share of the row's integer weights. O(V). On an error `scratch`
+  //! is unchanged.
+  //! Errors: invalid_argument (an option that is not a number, theta or eta not positive), digest_insufficient,
+  //!         workspace_too_small.
   [[nodiscard]] result<support> select_with_token(const row_summary& row, const drawn_token& drawn,
                                                   workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose probability is at least beta.
+//! Keeps the tokens with a probability of at least beta.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W - 1 - beta V / 2 } on integer weights, which
-//!             are rounded to units.
-//! Guarantees: never empty: above the largest probability the largest token stays; beta <= 0 keeps every token of
-//!             positive weight; O(survivors); no allocation; bit-exact.
-//! Deviates:   the cap is ours, and must be given: a flat
-//!             law, or beta <= 0, keeps the whole vocabulary.
+//!             are rounded to integers.
+//! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
+//!             token with a positive weight; O(survivors); no allocation; bit-exact.
+//! Deviates:   the cap is ours. It must be set, because a flat row, or beta <= 0, keeps the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
@@ -20,15 +19,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct threshold;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const threshold& sparsifier) noexcept;
 
 struct threshold {
   using state_type = no_state;
   double minimum_probability = 1e-3;  //!< beta, any number
-  //! Keep at most this many, the largest ones. Must be given: V keeps all, and a law of all V costs what V ids cost
+  //! Maximum number of tokens; keeps the largest. Must be set: V means no limit, but sending all V tokens costs V ids
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the reading for W as well: without it, dropped_mass is 0
+  bool with_total_weight = false;  //!< also requests W; without it, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -51,8 +50,8 @@ struct threshold {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (beta is NaN, or no cap was given), digest_insufficient (some tokens above beta were not
-  //!         gathered), workspace_too_small.
+  //! Errors: invalid_argument (beta is NaN, or the cap is not set), digest_insufficient (some tokens above beta were
+  //!         not gathered), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

@@ -4,9 +4,9 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             K-SQS.
 //! Symbols:    K = support_size, X = the support.
-//! Guarantees: min(K, tokens of positive integer weight) tokens; ties to the smaller id; O(survivors); no allocation;
-//!             bit-exact.
-//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0 and are kept only to fill up
+//! Guarantees: min(K, tokens with a positive integer weight) tokens; ties to the smaller id; O(survivors); no
+//!             allocation; bit-exact.
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only to fill up
 //!             (`exactly`).
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
@@ -18,15 +18,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_k;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const top_k& sparsifier) noexcept;
 
 struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
-  //! asks the reading for W as well, which retained_mass and `lattice` need and `sparse_lattice` does not
+  //! also requests W, which retained_mass and `lattice` need, but not `sparse_lattice`
   bool with_total_weight = false;
-  //! always min(K, V) tokens, as the paper's code needs: filled up with the smallest ids, at weight 0
+  //! always keep min(K, V) tokens, as the paper's code needs; fills up with the smallest ids, with weight 0
   bool exactly = false;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -43,7 +43,7 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Its total_weight is 0 when the reading has no W. A reading that gathered more survivors serves too.
+  //! total_weight is 0 if the reading has no W. A reading with more survivors than K also works.
   //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K),
   //!         workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
@@ -67,7 +67,7 @@ struct top_k {
     scope.keep();
     const std::span<token_id> kept_ids = *ids;
     const std::span<std::uint32_t> kept_weights = *weights;
-    std::uint32_t next = 0, spare = size - from.size();  // survivors taken; places left for ids of weight 0
+    std::uint32_t next = 0, spare = size - from.size();  // survivors taken; space left for ids of weight 0
     token_id id = 0;
     for (std::uint32_t i = 0; i < size; ++i, ++id) {
       const bool listed = next < from.size() && (spare == 0 || from.ids[next] == id);

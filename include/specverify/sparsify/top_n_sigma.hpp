@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose logit stands within n standard deviations of the largest.
+//! Keeps the tokens whose logit is within n standard deviations of the largest.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
 //! Symbols:    n = deviations, sigma = row_summary::standard_deviation, X = { v : z_v >= max z - n sigma }.
-//! Guarantees: never empty; the same tokens at every temperature (but for tokens below 2^-32 of the largest
-//!             probability, which no sparsifier keeps); O(survivors), no sort; no allocation. Logits within 2^-26
-//!             octaves of the bound may fall to either side. Near-tie: sigma is a sum of V doubles.
-//! Deviates:   rows of logits only; the cap is ours. At temperature 0 the argmax alone.
+//! Guarantees: never empty; the same tokens at every temperature (except tokens below 2^-32 of the largest probability,
+//!             which no sparsifier keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of the
+//!             bound may be on either side. Near-tie, because sigma is a sum of V doubles.
+//! Deviates:   only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp, examples/docs/top_n_sigma.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 #define SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
@@ -18,15 +18,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_n_sigma;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] inline status check(const top_n_sigma& sparsifier) noexcept;
 
 struct top_n_sigma {
   using state_type = no_state;
   double deviations = 1;  //!< n >= 0; the paper uses 1
-  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
+  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the reading for W as well, which dropped_mass needs
+  bool with_total_weight = false;  //!< also requests W, which dropped_mass needs
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -43,9 +43,9 @@ struct top_n_sigma {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
+  //! If the reading was made without the deviation, sigma is 0, so only the largest logit and equal ones are kept.
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //!         (tokens above the bound were not gathered), workspace_too_small. A reading that was not asked for the
-  //!         deviation has sigma 0: the largest logit and its equals.
+  //!         (tokens above the bound were not gathered), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the most probable tokens until they hold the mass p: the smallest prefix of the order (weight descending, id
-//! ascending).
+//! Keeps the most probable tokens until they hold the mass p: the smallest such prefix of the order (weight descending,
+//! id ascending).
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass, X = the prefix whose weight first reaches p W, up to half a unit for each of V weights.
-//! Guarantees: never empty; one token fewer would hold less than p; O(survivors); no allocation; bit-exact.
+//! Guarantees: never empty; with one token fewer, the prefix would hold less than p; O(survivors); no allocation;
+//!             bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp, examples/docs/top_p.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
@@ -18,15 +19,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct top_p;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const top_p& sparsifier) noexcept;
 
 struct top_p {
   using state_type = no_state;
   double mass = 0.95;  //!< p in (0, 1]
-  //! keep at most this many, the largest ones; 0: no cap (and a reading of up to V survivors)
+  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< asks the reading for W as well: without it, dropped_mass is 0
+  bool with_total_weight = false;  //!< also requests W; without it, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -58,7 +59,7 @@ struct top_p {
   }
 
  private:
-  //! How many survivors, which weigh `listed`, the rule keeps where W is `total`.
+  //! Returns how many survivors, which weigh `listed`, are kept if W is `total`.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
     const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);

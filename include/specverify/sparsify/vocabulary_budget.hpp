@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many of the drafter's most probable tokens must be sent so that a uniform tail in place of the others does
-//! little harm.
+//! Chooses how many of the drafter's top tokens to send, so that a uniform tail instead of the others does little harm.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
-//! Symbols:    x = drafter's law, y = target's; x^_k = the k largest of x as they are and r_k / (V - k) on the others,
-//!             r_k = their mass; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k);
-//!             TV(p, q) = harm to the residual.
-//! Guarantees: N(k) does not grow with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) a size; no
-//!             allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the weights'
-//!             own, and within V / 2^30 + 2^-23 of the N(k) of the law itself, since weights have 31 bits. With
-//!             N(k) <= epsilon, whatever y is: token d drawn from x and tested against x_d: committed law within
-//!             epsilon of y; token drawn from x^_k and verified against it: exactly y, acceptance lowered by at most
-//!             epsilon / 2.
-//! Deviates:   `vocabulary_budget` (k from N(k) alone) is ours and bounds the real bias; the paper's own sizes are
+//! Symbols:    x = drafter's distribution, y = target's; x^_k = the k largest of x unchanged and r_k / (V - k) on the
+//!             others, r_k = mass of the others; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) =
+//!             tail_profile::distortion(k); TV(p, q) = harm to the residual.
+//! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
+//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the
+//!             value for the weights, and within V / 2^30 + 2^-23 of the value for the distribution, because weights
+//!             have 31 bits. If N(k) <= epsilon, then for any y: a token d drawn from x and tested against x_d has a
+//!             distribution within epsilon of y. A token drawn from x^_k and verified against it has exactly the
+//!             distribution y, and acceptance falls by at most epsilon / 2.
+//! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,
 //!             tests/law/mismatched_test.cpp, benchmarks/bench_vocabulary_budget.cpp,
@@ -27,22 +26,22 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The weights of a law from the largest down, with their sums: N(k) and the smallest k for a budget. A view of arrays
-//! in a workspace.
+//! The weights of a distribution in descending order, with prefix sums. Computes N(k), and the smallest k for a budget.
+//! A view of arrays in a workspace.
 class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;
-  //! `descending` weights, sums[j] = sum of the first j, one more than weights; ids beyond them weigh nothing.
-  //! `total_weight` > 0.
+  //! `descending`: the weights; sums[j] = sum of the first j, one more than weights. Ids beyond them have weight 0.
+  //! `total_weight` must be > 0.
   constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums,
                          std::uint32_t vocab_size) noexcept
       : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}
 
   [[nodiscard]] constexpr std::uint32_t vocab_size() const noexcept { return vocab_size_; }
-  //! Tokens of positive weight: N is 0 from here on.
+  //! Returns the number of tokens with a positive weight; N(k) is 0 if k is at least this.
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(weights_.size()); }
 
-  //! N(k), in [0, 2]. O(log V).
+  //! Returns N(k), in [0, 2]. O(log V).
   [[nodiscard]] constexpr double distortion(std::uint32_t k) const noexcept {
     if (k >= size() || k >= vocab_size_) return 0;
     const std::uint64_t rest = sums_[size()] - sums_[k];
@@ -61,7 +60,7 @@ class tail_profile {
     return above > 0 ? 2 * above / static_cast<double>(sums_[size()]) : 0.0;
   }
 
-  //! The smallest k >= 1 with N(k) <= budget; at most `size()`. O(log^2 V).
+  //! Returns the smallest k >= 1 with N(k) <= budget; at most `size()`. O(log^2 V).
   [[nodiscard]] constexpr std::uint32_t smallest(double budget) const noexcept {
     std::uint32_t low = 1, high = size() > 1 ? size() : 1;
     while (low < high) {
@@ -81,7 +80,7 @@ class tail_profile {
   std::uint32_t vocab_size_ = 0;
 };
 
-//! Bytes of workspace that `make_tail_profile` takes and keeps.
+//! Returns the bytes of workspace that `make_tail_profile` takes and keeps.
 [[nodiscard]] constexpr std::size_t tail_profile_workspace_size(std::uint32_t vocab_size) noexcept {
   return 2 * slice_bytes<std::uint32_t>(vocab_size) + slice_bytes<std::uint64_t>(std::size_t{vocab_size} + 1) +
          workspace_alignment;
@@ -89,8 +88,8 @@ class tail_profile {
 
 namespace detail {
 
-//! Sorts `weights` from the largest down in three radix passes; `other` is scratch of the same length. The result
-//! is in `other`.
+//! Sorts `weights` in descending order in three radix passes; `other` must have the same length. The result is in
+//! `other`.
 inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uint32_t> other) noexcept {
   constexpr std::uint32_t bins = 2048;
   std::uint32_t* from = weights.data();
@@ -113,8 +112,9 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 }  // namespace detail
 
-//! The profile of a row whose reading holds every token of positive weight (`read_request` with survivors = V). O(V).
-//! Errors: reading_expired, digest_insufficient, workspace_too_small; then `scratch` is as it was.
+//! Returns the profile of a row. The reading must have every token with a positive weight (`read_request` with
+//! survivors = V). O(V). On an error `scratch` is unchanged.
+//! Errors: reading_expired, digest_insufficient, workspace_too_small.
 [[nodiscard]] inline result<tail_profile> make_tail_profile(const row_summary& row, workspace& scratch) noexcept {
   const auto listed = detail::survivors_of(row);
   if (!listed) return listed.error();
@@ -138,7 +138,7 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 namespace detail {
 
-//! Keeps the fewest largest tokens with N(k) <= budget, at least `least` and at most `most` of them (0: no cap).
+//! Keeps the fewest largest tokens with N(k) <= budget, but at least `least` and at most `most` (0: no cap).
 [[nodiscard]] inline result<support> keep_within(const row_summary& row, double budget, std::uint32_t least,
                                                  std::uint32_t most, workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
@@ -155,16 +155,16 @@ namespace detail {
 }  // namespace detail
 
 struct vocabulary_budget;
-//! Errors (where = field in order, from 0): invalid_argument.
+//! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const vocabulary_budget& sparsifier) noexcept;
 
-//! The smallest number of tokens with N(k) <= distortion: a bound on the bias that needs nothing from the target. As a
-//! sparsifier it keeps them; `compressed_law` turns the support into x^_k.
+//! Keeps the smallest number of tokens with N(k) <= distortion. This bounds the bias without any data from the target.
+//! `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
   using state_type = no_state;
   double distortion = 0.1;             //!< epsilon in [0, 2]
-  std::uint32_t min_support_size = 1;  //!< k at least
-  std::uint32_t max_support_size = 0;  //!< k at most; 0: no cap. Where it binds, the bound does not hold
+  std::uint32_t min_support_size = 1;  //!< minimum k
+  std::uint32_t max_support_size = 0;  //!< maximum k; 0: no cap. If the cap binds, the bound does not hold
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -179,8 +179,8 @@ struct vocabulary_budget {
     return tail_profile_workspace_size(vocab_size) + detail::support_bytes(vocab_size);
   }
 
-  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens of positive weight
-  //!         were not gathered), workspace_too_small.
+  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens with a positive
+  //!         weight were not gathered), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     return detail::keep_within(row, distortion, min_support_size, max_support_size, scratch);
@@ -193,11 +193,11 @@ constexpr status check(const vocabulary_budget& sparsifier) noexcept {
   return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-//! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, from which the fixed size k* is read.
+//! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, which determine the fixed size k*.
 struct offline_calibration {
-  std::span<double> sums{};       //!< the caller's, zeros at first: sums[k - 1] for k = 1 .. sums.size()
+  std::span<double> sums{};       //!< the caller's, initially zero: sums[k - 1] for k = 1 .. sums.size()
   std::uint32_t rounds = 0;       //!< rounds recorded
-  double least_variation = 1e-6;  //!< rounds whose TV(x, y) is not above this say nothing and are left out
+  double least_variation = 1e-6;  //!< rounds with a TV(x, y) of at most this are left out
 };
 
 //! Records one uploaded round: the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
@@ -208,7 +208,8 @@ inline void record(offline_calibration& into, const tail_profile& profile, doubl
   ++into.rounds;
 }
 
-//! k* = min{ k : mean_t U_TV(k, t) <= distortion }; 0 when no recorded size suffices or nothing was recorded. O(log).
+//! Returns k* = min{ k : mean_t U_TV(k, t) <= distortion }, or 0 if no recorded size suffices or nothing was recorded.
+//! O(log).
 [[nodiscard]] inline std::uint32_t calibrate_offline(const offline_calibration& from, double distortion) noexcept {
   if (from.rounds == 0 || from.sums.empty()) return 0;
   const double allowed = distortion * static_cast<double>(from.rounds);

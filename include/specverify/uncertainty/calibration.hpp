@@ -9,7 +9,7 @@
 //!             u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
 //! Deviates:   u is discrete, so risk and bound are sums. The printed integral bound holds for a density and is a
-//!             separate function. R leaves out u <= -b / a, but the realised `false_skip` does not, so neither bounds
+//!             separate function. R leaves out u <= -b / a, but the realized `false_skip` does not, so neither bounds
 //!             the other: report both, but do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP

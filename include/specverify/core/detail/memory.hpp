@@ -18,7 +18,7 @@ template <class Element>
 using owned_memory = std::vector<Element, SPECVERIFY_ALLOCATOR<Element>>;
 
 //! Owned memory for buffers whose size is an option. Elements are unspecified until they are written, so the operating
-//! system backs no page before its first write.
+//! system backs no page before the first write.
 template <class Element>
 class untouched_memory {
  public:

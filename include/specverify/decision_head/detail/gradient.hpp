@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loss and gradient of the head on a batch, and the AdamW step: dense algebra for decision_head/trainer.hpp.
+//! Loss and gradient of the head on a batch, and the AdamW step: matrix operations for decision_head/trainer.hpp.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 
@@ -38,7 +38,7 @@ struct mlp_parameters {
   }
 };
 
-// Intermediate values of a batch, kept between calls so that steps do not allocate.
+// Intermediate values of a batch, kept between calls, because steps must not allocate.
 template <class Scalar>
 struct mlp_buffers {
   matrix<Scalar> hidden{};  // w x batch, after ReLU and dropout
@@ -47,9 +47,9 @@ struct mlp_buffers {
   column<Scalar> slope{};
 };
 
-//! Mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i), weight_i = positive_weight where t_i = 1, else 1.
-//! `inputs` has a sample a column; `mask` (w x batch, or empty) multiplies the hidden layer. Without `gradient` the
-//! loss alone; logits stay in the buffers.
+//! Returns the mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i); weight_i = positive_weight if t_i = 1,
+//! otherwise 1. `inputs` has one sample per column; `mask` (w x batch, or empty) multiplies the hidden layer. Without
+//! `gradient` it only computes the loss; logits stay in the buffers.
 template <class Scalar>
 [[nodiscard]] Scalar mlp_loss(const mlp_parameters<Scalar>& at, const matrix<Scalar>& inputs,
                               const column<Scalar>& labels, Scalar positive_weight, const matrix<Scalar>& mask,
@@ -81,8 +81,8 @@ template <class Scalar>
   return loss / static_cast<Scalar>(batch);
 }
 
-//! A mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Eight 16-bit uniforms a block of `draw(sample,
-//! unit / 8)`.
+//! Fills a mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Each block of `draw(sample, unit / 8)`
+//! gives eight 16-bit uniforms.
 template <class Draw>
 void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, double dropout, Draw draw) {
   const auto limit = static_cast<std::uint32_t>(dropout * 65536);
@@ -99,7 +99,8 @@ void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, do
   }
 }
 
-//! Probability that a label 1 scores above a label 0, ties half; 0.5 when one label is missing. Sorts its input.
+//! Returns the probability that a label 1 scores above a label 0, counting ties half; 0.5 if one label is missing.
+//! Sorts the input.
 [[nodiscard]] inline double area_under_curve(std::span<std::pair<float, std::uint8_t>> scored) {
   std::sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   double below = 0, pairs = 0, ones = 0;
@@ -124,7 +125,8 @@ struct adam_rates {
   double epsilon = 1e-8;
 };
 
-//! One AdamW step for one array; `step` counts from 1. Decay is decoupled: it does not pass through the moments.
+//! Makes one AdamW step for one array; `step` counts from 1. Decay is decoupled, so it does not pass through the
+//! moments.
 template <class Values>
 void adam_step(Values& at, const Values& gradient, Values& mean, Values& square, const adam_rates& rates, double decay,
                std::uint64_t step) {

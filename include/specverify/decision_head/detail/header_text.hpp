@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The JSON of a safetensors header, read and written: objects, strings without escapes, arrays of whole numbers.
-//! Nothing else is in one.
+//! Reads and writes the JSON of a safetensors header. It is not a complete JSON parser, because a header contains only
+//! objects, strings without escapes, and arrays of integers.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 
@@ -16,8 +16,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A cursor over header text. Every step says whether the text was as it must be; after a false one `at()` is where it
-//! was not.
+//! A cursor over header text. Every step returns whether the text was valid; after false, `at()` is the offending byte.
 class header_reader {
  public:
   explicit constexpr header_reader(std::string_view text) noexcept : text_(text) {}
@@ -58,7 +57,7 @@ class header_reader {
       return std::nullopt;
     return value;
   }
-  //! [a, b, ...] of at most out.size() numbers; gives how many.
+  //! Reads [a, b, ...] with at most out.size() numbers; returns the count.
   [[nodiscard]] constexpr std::optional<std::size_t> numbers(std::span<std::uint64_t> out) noexcept {
     std::size_t count = 0;
     if (!symbol('[')) return std::nullopt;
@@ -70,7 +69,7 @@ class header_reader {
     } while (symbol(','));
     return symbol(']') ? std::optional(count) : std::nullopt;
   }
-  //! {"key": value, ...}: `value(key)` reads one value.
+  //! Reads {"key": value, ...}; `value(key)` must read one value.
   template <class ReadValue>
   [[nodiscard]] constexpr bool object(ReadValue value) noexcept {
     if (!symbol('{')) return false;
@@ -87,7 +86,7 @@ class header_reader {
   std::size_t at_ = 0;
 };
 
-//! Text into bytes. Counts what does not fit, so that a pass over an empty span gives the size.
+//! Writes text as bytes. It also counts bytes that do not fit, so a pass over an empty span returns the size.
 class header_writer {
  public:
   explicit constexpr header_writer(std::span<std::byte> out) noexcept : out_(out) {}
@@ -112,7 +111,7 @@ class header_writer {
   std::size_t size_ = 0;
 };
 
-//! Reads numbers separated by single spaces, as many as `out` takes and no more.
+//! Reads exactly `out.size()` numbers separated by single spaces.
 template <class Number>
 [[nodiscard]] bool read_numbers(std::string_view text, std::span<Number> out) noexcept {
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the sparsifiers share: the survivors of a row, and a prefix of their total order as a support.
+//! Shared by the sparsifiers: the top entries (survivors) of a row, and a prefix of their total order as a support.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 
@@ -15,8 +15,8 @@ namespace detail {
 struct survivor_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
-  std::uint64_t total_weight = 0;  // W, 0 where it was not asked for
-  double promised = 0;             // every id of at least this share of W is listed (0: no such promise)
+  std::uint64_t total_weight = 0;  // W, 0 if not requested
+  double promised = 0;             // every id with at least this share of W is listed (0: no such promise)
   std::uint32_t smallest = 0;      // smallest listed weight
   std::uint32_t largest = 0;
   std::uint32_t vocab_size = 0;
@@ -24,14 +24,14 @@ struct survivor_view {
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
 
-  //! Is every id of weight >= `least` listed, where W is `total`?
+  //! Returns whether every id with weight >= `least` is listed, if W is `total`.
   [[nodiscard]] bool has_all_from(std::uint64_t least, std::uint64_t total) const noexcept {
     return complete || (size() > 0 && smallest < least) ||
            (promised > 0 && total > 0 && least_above(promised, total, vocab_size) <= least);
   }
 };
 
-//! Errors: reading_expired.
+//! Returns the survivors of a row. Errors: reading_expired.
 [[nodiscard]] inline result<survivor_view> survivors_of(const row_summary& row) noexcept {
   if (row.expired()) return status{errc::reading_expired, part::sparsify, 0};
   survivor_view view;
@@ -49,7 +49,7 @@ struct survivor_view {
   return view;
 }
 
-//! How many survivors a request can leave in a reading, at most.
+//! Returns the maximum number of survivors that a request can leave in a reading.
 [[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
   const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
@@ -57,12 +57,12 @@ struct survivor_view {
   return wanted > listed ? wanted : listed;
 }
 
-//! Scratch for a support of at most `size` entries.
+//! Returns the bytes of workspace for a support of at most `size` entries.
 [[nodiscard]] constexpr std::size_t support_bytes(std::uint32_t size) noexcept {
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! The first `count` survivors of the total order as a support in `scratch`.
+//! Returns the first `count` survivors of the total order, as a support in `scratch`.
 [[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
                                                   workspace& scratch) noexcept {
   workspace_scope scope(scratch);
@@ -76,14 +76,14 @@ struct survivor_view {
   return support{*ids, *weights, from.total_weight, from.vocab_size};
 }
 
-//! How many survivors weigh at least `least`.
+//! Returns how many survivors weigh at least `least`.
 [[nodiscard]] inline std::uint32_t count_from(const survivor_view& from, std::uint64_t least) noexcept {
   std::uint32_t count = 0;
   for (const std::uint32_t weight : from.weights) count += weight >= least ? 1u : 0u;
   return count;
 }
 
-//! How many survivors a rule keeps, and whether they are all that it would.
+//! Number of survivors that a sparsifier keeps, and whether the reading has all that it would keep.
 struct kept_count {
   std::uint32_t count = 0;
   bool enough = false;
@@ -92,8 +92,8 @@ struct kept_count {
   }
 };
 
-//! The support of all tokens of weight >= least(W), of the largest one if there is none, of the `cap` largest if there
-//! are more (0: no cap). least(W) does not fall with W.
+//! Returns the support of all tokens with weight >= least(W). If there is none, it keeps the largest; if there are more
+//! than `cap`, it keeps the `cap` largest (0: no cap). least(W) must not decrease with W.
 template <class Least>
 [[nodiscard]] inline result<support> keep_from(const row_summary& row, const survivor_view& from, const Least& least,
                                                std::uint32_t cap, workspace& scratch) noexcept {

@@ -117,7 +117,7 @@ class law_enumerator {
   }
 
   // Returns the first value in (low, high] whose behaviour under one setting differs from that at low. Known
-  // breakpoints are tried first.
+  // breakpoints are tried first, because they often repeat.
   [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting,
                                      const signature& at_low, std::vector<std::uint64_t>& known) {
     const auto same = [&](std::uint64_t at) {
