@@ -4,7 +4,7 @@
 //!
 //! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` makes a
 //! reading, a caller cannot combine the wrong row, transform and digest.
-//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q = count / 
+//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q = count /
 //!             resolution.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
 //!             the engine overwrites the row, the transform's spans die, or the workspace is rewound below the reading.

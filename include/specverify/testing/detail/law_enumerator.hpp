@@ -175,7 +175,7 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // The middle of an interval represents it later, so it must behave like the first value.
+    // Because the middle of an interval represents it later, the middle must behave like the first value.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const point& left = i == 0 ? zero : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;
