@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of specverify without a session, for hosts in C11 and C++17 with a protocol of their own: the law of a
-// draft, draws, messages, verdicts, bits. Guide: docs/c.md
+// Rounds of specverify without a session, for C11 and C++17 hosts with their own protocol: distribution of a draft,
+// draws, messages, verdicts, bits. Guide: docs/c.md
 //
-// Memory    Yours. A function that has too little space or room, or none (null), says how much it needs:
-//           output_too_small, `where` = bytes, or drafts; UINT32_MAX: so many or more. Nothing is allocated.
-// Threads   All functions are pure: any number may run at once.
-// Draws     Numbers are a function of (key, position, round). Each side keeps its own secret. A position of a round is
-//           drawn once.
+// Memory    The caller owns all memory; nothing is allocated. If a function gets too little space or none (null), it
+//           returns output_too_small, with the bytes or drafts needed in `where`. UINT32_MAX means that many or more.
+// Threads   All functions are pure, so any number of them may run at once.
+// Draws     A random number is a function of (key, position, round). Each side must keep a secret of its own, and must
+//           draw each position of a round only once.
 #ifndef SPECVERIFY_C_CORE_H
 #define SPECVERIFY_C_CORE_H
 
@@ -16,58 +16,61 @@
 extern "C" {
 #endif
 
-// A law in integers: q^(v) = count(v) / resolution; ids that are not listed have `tail_count` each.
+// A distribution in integers (a law): q^(v) = count(v) / resolution. Each id that is not listed has the count
+// `tail_count`.
 typedef struct specverify_law {
-  const int32_t* ids;      // strictly ascending
-  const uint32_t* counts;  // one for each
+  const int32_t* ids;      // must be strictly ascending
+  const uint32_t* counts;  // indexed like ids
   uint32_t size;
   uint32_t tail_count;
-  uint32_t resolution;  // the sum of all counts
+  uint32_t resolution;  // sum of all counts
   uint32_t vocab_size;
 } specverify_law;
 
 typedef struct specverify_draft {
   int32_t token;
-  specverify_law law;  // that it was drawn from
+  specverify_law law;  // distribution that the token was drawn from
 } specverify_draft;
 
 typedef struct specverify_key {
   uint32_t word[2];
 } specverify_key;
 
-// Space that a function may use; what it gives back may lie there.
+// Memory that a function may use. Its results can point into this memory.
 typedef struct specverify_space {
   void* data;
   size_t size;
 } specverify_space;
 
-// Keys of a device's draws and of a cloud's verdicts. Errors: secret_missing, salt_missing.
+// Return the key of a device's draws and of a cloud's verdicts. Errors: secret_missing, salt_missing.
 SPECVERIFY_API specverify_status specverify_draft_key(const uint8_t secret[16], uint64_t session_id,
                                                       specverify_key* key);
 SPECVERIFY_API specverify_status specverify_verdict_key(const uint8_t secret[16], uint64_t session_id, uint64_t salt,
                                                         specverify_key* key);
 
-// The law that a system drafts from and sends, of one row. `transform`: null: the default one. The law's arrays lie in
-// `space`. Systems: qs, k-sqs, hlm, compressed-hlm; unsupported: those without a law, and those with a state or a gate.
+// Computes, from one row, the distribution that a system drafts from and sends. `transform` may be null for the default
+// transform. The arrays of the result lie in `space`. Systems: qs, k-sqs, hlm, compressed-hlm. Returns unsupported for
+// a system without distributions, and for one with a sparsifier state or a skip policy.
 SPECVERIFY_API specverify_status specverify_draft_law(const specverify_system* system, const specverify_row* row,
                                                       const specverify_transform* transform, specverify_space space,
                                                       specverify_law* law);
-// A token of the law. Errors: those of a law that does not hold (counts_do_not_sum...).
+// Draws a token from a distribution. Errors: those of an invalid distribution (for example counts_do_not_sum).
 SPECVERIFY_API specverify_status specverify_draw(const specverify_law* law, specverify_key key, uint32_t position,
                                                  uint32_t round, int32_t* token);
-// Bits that the law costs in the system's code, the token not counted. Of all systems but greedy and wisv.
+// Returns the bits that the distribution costs in the system's code, without the token. Supports all systems except
+// greedy and wisv.
 SPECVERIFY_API specverify_status specverify_law_bits(const specverify_system* system, const specverify_law* law,
                                                      double* bits);
 
-// What both sides know of a round. Its messages end with a check over the hash and the round.
+// State of a round that both sides know. The check of each message covers the hash and the round.
 typedef struct specverify_round {
   size_t struct_size;
   uint32_t abi;
   uint32_t vocab_size;
   uint64_t prefix_hash;
   uint32_t round;
-  uint32_t base_length;  // committed tokens: position of the first draft
-  uint32_t check_bits;   // of the check: 0, 8 (the default) or 16
+  uint32_t base_length;  // number of committed tokens = position of the first draft
+  uint32_t check_bits;   // bits of the check: 0, 8 (default) or 16
 } specverify_round;
 
 SPECVERIFY_API specverify_status specverify_round_init(specverify_round* made, size_t size, uint32_t abi);
@@ -77,28 +80,29 @@ static inline specverify_round specverify_round_defaults(void) {
   return made;
 }
 
-// One draft message. *size: bytes at `out`, then bytes written. Systems that send laws. On an error the bytes at `out`
-// are void. Encoded once where it fits; asking for its size first takes as long as encoding it.
+// Encodes one draft message, for systems that send distributions. *size must be the bytes at `out` and becomes the
+// bytes written. After an error the bytes at `out` are invalid. If the message does not fit, the function returns
+// output_too_small with the size. Pass enough room, because a call for the size takes as long as the encoding.
 SPECVERIFY_API specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,
                                                    const specverify_draft* drafts, size_t count, void* out,
                                                    size_t* size);
-// And back. *count: room at `drafts`, then drafts read; a message has at most the system's max_draft_length. Their laws
-// lie in `space`.
+// Decodes one draft message. *count must be the room at `drafts` and becomes the drafts read; a message has at most the
+// system's max_draft_length drafts. The arrays of the distributions lie in `space`.
 SPECVERIFY_API specverify_status specverify_decode(const specverify_round* round, const specverify_system* system,
                                                    specverify_space message, specverify_space space,
                                                    specverify_draft* drafts, size_t* count);
 
 typedef struct specverify_target {
   size_t struct_size;
-  specverify_key key;          // of specverify_verdict_key
-  const specverify_row* rows;  // of the target, one more than drafts, all of one kind of scalar
+  specverify_key key;          // from specverify_verdict_key
+  const specverify_row* rows;  // rows of the target, one more than drafts; all must have one scalar type
   size_t row_count;
-  const specverify_transform* transform;  // of all rows; null: the default one
+  const specverify_transform* transform;  // for all rows; null: the default transform
   const int32_t* stop_tokens;
   size_t stop_count;
   uint32_t remaining_budget;  // tokens that may still be committed
   uint32_t trial_cap;
-  uint32_t no_bonus;  // 1: a draft that stands whole is not followed by another token
+  uint32_t no_bonus;  // 1: no token follows if all drafts are accepted
 } specverify_target;
 
 SPECVERIFY_API specverify_status specverify_target_init(specverify_target* made, size_t size, uint32_t abi);
@@ -108,20 +112,20 @@ static inline specverify_target specverify_target_defaults(void) {
   return made;
 }
 
-// Commit the first `accepted` drafts, then `next_token` where it is not -1.
+// The host must commit the first `accepted` drafts, and then `next_token` if it is not -1.
 typedef struct specverify_verdict {
   size_t struct_size;
   uint32_t accepted;
   int32_t next_token;
   uint32_t commit_length;
-  uint32_t source;  // of the next token: 0 none, 1 residual, 2 bonus, 3 residual fallback
+  uint32_t source;  // source of next_token: 0 none, 1 residual, 2 bonus, 3 residual fallback
   uint32_t stop;    // specverify_stop: none, token or budget
   uint32_t near_ties;
 } specverify_verdict;
 
-// The token rule: what is committed has the target's law, whatever the drafts' laws are. Drafts must have been drawn
-// from the laws that they carry. Set verdict->struct_size first. Errors: those of a law that does not hold and
-// token_not_in_law (`where` = draft), those of rows (`where` = row).
+// The token rule: committed tokens have the target's distribution, for any distribution of the drafts. The drafts must
+// have been drawn from the distributions that they carry. Set verdict->struct_size first. Errors: those of an invalid
+// distribution and token_not_in_law (`where` = draft), those of rows (`where` = row).
 SPECVERIFY_API specverify_status specverify_verify(const specverify_round* round, const specverify_draft* drafts,
                                                    size_t count, const specverify_target* target,
                                                    specverify_space space, specverify_verdict* verdict);

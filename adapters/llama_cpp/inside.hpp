@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a llama.cpp graph computes on the way to a row: the hidden state behind it, and the attention of its query.
+//! Intermediate results of a llama.cpp graph for a row: the hidden state and the attention of the row's query.
 //!
-//! Use it for the gate of `ui` (the drafter's attention) and for the decision head of `wisv` (hidden states of both):
-//!   llama_cpp::inside seen;          // before the context, and as long as it
-//!   seen.watch(settings, weights);   // its llama_context_params: a callback on, flash attention off
+//! Use it for the skip policy of `ui` (attention of the drafter) and the decision head of `wisv` (hidden states):
+//!   llama_cpp::inside seen;          // declared before the context, because it must outlive it
+//!   seen.watch(settings, weights);   // sets a callback and turns flash attention off in the llama_context_params
 //!   llama_cpp::with_inside drafter(*llama_cpp::model::make(llama_init_from_model(weights, settings)), seen);
-//! hidden(i):    tensor "result_norm", what the output matrix is applied to; n_embd numbers, the `predicting` state.
-//! attention(i): tensor "kq_soft_max-N" of the last layer N, the mean over its heads. One weight a position of the text
-//!               up to the row's own, which is the last. What a window hides weighs 0; a sink's share is left out.
-//! Guarantees: rows that the last feed wanted, in their order, however llama.cpp cuts the batch (n_batch, n_ubatch).
-//! Deviates:   without flash attention llama.cpp adds in another order: logits differ in their last bits.
+//! hidden(i):    tensor "result_norm", the input of the output matrix; n_embd numbers, the `predicting` state.
+//! attention(i): tensor "kq_soft_max-N" of the last layer N, the mean over the heads. It has one weight per position of
+//!               the text; the row's own is last. Positions hidden by a window weigh 0. A sink's share is left out.
+//! Guarantees: results belong to the rows of the last feed, in order, for any n_batch and n_ubatch of llama.cpp.
+//! Deviates:   without flash attention llama.cpp adds in another order, so logits differ in the last bits.
 //! See:        docs/llama.md, tests/adapters/llama_inside_test.cpp, examples/llama/inside.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
@@ -32,12 +32,12 @@ struct inside_parts {
   bool hidden = true, attention = true;
 };
 
-class inside {  // sees the tensors of one context
+class inside {  // holds tensors of one context
  public:
   explicit inside(inside_parts wanted = {}) : wanted_(wanted) {}
-  inside(inside&&) = delete;  // llama.cpp holds its address
+  inside(inside&&) = delete;  // llama.cpp keeps the object's address
 
-  //! The context is then opened with these settings. Flash attention stays where no attention is wanted.
+  //! Must be called before the context is opened. If no attention is needed, flash attention stays as set.
   void watch(llama_context_params& settings, const llama_model* weights) {
     settings.cb_eval = hear;
     settings.cb_eval_user_data = this;
@@ -48,9 +48,9 @@ class inside {  // sees the tensors of one context
  private:
   template <class Model>
   friend class with_inside;
-  using seen_rows = std::vector<std::vector<float>>;  // the last rows_ of each piece, and so the last rows_ of all
+  using seen_rows = std::vector<std::vector<float>>;  // the last rows_ of each chunk, and so the last rows_ in total
 
-  //! `ask`: whether the tensor is to be shown; then it comes again with its numbers.
+  //! llama.cpp calls it with `ask` to learn whether we need the tensor; if so, it calls again with the values.
   static bool hear(ggml_tensor* one, bool ask, void* self) {
     inside& at = *static_cast<inside*>(self);
     at.flash_ |= one->op == GGML_OP_FLASH_ATTN_EXT;
@@ -60,7 +60,7 @@ class inside {  // sees the tensors of one context
     if (shown) at.keep(*one, state ? at.hidden_ : at.attention_);
     return true;
   }
-  //! Of a tensor [numbers, rows, heads] the last rows, as means over the heads; a state has one head.
+  //! Keeps the last rows of a tensor [numbers, rows, heads], as means over the heads. A state has one head.
   void keep(const ggml_tensor& from, seen_rows& to) const {
     std::vector<float> head(static_cast<std::size_t>(from.ne[0]));
     for (std::int64_t i = std::max<std::int64_t>(0, from.ne[1] - rows_); i < from.ne[1]; ++i) {
@@ -83,15 +83,15 @@ class inside {  // sees the tensors of one context
   seen_rows hidden_, attention_;
 };
 
-//! A language model, `model` or `constrained`, whose context `seen` watches. Looks at `seen`.
+//! A language model, `model` or `constrained`, whose context `seen` watches. `seen` must outlive it.
 template <class Model>
 class with_inside : public Model {
  public:
   with_inside(Model wrapped, inside& seen) : Model(std::move(wrapped)), seen_(&seen) {}
 
-  //! Errors: those of the model; `where` = positions that stand: hidden_state_missing, attention_missing (the graph has
-  //! no such tensor, or `watch` was not asked), options_disagree (flash attention is on), unsupported (a window without
-  //! `swa_full`, or other sequences in the same cells: open with n_seq_max = 1, or without `kv_unified`).
+  //! Errors: those of the model; with `where` = positions in the cache: hidden_state_missing, attention_missing (no
+  //! such tensor, or `watch` was not called), options_disagree (flash attention is on), unsupported (a window without
+  //! `swa_full`, or other sequences in the same cells: open with n_seq_max = 1 or without `kv_unified`).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     seen_->rows_ = rows, seen_->flash_ = false, seen_->hidden_.clear(), seen_->attention_.clear();
     if (const status why = Model::feed(position, tokens, rows); !why.ok()) return why;
@@ -101,7 +101,7 @@ class with_inside : public Model {
       return {seen_->flash_ ? errc::options_disagree : errc::attention_missing, part::host, end};
     for (std::uint32_t i = 0; i < rows && seen_->wanted_.attention; ++i) {
       std::vector<float>& cells = seen_->attention_[seen_->attention_.size() - rows + i];
-      const std::size_t own = end - rows + i + 1;  // a cell is a position; those behind the row's own are masked
+      const std::size_t own = end - rows + i + 1;  // a cell is a position; cells after the row are masked
       while (cells.size() > own && cells.back() == 0) cells.pop_back();
       if (cells.size() != own) return {errc::unsupported, part::host, end};
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One sequence of a llama.cpp context as a session's language model (host/language_model.hpp).
+//! Adapts one sequence of a llama.cpp context to a session's language model (host/language_model.hpp).
 //!
-//! Use it at either side, with a context that you opened: `llama_cpp::model::make(context)`. A memory that cannot be
-//! cut (recurrent, hybrid, or a window of attention without `swa_full`) is wrapped: `rewinding<llama_cpp::model>`.
-//! Guarantees: rows are llama.cpp's own, in place, until the next feed. All wanted rows come from one llama_decode;
-//!             what stands before them is fed in pieces of n_batch. No exceptions but those of std::vector.
-//! Deviates:   llama.cpp adds in another order for another number of tokens in a batch: logits of one position differ
-//!             in their last bits. The law is that of the rows given; a greedy text may differ at a near tie.
+//! Use it on either side with a context that you opened: `llama_cpp::model::make(context)`. If the memory cannot be
+//! truncated (recurrent, hybrid, or a window of attention without `swa_full`), wrap it: `rewinding<llama_cpp::model>`.
+//! Guarantees: rows are llama.cpp's own memory and are valid until the next feed. One llama_decode computes all
+//!             requested rows; tokens before them are fed in chunks of n_batch. Only std::vector can throw.
+//! Deviates:   llama.cpp adds in another order if a batch has another size, so logits of one position differ in the
+//!             last bits. The output follows the distribution of the rows that were returned, but a greedy text can
+//!             differ at a near tie.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
@@ -25,8 +26,8 @@ namespace llama_cpp {
 
 class model {
  public:
-  //! The context must outlive it, and nobody else feeds its sequence `id`, which is emptied.
-  //! Errors: null_span (no context, or one without a memory), vocabulary_too_large.
+  //! Returns a model. The context must outlive it, and nobody else may feed the sequence `id`, which is emptied.
+  //! Errors: null_span (no context, or a context without a memory), vocabulary_too_large.
   [[nodiscard]] static result<model> make(llama_context* context, llama_seq_id id = 0) {
     if (context == nullptr || llama_get_memory(context) == nullptr) return status{errc::null_span, part::host, 0};
     model made(context, id);
@@ -35,25 +36,25 @@ class model {
     return made;
   }
 
-  model(const model&) = delete;  // two would feed one sequence
+  model(const model&) = delete;  // two copies would feed one sequence
   model& operator=(const model&) = delete;
   model(model&&) noexcept = default;
   model& operator=(model&&) noexcept = default;
   ~model() = default;
 
-  //! Positions of a text in this context: `max_text_length` and the longest draft together must not exceed it.
+  //! Returns the positions of a text in this context. `max_text_length` plus the longest draft must not exceed them.
   [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(llama_get_model(context_)); }
-  //! Whether `truncate` can work. False: wrap it in `rewinding`.
+  //! Returns whether `truncate` can work. If not, wrap the model in `rewinding`.
   [[nodiscard]] bool can_truncate() const {
     const llama_model* const weights = llama_get_model(context_);
     return !llama_model_is_recurrent(weights) && !llama_model_is_hybrid(weights);
   }
 
-  //! Errors: base_length_mismatch (`where` = positions that stand; a gap), context_full (`where` = context_length()),
-  //!         beyond_limit (`where` = n_batch: more rows are wanted than one llama_decode gives), those of `truncate`,
-  //!         engine_failed (`where` = what llama_decode returned, as 32 bits).
+  //! Errors: base_length_mismatch (a gap; `where` = positions in the cache), context_full (`where` = context_length()),
+  //!         beyond_limit (more rows than one llama_decode can return; `where` = n_batch), those of `truncate`,
+  //!         engine_failed (`where` = result of llama_decode, as 32 bits).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > size_) return {errc::base_length_mismatch, part::host, size_};
     if (tokens.size() > context_length() || position > context_length() - tokens.size()) return full();
@@ -68,18 +69,18 @@ class model {
     return tokens.empty() ? status{} : decode(tokens, rows);
   }
   [[nodiscard]] row_view<float> row(std::uint32_t i) const { return logits_row(logits(i)); }
-  //! The numbers of row i; none where llama.cpp has none.
+  //! Returns the logits of row i, or an empty span if llama.cpp has none.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i) const {
     const float* const row = llama_get_logits_ith(context_, first_row_ + static_cast<std::int32_t>(i));
     return {row, row == nullptr ? 0 : vocab_size()};
   }
 
-  //! Errors: unsupported (`where` = position: this memory cannot be cut there).
+  //! Truncates the sequence. Errors: unsupported (this memory cannot be truncated there; `where` = position).
   [[nodiscard]] status truncate(std::uint32_t position) {
     if (position >= size_) return {};
     llama_memory_t const memory = llama_get_memory(context_);
     const auto from = static_cast<llama_pos>(position);
-    // A window of attention may have dropped what the next query sees.
+    // A window of attention may have dropped positions that the next query needs.
     const llama_pos seen = (std::max)(0, from - llama_model_n_swa(llama_get_model(context_)));
     const bool dropped = position > 0 && llama_memory_seq_pos_min(memory, id_[0]) > seen && seen < from;
     if (dropped || !llama_memory_seq_rm(memory, id_[0], position == 0 ? -1 : from, -1))
@@ -88,13 +89,13 @@ class model {
     return {};
   }
 
-  //! All that the sequence holds, for `rewinding`.
+  //! Returns the state of the whole sequence, for `rewinding`.
   [[nodiscard]] std::vector<std::uint8_t> save() {
     std::vector<std::uint8_t> kept(llama_state_seq_get_size(context_, id_[0]));
     kept.resize(llama_state_seq_get_data(context_, kept.data(), kept.size(), id_[0]));
     return kept;
   }
-  //! Errors: engine_failed (0).
+  //! Restores a state. Errors: engine_failed (0).
   [[nodiscard]] status load(const std::vector<std::uint8_t>& kept) {
     llama_memory_t const memory = llama_get_memory(context_);
     (void)llama_memory_seq_rm(memory, id_[0], -1, -1);
@@ -114,7 +115,7 @@ class model {
 
   [[nodiscard]] status full() const { return {errc::context_full, part::host, context_length()}; }
 
-  //! Up to n_batch tokens behind what stands.
+  //! Feeds up to n_batch tokens after the current end.
   [[nodiscard]] status decode(std::span<const token_id> tokens, std::uint32_t rows) {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       positions_[i] = static_cast<llama_pos>(size_ + i);
@@ -134,7 +135,7 @@ class model {
   }
 
   llama_context* context_;
-  std::vector<llama_seq_id> id_;  // one; llama_batch points to it
+  std::vector<llama_seq_id> id_;  // one id; llama_batch points to it
   std::vector<llama_pos> positions_;
   std::vector<std::int8_t> wanted_;
   std::vector<llama_seq_id*> ids_;

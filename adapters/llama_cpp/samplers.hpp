@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Penalties and grammars of llama.cpp's samplers as the bias and the mask of each row, the same at both ends.
+//! Applies penalties and grammars of llama.cpp's samplers as bias and mask of each row, in the same way on both sides.
 //!
-//! Use it around `model`, where both sides make their rows final in the same way:
-//! `constrained(model, penalties, grammar, prompt_length)`. A memory that cannot be cut comes around it:
-//! `rewinding<constrained<model>>`.
-//! Guarantees: the samplers of a row have accepted just the tokens before it: drafts that were cut leave nothing
-//!             behind. A sampler that drops candidates masks them; one that moves a logit is a bias.
-//! Deviates:   what draws tokens or depends on more than the text (seeds, temperatures) has no place in here: the
-//!             session does that. The base transform's own bias and mask are replaced.
+//! Wrap `model` with it if both sides must make rows final in the same way: `constrained(model, penalties, grammar,
+//! prompt_length)`. If the memory cannot be truncated, wrap the result, too: `rewinding<constrained<model>>`.
+//! Guarantees: the samplers of a row have accepted exactly the tokens before it, so discarded drafts leave no trace. A
+//!             sampler that drops candidates becomes a mask; one that changes a logit becomes a bias.
+//! Deviates:   samplers that draw tokens or depend on more than the text (seeds, temperatures) must not be used here,
+//!             because the session does that. Bias and mask of the base transform are replaced.
 //! See:        docs/llama.md, tests/adapters/llama_samplers_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
@@ -34,18 +33,18 @@ struct sampler_deleter {
 };
 using owned_sampler = std::unique_ptr<llama_sampler, sampler_deleter>;
 
-//! Model: as `model`, with `logits(i)`. Looks at it; it must outlive this.
+//! `Model` must be like `model`, with `logits(i)`, and must outlive this object.
 template <class Model>
 class constrained {
  public:
-  //! `penalties` hears of every token, `grammar` of those from `prompt_length` on; either may be null. They are kept as
-  //! they were given, and cloned.
+  //! `penalties` sees every token, and `grammar` the tokens from `prompt_length` on. Either may be null. The given
+  //! samplers stay unchanged and are cloned.
   constrained(Model& model, owned_sampler penalties, owned_sampler grammar, std::uint32_t prompt_length)
       : model_(&model), first_{std::move(penalties), std::move(grammar)}, prompt_length_(prompt_length) {
     start_over();
   }
 
-  //! Errors: those of the model.
+  //! Feeds tokens. Errors: those of the model.
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > ids_.size())
       return {errc::base_length_mismatch, part::host, static_cast<std::uint32_t>(ids_.size())};
@@ -68,7 +67,7 @@ class constrained {
     accept(now_, kept_, position);
     kept_ = position;
   }
-  //! Its spans live until row i of another feed. O(V), and what cloning and accepting take.
+  //! Returns the transform of row i. The spans are valid until row i of another feed. O(V), plus cloning and accepting.
   [[nodiscard]] row_transform transform(std::uint32_t i, const row_transform& base) {
     const std::span<const float> logits = model_->logits(i);
     samplers copies{clone(now_.penalties), clone(now_.grammar)};
@@ -109,7 +108,7 @@ class constrained {
       if (to.grammar && from >= prompt_length_) llama_sampler_accept(to.grammar.get(), ids_[from]);
     }
   }
-  //! Candidates may come in another order, and fewer of them.
+  //! `left` may have fewer candidates, in another order.
   row_transform differences(final_row& made, std::span<const float> logits, std::span<const llama_token_data> left,
                             const row_transform& base) {
     final_.assign(logits.size(), -std::numeric_limits<float>::infinity());
@@ -132,7 +131,7 @@ class constrained {
   }
 
   Model* model_;
-  samplers first_, now_;  // as given; having accepted kept_ tokens
+  samplers first_, now_;  // as given; after accepting kept_ tokens
   std::uint32_t prompt_length_;
   std::size_t kept_ = 0, first_row_ = 0;
   std::vector<token_id> ids_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session has to know of a vocabulary of llama.cpp: pieces, their fingerprint, the tokens that end a text.
+//! Properties of a llama.cpp vocabulary that a session needs: pieces, fingerprint, tokens that end a text.
 //!
-//! Guarantees: nothing is kept. No exceptions but those of std::string and std::vector.
+//! Guarantees: keeps no state. It throws only exceptions of std::string and std::vector.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP
@@ -23,11 +23,11 @@ namespace llama_cpp {
 
 static_assert(std::is_same_v<llama_token, token_id>);
 
-//! Whether a text can hold control tokens. A model reads them as commands: `<|im_end|>` ends a turn. So a text of a
-//! user has `none`: their names in it are text like any other. `by_name` is for the parts of a chat template.
+//! Whether a text may contain control tokens. A model reads them as commands; for example, `<|im_end|>` ends a turn.
+//! Text of a user must use `none`, so that such a name is plain text. `by_name` is for the parts of a chat template.
 enum class control_tokens : bool { none, by_name };
 
-//! The bytes of a token. A control token has none, or its name.
+//! Returns the bytes of a token. For a control token they are empty, or the token's name.
 [[nodiscard]] inline std::string piece_of(const llama_vocab* vocab, token_id token,
                                           control_tokens control = control_tokens::none) {
   std::string piece(32, '\0');
@@ -44,17 +44,18 @@ enum class control_tokens : bool { none, by_name };
   return piece;
 }
 
-//! The ids of a text. `add_special`: as the model wants a text to begin. Empty if llama.cpp cannot read the text.
+//! Returns the ids of a text, or an empty vector if llama.cpp cannot read it. `add_special` adds the tokens that the
+//! model expects at the beginning of a text.
 [[nodiscard]] inline std::vector<token_id> tokens_of(const llama_vocab* vocab, std::string_view text,
                                                      bool add_special = true,
                                                      control_tokens control = control_tokens::none) {
-  std::vector<token_id> ids(text.size() + 2);  // most often a byte is a token at most, and both ends may be marked
+  std::vector<token_id> ids(text.size() + 2);  // usually at most one token per byte; both ends may get a special token
   const auto read = [&] {
     return llama_tokenize(vocab, text.data(), static_cast<std::int32_t>(text.size()), ids.data(),
                           static_cast<std::int32_t>(ids.size()), add_special, control == control_tokens::by_name);
   };
   std::int32_t length = read();
-  if (length < 0 && length != (std::numeric_limits<std::int32_t>::min)()) {  // as many as that are needed
+  if (length < 0 && length != (std::numeric_limits<std::int32_t>::min)()) {  // `-length` ids are needed
     ids.resize(static_cast<std::size_t>(-length));
     length = read();
   }
@@ -62,7 +63,7 @@ enum class control_tokens : bool { none, by_name };
   return ids;
 }
 
-//! Of the pieces under their ids: hello refuses two models that do not speak of the same tokens. O(V).
+//! Returns the fingerprint of all pieces and ids. If two models differ in it, hello is refused. O(V).
 [[nodiscard]] inline vocabulary_fingerprint fingerprint_of(const llama_vocab* vocab) {
   fingerprint_builder builder;
   for (token_id id = 0; id < llama_vocab_n_tokens(vocab); ++id) {
@@ -75,7 +76,7 @@ enum class control_tokens : bool { none, by_name };
   return builder.finish();
 }
 
-//! The tokens that end a text, for `stop_tokens` of both sides' options. O(V).
+//! Returns the tokens that end a text, for `stop_tokens` in the options of both sides. O(V).
 [[nodiscard]] inline std::vector<token_id> stop_tokens_of(const llama_vocab* vocab) {
   std::vector<token_id> ends;
   for (token_id id = 0; id < llama_vocab_n_tokens(vocab); ++id) {

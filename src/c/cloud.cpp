@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cloud's functions, built once a level.
+// Functions of the cloud, built once per level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"
@@ -7,7 +7,7 @@
 namespace specverify_c {
 namespace {
 
-// The caller's transforms stand as far apart as its struct is long.
+// The distance between the caller's transforms is the size of the caller's struct, which may differ from ours.
 [[nodiscard]] const specverify_transform* transform_at(const specverify_transform* first, std::size_t index) noexcept {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(first);
   std::size_t size = 0;
@@ -15,7 +15,7 @@ namespace {
   return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
-// Rows in memory, as a model gives them; one that is missing is no row.
+// Rows in memory as a model. A missing row is an empty row, which the session rejects.
 struct given_rows {
   const specverify_row* rows;
   std::size_t count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to no session: statuses, secrets, fingerprints, defaults.
+// Functions that need no session: statuses, secrets, fingerprints, defaults.
 #include "options.hpp"
 
 #include <specverify/core/level.hpp>
@@ -8,7 +8,7 @@
 namespace specverify_c {
 namespace {
 
-// The headers' numbers are the library's.
+// Numbers in the C headers must equal those of the library.
 static_assert(static_cast<int>(sv::part::host) == 13 && specverify_errc_salt_missing == 160);
 static_assert(SPECVERIFY_JOURNAL == static_cast<int>(sv::session_action::journal) &&
               SPECVERIFY_EVALUATE == static_cast<int>(sv::session_action::evaluate) &&
@@ -35,7 +35,7 @@ static_assert(SPECVERIFY_TOKEN_TEXT == static_cast<int>(sv::token_class::text) &
 static_assert(sizeof(sv::fingerprint_builder) <= sizeof(specverify_fingerprint) &&
               std::is_trivially_copyable_v<sv::fingerprint_builder>);
 
-// The builder that a caller keeps; zeros, which no builder is, are a new one.
+// Returns the builder that the caller keeps. All zeros mean a new builder, because no builder is all zeros.
 [[nodiscard]] sv::fingerprint_builder builder_of(const specverify_fingerprint& kept) noexcept {
   sv::fingerprint_builder made;
   constexpr specverify_fingerprint none{};
@@ -53,7 +53,7 @@ specverify_status specverify_message(specverify_status why, char* out, size_t si
   return to_c(sv::to_string(from_c(why), {out, out == nullptr ? 0 : size}).error());
 }
 
-// A host's own numbers begin behind them.
+// A host's own numbers begin at 1000, so no errc may reach that.
 #define SPECVERIFY_ERRC(name, number, message) static_assert(number < 1000);
 #include <specverify/core/errc.def>
 #undef SPECVERIFY_ERRC
@@ -130,7 +130,7 @@ specverify_status specverify_system_init(specverify_system* made, size_t size, u
 
 const char* specverify_system_name(uint32_t index) {
   for (const sv::system_info& known : sv::systems()) {
-    if (!known.needs_network && index-- == 0) return known.name.data();  // a literal: a zero ends it
+    if (!known.needs_network && index-- == 0) return known.name.data();  // a literal, so a zero ends it
   }
   return nullptr;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the structs of the C headers and those of the library.
+// Conversions between the structs of the C headers and the types of the library.
 #ifndef SPECVERIFY_SRC_C_CONVERT_HPP
 #define SPECVERIFY_SRC_C_CONVERT_HPP
 
@@ -19,7 +19,7 @@ namespace specverify_c {
 
 namespace sv = specverify;
 
-// A `where` that does not fit is the largest that does.
+// If `where` does not fit in 32 bits, it becomes the largest value that does.
 [[nodiscard]] constexpr sv::status refused(sv::errc code, std::size_t where = 0) noexcept {
   return {code, sv::part::host, static_cast<std::uint32_t>(std::min<std::size_t>(where, 0xffffffffu))};
 }
@@ -29,18 +29,18 @@ namespace sv = specverify;
 [[nodiscard]] constexpr sv::status from_c(specverify_status why) noexcept {
   return {static_cast<sv::errc>(why.code), static_cast<sv::part>(why.part), why.where};
 }
-// No handle, or no place for what is wanted.
+// Returned if a handle or an output pointer is null.
 inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 
-// No struct of a newer program is longer than this one by so many bytes: a size beyond was never set.
+// A newer program's struct may be longer by at most this many bytes. A larger size means that the field was never set.
 inline constexpr std::size_t most_unknown = 4096;
 
-// The size that a caller's struct begins with. A struct of any version has whole members, and its size is a multiple of
-// its alignment: no pointer is cut. Errors: struct_size_wrong (`where` = the size).
+// Checks the size at the beginning of a caller's struct. A struct of any version has whole members, and the size must
+// be a multiple of the alignment, so no pointer is cut. Errors: struct_size_wrong (`where` = size).
 template <class Struct>
 [[nodiscard]] sv::status check_size(std::size_t size) noexcept {
   bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown && size % alignof(Struct) == 0;
-  if constexpr (requires(Struct its) { its.secret; })  // the one member that is longer than the alignment
+  if constexpr (requires(Struct its) { its.secret; })  // the only member that is longer than the alignment
     is_possible &= size <= offsetof(Struct, secret) || size >= offsetof(Struct, secret) + sizeof(Struct::secret);
   return is_possible ? sv::status{} : refused(sv::errc::struct_size_wrong, size);
 }
@@ -53,11 +53,11 @@ template <class Struct>
   return size;
 }
 
-// A struct with its defaults, but for its size and the ABI number.
+// Defaults of a struct, except for the size and the ABI number.
 template <class Struct>
 inline constexpr Struct blank{};
 
-// And with these.
+// Returns a struct with defaults, size and ABI number.
 template <class Struct>
 [[nodiscard]] Struct usual() noexcept {
   Struct made = blank<Struct>;
@@ -66,19 +66,19 @@ template <class Struct>
   return made;
 }
 
-// Errors: abi_mismatch (`where` = this library's number).
+// Checks the ABI number. Errors: abi_mismatch (`where` = number of this library).
 [[nodiscard]] constexpr sv::status check_abi(std::uint32_t abi) noexcept {
   return abi == SPECVERIFY_ABI ? sv::status{} : refused(sv::errc::abi_mismatch, SPECVERIFY_ABI);
 }
 
-// A struct of a caller that may be older or newer than this library: what it lacks has its default.
+// Returns a copy of a caller's struct, which may be older or newer than this library. Missing fields get defaults.
 template <class Struct>
 [[nodiscard]] sv::result<Struct> taken(const Struct* given) noexcept {
   const auto size = size_of(given);
   if (!size) return size.error();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   Struct made = usual<Struct>();
-  if constexpr (requires { made.abi; }) made.abi = 0;  // a caller that does not say its number has another
+  if constexpr (requires { made.abi; }) made.abi = 0;  // without a number, the caller must be rejected
   std::memcpy(&made, given, std::min(*size, sizeof(Struct)));
   made.struct_size = sizeof(Struct);
   if constexpr (requires { made.abi; }) {
@@ -89,7 +89,7 @@ template <class Struct>
   }
   return made;
 }
-// Writes as much as the caller's struct holds; its size stays.
+// Writes as many bytes as the caller's struct has. The caller's size is kept.
 template <class Struct>
 [[nodiscard]] sv::status give(Struct made, Struct* out) noexcept {
   const auto size = size_of(out);
@@ -99,8 +99,8 @@ template <class Struct>
   return {};
 }
 
-// Writes a struct with its defaults for a caller whose struct has `size` bytes and whose headers have the ABI `abi`.
-// Where that is another one, the struct has this number and nothing else, so that no call takes it.
+// Writes defaults for a caller whose struct has `size` bytes and whose headers have the ABI number `abi`. If that
+// number is not ours, the struct gets only our number, so that no call accepts it.
 template <class Struct>
 [[nodiscard]] sv::status begin(Struct* made, std::size_t size, std::uint32_t abi, Struct set) noexcept {
   if (made == nullptr) return refused(sv::errc::null_span);
@@ -114,7 +114,7 @@ template <class Struct>
   return other;
 }
 
-// A copy of a caller's plain struct, wherever it begins.
+// Returns a copy of a caller's plain struct, for any alignment.
 template <class Struct>
 [[nodiscard]] Struct value_of(const Struct* given) noexcept {
   Struct made;
@@ -126,12 +126,12 @@ template <class Element>
 [[nodiscard]] std::span<const Element> span_of(const Element* data, std::size_t size) noexcept {
   return {data, data == nullptr ? 0 : size};
 }
-// Errors: misaligned (`where` = `where`).
+// Checks an array's alignment. Errors: misaligned (`where` = `where`).
 template <class Element>
 [[nodiscard]] sv::status check_aligned(const Element* data, std::size_t where = 0) noexcept {
   return sv::detail::is_aligned(data) ? sv::status{} : refused(sv::errc::misaligned, where);
 }
-// A caller's array. Errors: null_span (a count and no array), misaligned; `where` = `field`.
+// Returns a caller's array. Errors: null_span (a count but no array), misaligned; `where` = `field`.
 template <class Element>
 [[nodiscard]] sv::result<std::span<const Element>> array_of(const Element* data, std::size_t size,
                                                             std::size_t field = 0) noexcept {
@@ -160,7 +160,7 @@ template <class Element>
 }
 template <>
 inline constexpr specverify_transform blank<specverify_transform> = to_c(sv::row_transform{});
-// Null is the default one. Errors: invalid_argument (the order), null_span.
+// Returns a transform; null gives the default. Errors: invalid_argument (the order), null_span.
 [[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
   if (given == nullptr) return sv::row_transform{};
   const auto set = taken(given);

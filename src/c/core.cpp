@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions without a session.
+// Functions that need no session.
 #include "options.hpp"
 
 #include <specverify/codec/bit_cost.hpp>
@@ -9,7 +9,7 @@ using namespace specverify_c;
 
 namespace {
 
-// A specverify_draft as an encoder takes it.
+// Presents a specverify_draft to the encoder.
 class given_draft {
  public:
   given_draft() = default;
@@ -21,7 +21,7 @@ class given_draft {
   const specverify_draft* from_;
 };
 
-// Of the system's laws. Errors: those of shape_of; unsupported (they do not travel).
+// Returns the wire format of a system. Errors: those of shape_of; unsupported (the system sends no distributions).
 [[nodiscard]] sv::result<sv::wire_format> format_of(const specverify_system* system,
                                                     std::uint32_t vocab_size) noexcept {
   const auto shape = shape_of(system, vocab_size);
@@ -29,7 +29,7 @@ class given_draft {
   return carries_laws(shape->format.format) ? sv::result(shape->format) : refused(sv::errc::unsupported);
 }
 
-// What a codec works with.
+// Inputs of the codec.
 struct codec_terms {
   sv::wire_place place;
   sv::wire_format format;
@@ -47,7 +47,7 @@ struct codec_terms {
   return codec_terms{{set->prefix_hash, set->round}, *format};
 }
 
-// Memory cut from the caller's space and never given back.
+// Allocates from the caller's space and never frees.
 struct arena {
   std::span<std::byte> left;
   static void* allocate(void* self, std::size_t size, std::size_t alignment) {
@@ -78,7 +78,7 @@ struct arena {
   }
 }
 
-// The key that derive(secret) makes.
+// Computes the key derive(secret).
 template <class Derive>
 [[nodiscard]] specverify_status key_of(const std::uint8_t* secret, specverify_key* key, Derive&& derive) noexcept {
   if (secret == nullptr || key == nullptr) return no_data;
@@ -145,7 +145,7 @@ specverify_status specverify_encode(const specverify_round* round, const specver
     room[i] = given_draft(drafts[i]);
   }
   const std::span<const given_draft> all = std::span<const given_draft>(room).first(count);
-  // The encoder looks at the laws. Where there is too little room, it is asked a second time how much would do.
+  // The encoder checks the distributions. If the space is too small, a second call computes the bytes needed.
   const std::span<std::byte> space(static_cast<std::byte*>(out), out == nullptr ? 0 : *size);
   const auto written = encode_draft(terms->place, terms->format, all, space);
   if (written.ok()) *size = written->size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions without a session that read rows, built once a level, and the table of a level.
+// Functions that read rows but need no session, built once per level, and the table of a level.
 #include "levels.hpp"
 #include "options.hpp"
 #include "rows.hpp"
@@ -10,7 +10,7 @@
 namespace specverify_c {
 namespace {
 
-// Errors: unsupported (the law depends on more than the row), output_too_small.
+// Returns a row's distribution. Errors: unsupported (it depends on more than the row), output_too_small.
 template <class Scalar, class Preset>
 [[nodiscard]] sv::result<sv::law> law_of(sv::row_view<Scalar> given, const sv::row_transform& transform,
                                          const Preset& preset, std::span<std::byte> space) noexcept {
@@ -41,7 +41,7 @@ template <class Scalar, class Preset>
   }
 }
 
-// Whether the token can come from its law. `where` = the draft.
+// Checks that the token can come from the distribution. `where` = draft.
 [[nodiscard]] sv::status check_draft(const specverify_draft& draft, std::size_t index) noexcept {
   const auto where = static_cast<std::uint32_t>(index);
   if (const sv::status why = check_law(draft.law); !why.ok()) return {why.code, why.reporter, where};
@@ -49,7 +49,7 @@ template <class Scalar, class Preset>
   return {};
 }
 
-// What is verified. All rows have one kind of scalar.
+// Inputs of a verification. All rows must have one scalar type.
 struct verify_order {
   const specverify_round& round;
   std::span<const specverify_draft> drafts;
@@ -84,7 +84,7 @@ struct target_rows {
   [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const noexcept { return order.transform; }
 };
 
-// Errors: those of the token rule; output_too_small (`where` = bytes of space).
+// Verifies the drafts. Errors: those of the token rule; output_too_small (`where` = bytes of space).
 template <class Scalar>
 [[nodiscard]] sv::result<sv::verdict> verify_rows(const verify_order& order, std::span<std::byte> space) noexcept {
   const std::size_t count = order.drafts.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of functions.def as the library shows them: each calls the one of the processor's level.
+// Exported functions of functions.def: each calls the function of the CPU's level.
 #include "convert.hpp"
 #include "levels.hpp"
 
@@ -25,7 +25,7 @@ struct signature<Result(Arguments...)> {
   using argument = std::tuple_element_t<Index, std::tuple<Arguments...>>;
 };
 
-// What a call without its handle gives.
+// Returns the result of a call without a handle.
 template <class Result>
 [[nodiscard]] Result nothing() noexcept {
   Result made{};
@@ -35,7 +35,7 @@ template <class Result>
 
 }  // namespace
 
-// Parameters and arguments of a function with so many.
+// Parameters and arguments of a function with the given number of them.
 #define SPECVERIFY_C_TYPE(name, index) signature<decltype(specverify_##name)>::argument<index>
 #define SPECVERIFY_C_TAKES_1(name) SPECVERIFY_C_TYPE(name, 0) a
 #define SPECVERIFY_C_TAKES_2(name) SPECVERIFY_C_TAKES_1(name), SPECVERIFY_C_TYPE(name, 1) b

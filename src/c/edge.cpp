@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's functions, built once a level.
+// Functions of the device, built once per level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's callbacks as the model, the link and the observer that drive, generate and serve take.
+// Presents a host's callbacks as the model, link and observer that drive, generate and serve take.
 #ifndef SPECVERIFY_SRC_C_HOSTS_HPP
 #define SPECVERIFY_SRC_C_HOSTS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace specverify_c {
 
-// What a callback says.
+// Converts the number that a callback returned.
 [[nodiscard]] constexpr sv::status said(std::int32_t number) noexcept {
   if (number == 0) return {};
   const bool is_code = number > 0 && number <= 0xffff;
@@ -21,7 +21,7 @@ class c_model {
  public:
   explicit c_model(const specverify_model& from) noexcept : from_(from) {}
 
-  // Why a row is not there, or what belongs to it. What a session makes of that says less.
+  // The callback's error on a row or its extras. The session's own error would be less precise.
   [[nodiscard]] sv::status failed() const noexcept { return failed_; }
 
   sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
@@ -65,7 +65,7 @@ class c_model {
     if (failed_.ok()) failed_ = why;
     return why.ok();
   }
-  // Once a row, for both of them: a host may copy them from its device.
+  // Called once per row for both extras, because a host may copy them from a GPU.
   void ask_for_extras(std::uint32_t index) {
     if (given_for_ == index) return;
     given_ = {};
@@ -75,7 +75,7 @@ class c_model {
   specverify_model from_;
   sv::status failed_{};
   specverify_extras given_{};
-  std::optional<std::uint32_t> given_for_{};  // of the last feed
+  std::optional<std::uint32_t> given_for_{};  // row of these extras, in the last feed
 };
 
 struct c_observer {
@@ -88,7 +88,7 @@ struct c_observer {
 
 class c_link {
  public:
-  static constexpr bool ordered_and_whole = true;  // the host says so
+  static constexpr bool ordered_and_whole = true;  // the C interface requires this of a host
 
   explicit c_link(const specverify_link& from) noexcept : from_(from) {}
 
@@ -118,7 +118,7 @@ struct c_clock {
   [[nodiscard]] sv::session_time now() const noexcept { return time; }
 };
 
-// Errors: those of `taken`; null_span (`where` = offset of a callback that must be there).
+// Returns a model. Errors: those of `taken`; null_span (`where` = offset of a callback that must not be null).
 [[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
@@ -127,7 +127,7 @@ struct c_clock {
   if (set->truncate == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, truncate));
   return c_model(*set);
 }
-// Null hears nothing. Errors: those of `taken`.
+// Returns an observer; null gives one that ignores everything. Errors: those of `taken`.
 [[nodiscard]] inline sv::result<c_observer> observer_of(const specverify_observer* given) noexcept {
   if (given == nullptr) return c_observer{};
   const auto set = taken(given);
@@ -141,7 +141,7 @@ struct c_clock {
   return c_link(*set);
 }
 
-// Calls work(model, observer) with what the callbacks make.
+// Calls work(model, observer) with the objects for the callbacks.
 template <class Work>
 [[nodiscard]] specverify_status with_engine(const specverify_model* model, const specverify_observer* observer,
                                             Work&& work) noexcept {
@@ -151,7 +151,7 @@ template <class Work>
   if (!its_observer) return to_c(its_observer.error());
   return to_c(work(*its_model, *its_observer));
 }
-// Calls work(model, link, observer).
+// Calls work(model, link, observer) in the same way.
 template <class Work>
 [[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
                                           const specverify_observer* observer, Work&& work) noexcept {

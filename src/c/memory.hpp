@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comes first in every unit of the C library: the memory of its sessions is the host's, so its classes have a layout
-// and a namespace of their own (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
+// Must come first in every translation unit of the C library. Sessions take memory from the host, so the classes have a
+// layout and a namespace of their own (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
 #ifndef SPECVERIFY_SRC_C_MEMORY_HPP
 #define SPECVERIFY_SRC_C_MEMORY_HPP
 
@@ -13,7 +13,7 @@
 
 namespace specverify_c {
 
-// The hooks of the session that this thread is making; null else. A session allocates while it is made and never again.
+// Hooks of the session that this thread is creating, otherwise null. A session allocates only while it is created.
 inline constinit thread_local const specverify_allocator* making = nullptr;
 
 class making_scope {
@@ -27,7 +27,7 @@ class making_scope {
   const specverify_allocator* before_;
 };
 
-// Keeps the hooks that it was made under, which live in front of the session.
+// Keeps the hooks that it was created with. They are stored before the session.
 template <class Element>
 class hook_allocator {
  public:

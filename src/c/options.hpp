@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the C headers, checked and in the library's types.
+// Checks the options of the C headers and converts them to the library's types.
 #ifndef SPECVERIFY_SRC_C_OPTIONS_HPP
 #define SPECVERIFY_SRC_C_OPTIONS_HPP
 
@@ -11,8 +11,8 @@
 
 namespace specverify_c {
 
-// visit(number, member) for each number of the C struct and the member that it sets; visit(number, member, most) where
-// numbers up to `most` name a choice.
+// Calls visit(number, member) for each number of the C struct and the library's member, and visit(number, member, most)
+// if the number is a choice of at most `most`.
 template <class Visit>
 constexpr void for_each_number(specverify_edge_options& c, sv::edge_options& made, Visit&& visit) noexcept {
   visit(c.session_id, made.session_id);
@@ -47,7 +47,7 @@ constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& m
   visit(c.check_bits, made.check_bits, 16u);
 }
 
-// What a C link is like no type says.
+// No type of a C link tells whether it is ordered, so the default check has 16 bits.
 template <class Struct, class Options>
 [[nodiscard]] constexpr Struct numbers_of(Options from) noexcept {
   from.check_bits = 16;
@@ -74,8 +74,8 @@ inline constexpr auto blank<specverify_target> = [] {
   return made;
 }();
 
-// Errors: those of the arrays; invalid_argument (`where` = offset of a choice that does not exist, or of a transform
-// with biases or a mask, because a session reads all its rows under it, so its arrays would have to live as long).
+// Converts options. Errors: those of the arrays; invalid_argument (`where` = offset of an unknown choice, or of a
+// transform with biases or a mask. A session would read these arrays at every row, so they would have to outlive it).
 template <class Options, class Struct>
 [[nodiscard]] sv::result<Options> options_of(Struct set) noexcept {
   const auto transform = from_c(set.transform);
@@ -99,7 +99,7 @@ template <class Options, class Struct>
   return made;
 }
 
-// A system as a caller names it.
+// A system with the caller's name and settings.
 struct named_system {
   std::string_view name;
   std::array<sv::setting, 16> all;
@@ -108,8 +108,8 @@ struct named_system {
   [[nodiscard]] std::span<const sv::setting> settings() const noexcept { return std::span(all).first(count); }
 };
 
-// Errors: those of `taken`; null_span (no name; `where` = offset of a pointer that must be there), misaligned,
-// unknown_setting (more settings than any system has).
+// Returns the caller's system. Errors: those of `taken`; null_span (no name; `where` = offset of a pointer that must
+// not be null), misaligned, unknown_setting (more settings than any system has).
 [[nodiscard]] inline sv::result<named_system> system_of(const specverify_system* given) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
@@ -125,7 +125,7 @@ struct named_system {
   return made;
 }
 
-// Errors: those of system_of and of sv::shape_of.
+// Returns a system's shape. Errors: those of system_of and of sv::shape_of.
 [[nodiscard]] inline sv::result<sv::system_shape> shape_of(const specverify_system* given,
                                                            std::uint32_t vocab_size) noexcept {
   const auto system = system_of(given);

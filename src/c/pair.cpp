@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides in one process: a host on the functions of the headers.
+// Runs both sides in one process, as a host that uses only the functions of the headers.
 #include "hosts.hpp"
 
 #include <vector>
@@ -8,7 +8,7 @@ using namespace specverify_c;
 
 namespace {
 
-// Messages on their way to one side, and who else hears the outputs of the other one.
+// Messages in flight to one side, and the observer of the other side's outputs.
 struct way {
   specverify_observer heard_by{};
   std::vector<std::vector<std::byte>> messages{};
@@ -23,7 +23,7 @@ struct way {
     }
     return me.heard_by.on_output == nullptr ? 0 : me.heard_by.on_output(me.heard_by.self, out);
   }
-  // Hands them over, each followed by all the work that it makes.
+  // Delivers the messages. After each message it does all the work that results.
   template <class Handle, class Receive, class Work>
   [[nodiscard]] specverify_status deliver(Handle* to, Receive&& receive, Work&& work) {
     for (; !messages.empty(); messages.erase(messages.begin())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as a caller gives them.
+// Conversion of a caller's rows.
 #ifndef SPECVERIFY_SRC_C_ROWS_HPP
 #define SPECVERIFY_SRC_C_ROWS_HPP
 
@@ -7,16 +7,16 @@
 
 namespace specverify_c {
 
-// What no row may be.
+// Checks a row. Errors: null_span, invalid_argument (an unknown scalar type).
 [[nodiscard]] constexpr sv::status check_row(const specverify_row& row) noexcept {
   if (row.data == nullptr && row.size > 0) return refused(sv::errc::null_span);
   if (row.scalar > SPECVERIFY_BFLOAT16) return refused(sv::errc::invalid_argument, row.scalar);
   return {};
 }
 
-// A row whose scalar is known when it is supplied.
+// A row whose scalar type is known only at run time.
 struct any_row {
-  using scalar_type = float;  // what the concept asks for
+  using scalar_type = float;  // required by the concept
   specverify_row row;
 };
 
@@ -26,7 +26,7 @@ template <class Scalar>
   return {kind, static_cast<const Scalar*>(row.data), row.size, row.valid_size, row.stride};
 }
 
-// use(row), in its scalar.
+// Calls use(row) with the row's scalar type.
 template <class Use>
 [[nodiscard]] auto with_scalar(const specverify_row& row, Use&& use) noexcept {
   switch (row.scalar) {

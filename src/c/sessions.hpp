@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sessions behind the handles: those of the library, which take rows whose scalar is known when they are supplied,
-// in memory of the host. Of a unit that is built once a level.
+// Sessions of the handles: sessions of the library, with rows whose scalar type is known only at run time, in the
+// host's memory. For translation units that are built once per level.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
@@ -11,18 +11,18 @@
 
 namespace specverify_c {
 
-// What a callback said.
+// Returns the error of the rows' callback.
 template <class Rows>
 [[nodiscard]] sv::status why_failed(const Rows& rows) noexcept {
   if constexpr (requires { rows.failed(); }) return rows.failed();
   return {};
 }
 
-// Rows of one kind of scalar. One that is of another, or none, is empty: the session refuses it by its size.
+// Rows of one scalar type. A missing row or one of another type becomes empty, so the session rejects it by size.
 template <class Scalar, class Rows>
 struct typed_rows {
   const Rows& rows;
-  const any_row& first;  // is there, and of this kind
+  const any_row& first;  // must exist and have this type
 
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
     const any_row its = index == 0 ? first : rows(index);
@@ -33,7 +33,7 @@ struct typed_rows {
   [[nodiscard]] sv::status failed() const noexcept { return why_failed(rows); }
 };
 
-// Ends a session that wants rows, as any other row that is none.
+// Ends a session that waits for rows, because the row is unusable.
 template <class Session>
 [[nodiscard]] sv::status refuse_row(Session& session, sv::status wrong) noexcept {
   if (session.wants_rows()) (void)session.engine_failed(wrong);
@@ -74,7 +74,7 @@ struct specverify_cloud : specverify::cloud_session {
 
 namespace specverify_c {
 
-// Null is the C++ heap. Errors: those of `taken`; null_span.
+// Returns the caller's hooks; null gives the C++ heap. Errors: those of `taken`; null_span.
 [[nodiscard]] inline sv::result<specverify_allocator> hooks_of(const specverify_allocator* given) noexcept {
   specverify_allocator heap{};
   heap.allocate = [](void*, std::size_t size, std::size_t alignment) {
@@ -88,14 +88,14 @@ namespace specverify_c {
   return is_whole ? set : refused(sv::errc::null_span);
 }
 
-// A session behind the hooks that its memory came from.
+// A session after the hooks that allocated the memory.
 template <class Handle>
 struct placed {
   specverify_allocator hooks;
   alignas(Handle) std::byte space[sizeof(Handle)];
 };
 
-// Puts the session that make() makes into the host's memory. Null is the C++ heap.
+// Creates the session make() in the host's memory; null means the C++ heap.
 template <class Handle, class Make>
 [[nodiscard]] specverify_status place(const specverify_allocator* memory, Handle** made, Make&& make) noexcept {
   using block = placed<Handle>;
@@ -107,7 +107,7 @@ template <class Handle, class Make>
   block* const its = ::new (space) block;
   its->hooks = given;
   const making_scope scope(&its->hooks);
-  auto session = make();  // a result: nothing is thrown
+  auto session = make();  // a result, so it does not throw
   if (session.ok()) {
     *made = ::new (static_cast<void*>(its->space)) Handle{std::move(*session)};
   } else {
@@ -116,7 +116,7 @@ template <class Handle, class Make>
   return to_c(session.error());
 }
 
-// Ends a session that `place` put there.
+// Destroys a session that `place` created.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (handle == nullptr) return;
@@ -128,7 +128,7 @@ void destroy(Handle* handle) noexcept {
   hooks.deallocate(hooks.self, made, sizeof(block), alignof(block));
 }
 
-// No output is taken that has no room.
+// Checks the size of `output` first, so that no output is lost.
 template <class Handle>
 [[nodiscard]] specverify_status next(Handle& handle, specverify_output* output) noexcept {
   const sv::status room = give(specverify_output{}, output);
