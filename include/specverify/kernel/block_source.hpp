@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How kernels see a row: as runs of contiguous working values (float, or double for double rows), with bias and mask
+//! Gives kernels a row as runs of contiguous working values (float, or double for double rows), with bias and mask
 //! applied.
 //!
-//! A run of a plain float or double row is the row itself; a strided, converted, biased, masked or padded one is
-//! written to the caller's buffer first, so every kernel has one inner loop. Forbidden ids read as -infinity (logits)
-//! or 0 (probabilities); the stored value of a masked id is never read.
+//! A run of a plain float or double row points into the row itself. If the row is strided, converted, biased, masked or
+//! padded, the run is first written to the caller's buffer, so that every kernel needs only one inner loop. Forbidden
+//! ids read as -infinity (logits) or 0 (probabilities); the stored value of a masked id is never read.
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 
@@ -20,23 +20,23 @@ namespace kernel {
 
 inline constexpr std::uint32_t block_size = 1024;  // ids that share a row of lane sums
 inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids = j mod 16, ascending
-inline constexpr std::uint32_t top_size = 256;     // ids whose lanes have one largest value each
-inline constexpr std::uint32_t exact_size = 256;   // ids of one term of an exact sum
-inline constexpr std::uint32_t sampled_ids = 16;   // ids of every block that the reference looks at
+inline constexpr std::uint32_t top_size = 256;     // ids that share a largest value per lane
+inline constexpr std::uint32_t exact_size = 256;   // ids per term of an exact sum
+inline constexpr std::uint32_t sampled_ids = 16;   // ids per block that determine the reference
 
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_count(std::uint32_t size,
                                                                 std::uint32_t block = block_size) noexcept {
   return block == 0 ? 0 : size / block + (size % block != 0 ? 1 : 0);
 }
 
-//! How many values of a block are read where `left` ids of the row remain: `left`, rounded up to whole groups, at most
-//! block_size. `group` divides block_size.
+//! Returns how many values of a block to read if `left` ids of the row remain: `left`, rounded up to whole groups, at
+//! most block_size. `group` must divide block_size.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
   return left < block_size ? (left + group - 1) / group * group : block_size;
 }
 
-//! How many values of a block are summed: all, or what is left, filled up with forbidden values to whole groups of
-//! lanes.
+//! Returns how many values of a block to sum: all, or the remaining values, padded with forbidden values to whole
+//! groups of lanes.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
   return block_groups(left, lane_count);
 }
@@ -51,14 +51,14 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
 }
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
 #if defined(__CUDA_ARCH__)
-  float found;  // exact, whatever the flags: no value of half precision is a subnormal float
+  float found;  // exact with any flags, because no half-precision value is a subnormal float
   asm("cvt.f32.f16 %0, %1;" : "=f"(found) : "h"(value.bits));
   return found;
 #else
   const std::uint32_t sign = static_cast<std::uint32_t>(value.bits & 0x8000u) << 16;
   const std::uint32_t exponent = (value.bits >> 10) & 31u;
   const std::uint32_t mantissa = value.bits & 1023u;
-  // no branches, so that a loop becomes vectors; exact: mantissa < 2^10
+  // without branches, so that a loop can be vectorized; exact, because mantissa < 2^10
   const float subnormal = static_cast<float>(static_cast<std::int32_t>(mantissa)) * 0x1.0p-24f;
   const std::uint32_t bias = exponent == 31 ? 224u : 112u;
   const std::uint32_t large = ((exponent + bias) << 23) | (mantissa << 13);
@@ -66,7 +66,7 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
 #endif
 }
 
-//! A row with its bias and mask, opened. Trivially copyable.
+//! A row with bias and mask, opened. Trivially copyable.
 template <class Scalar>
 struct row_source {
   using work = working<Scalar>;
@@ -86,29 +86,29 @@ struct row_source {
     return mask == nullptr || ((mask[id / 64] >> (id % 64)) & 1u) != 0;
   }
 
-  //! The row itself where that is what kernels see, else null.
+  //! Returns the row itself if kernels can use it directly, otherwise null.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const work* plain() const noexcept {
     if constexpr (std::is_same_v<Scalar, work>)
       return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
     return nullptr;
   }
 
-  //! What is stored, where that needs no more than a conversion, else null.
+  //! Returns the stored values if they need at most a conversion, otherwise null.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE const Scalar* unchanged() const noexcept {
     return stride == 1 && mask == nullptr && bias_count == 0 ? data : nullptr;
   }
 
-  //! Index of the first bias whose id is not below `id`.
+  //! Returns the index of the first bias whose id is not below `id`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t bias_from(std::uint32_t id) const noexcept {
     return numeric::count_below(bias_ids, bias_count, static_cast<token_id>(id));
   }
 
-  //! The stored value of a token, without bias and mask.
+  //! Returns the stored value of a token, without bias and mask.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE work stored(std::uint32_t id) const noexcept {
     return to_working(data[static_cast<std::size_t>(id) * stride]);
   }
 
-  //! The value of one token with bias and mask.
+  //! Returns the value of one token with bias and mask.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE work value(std::uint32_t id) const noexcept {
     if (!allowed(id)) return forbidden();
     work result = stored(id);
@@ -118,7 +118,8 @@ struct row_source {
   }
 };
 
-//! `load` where the row may have a bias, a mask, a stride or another type. Not inlined: all kernels share one copy.
+//! Implements `load` for a row with a bias, a mask, a stride or another type. Not inlined, so that all kernels share
+//! one copy.
 template <class Scalar>
 [[nodiscard, gnu::noinline]] inline const working<Scalar>* load_prepared(const row_source<Scalar>& source,
                                                                          std::uint32_t first, std::uint32_t width,
@@ -151,8 +152,8 @@ template <class Scalar>
   return buffer;
 }
 
-//! The values of the ids first .. first + width - 1, forbidden ones behind the end. Returns the row itself where that
-//! is the same. `buffer` has `width` elements.
+//! Returns the values of the ids first .. first + width - 1, padded with forbidden values after the end. Returns a
+//! pointer into the row if that has the same values. `buffer` must have `width` elements.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
                                                             std::uint32_t width, working<Scalar>* buffer) noexcept {
@@ -163,7 +164,7 @@ template <class Scalar>
   return load_prepared(source, first, width, buffer);
 }
 
-//! The fixed tree of 16 lanes: j + 8, then j + 4, j + 2, j + 1.
+//! Sums 16 lanes by the fixed tree: j + 8, then j + 4, j + 2, j + 1.
 template <class Lane>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double lane_tree(const Lane* lanes) noexcept {
   double sum[8];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All kernels of the row room: the scalar ones, and the vector ones where the build has them.
+//! Includes all kernels of the row module: the scalar ones, and the vector ones if the build has them.
 #ifndef SPECVERIFY_KERNEL_KERNELS_HPP
 #define SPECVERIFY_KERNEL_KERNELS_HPP
 

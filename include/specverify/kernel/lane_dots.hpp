@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Products of rows with inputs, summed in lanes: the scalar ones, and the vector ones where the build has them.
+//! Products of rows with inputs, summed in lanes: includes the scalar version, and the vector version if the build has
+//! it.
 #ifndef SPECVERIFY_KERNEL_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_LANE_DOTS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The steps of the nearest lattice point: the scalar ones, and the vector ones where the build has them.
+//! Steps that find the nearest lattice point: includes the scalar version, and the vector version if the build has it.
 #ifndef SPECVERIFY_KERNEL_LATTICE_HPP
 #define SPECVERIFY_KERNEL_LATTICE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The passkey that opens a row. Only kernel/, row/, device/ and cuda/ may name it; scripts/lint checks.
+//! Passkey that opens a row. Only kernel/, row/, device/ and cuda/ may name it; scripts/lint checks this.
 #ifndef SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 #define SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Largest and second largest value of a row, scalar reference. One read; ties to the smaller id.
+//! Finds the largest and second largest value of a row, scalar reference. One read; ties to the smaller id.
 #ifndef SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
 #define SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
 
@@ -9,20 +9,20 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! What one read of a row finds besides sums. Meaningful only when has_nan is false.
+//! Results of one read of a row besides sums. Only meaningful if has_nan is false.
 template <class Work>
 struct row_extremes {
   Work maximum{};
   Work second{};  //!< of another id than argmax
   std::uint32_t argmax = 0;
   bool has_nan = false;
-  bool has_negative = false;  //!< a value below zero; looked for in rows of probabilities only
+  bool has_negative = false;  //!< a value below zero; only checked in rows of probabilities
 };
 
-//! How far the largest value is from the second.
+//! Distance of the largest value to the second.
 struct value_margin {
-  double margin = 0;      //!< +infinity where the second is -infinity
-  bool near_tie = false;  //!< within 2^-20 of the larger of both magnitudes
+  double margin = 0;      //!< +infinity if the second is -infinity
+  bool near_tie = false;  //!< within 2^-20 of the larger magnitude
 };
 
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE value_margin margin_of(double first, double second) noexcept {

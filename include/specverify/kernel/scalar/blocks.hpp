@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What readings from claimed blocks ask of a processor, scalar reference: weights one by one, and who reaches a bar.
+//! Operations for readings from claimed blocks, scalar reference: exact weights, and masks of values that reach a
+//! threshold.
 #ifndef SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 
@@ -8,14 +9,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! The exact weights of `count` logits; a forbidden one gets 0.
+//! Writes the exact weights of `count` logits; a forbidden logit gets 0.
 inline void write_exact(exec::seq_policy, const float* values, std::uint32_t count, const exact_weight& weight,
                         double* out) noexcept {
   for (std::uint32_t i = 0; i < count; ++i)
     out[i] = is_negative_infinity(values[i]) ? 0.0 : weight(static_cast<double>(values[i]));
 }
 
-//! Bit i % 64 of words[i / 64]: values[i] is at least `bar`, for `size` values, a multiple of 64.
+//! Sets bit i % 64 of words[i / 64] if values[i] is at least `bar`, for `size` values; `size` must be a multiple of 64.
 inline void write_reaching(exec::seq_policy, const float* values, std::uint32_t size, float bar,
                            std::uint64_t* words) noexcept {
   for (std::uint32_t part = 0; part < size; part += 64) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
+//! Coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
 //!
-//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of its
-//! lanes in double (kernel::lane_tree). Same bits on every backend, unless -ffast-math reorders sums.
+//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of the
+//! lanes in double (kernel::lane_tree). The bits are the same on every backend, unless -ffast-math reorders sums.
 #ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 
@@ -11,8 +11,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! The exponent reference of the coarse pass: the largest value among the first 16 ids of every block, forbidden() if
-//! none is finite.
+//! Returns the exponent reference of the coarse pass: the largest value among the first 16 ids of every block, or
+//! forbidden() if none is finite.
 template <class Scalar>
 [[nodiscard]] inline working<Scalar> sampled_reference(exec::seq_policy, const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
@@ -27,7 +27,7 @@ template <class Scalar>
   return best;
 }
 
-//! w of one value under a reference and a scale.
+//! Computes w of a value for a given reference and scale.
 template <class Work>
 struct envelope {
   Work reference{};
@@ -38,14 +38,14 @@ struct envelope {
   }
 };
 
-//! What the coarse pass writes.
+//! Outputs of the coarse pass.
 struct coarse_output {
-  float* lane_sums = nullptr;    //!< 16 a block
-  double* block_sums = nullptr;  //!< one a block
-  float* tops = nullptr;         //!< or null: 16 for every top_size ids, the largest value of each lane; vectors only
-  //! or null: sum of e^((z - reference) / T) to quick_error; 0 where that has no quick way, as here
+  float* lane_sums = nullptr;    //!< 16 per block
+  double* block_sums = nullptr;  //!< one per block
+  float* tops = nullptr;         //!< or null: 16 per top_size ids, the largest value of each lane; vectors only
+  //! or null: sum of e^((z - reference) / T) to quick_error; 0 if there is no quick way, as in this version
   double* quick_total = nullptr;
-  double inverse_temperature = 1;  //!< of quick_total
+  double inverse_temperature = 1;  //!< for quick_total
 };
 
 template <class Scalar>
@@ -80,8 +80,8 @@ template <class Scalar>
   return found;
 }
 
-//! The read of a row of logits that takes no sums. The largest values of the lanes (coarse_output::tops) are for
-//! vectors.
+//! Reads a row of logits without taking sums. Only vector kernels write the largest values of the lanes
+//! (coarse_output::tops).
 template <class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> find_tops(exec::seq_policy policy, const row_source<Scalar>& source,
                                                              float*) noexcept {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The three exponentials of the library, one number at a time: a certified coarse one, an integer one, an exact one;
-//! and the logarithm.
+//! Three exponentials for one number (a certified coarse one, an integer one, an exact one), and the logarithm.
 //!
 //! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 +
-//!          2^-16) for -69 <= x <= 61; below, w is the constant 2^-100. No step that a compiler could contract or
-//!          reorder, so the same bits on every backend (bit-exact).
-//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (bit-exact). At
-//!          most 1/2 + 2^-26 w from the real value, 2^31 exactly at 0, never increasing in the exponent.
+//!          2^-16) for -69 <= x <= 61; below, w is the constant 2^-100. Bit-exact, because no step can be contracted or
+//!          reordered by a compiler.
+//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (bit-exact). The
+//!          result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and never increases with
+//!          the exponent.
 //! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (near-tie).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
@@ -42,19 +42,20 @@ template <class Work>
 
 inline constexpr float coarse_scale_unit = 8388608.0f;          // 2^23
 inline constexpr std::int32_t coarse_minimum = -100 * 8388608;  // the exponent of 2^-100
-inline constexpr double coarse_floor = 0x1.0p-100;              // the smallest w, that of a forbidden id too
+inline constexpr double coarse_floor = 0x1.0p-100;              // the smallest w; also the w of a forbidden id
 inline constexpr std::int32_t coarse_bias = 127 << 23;
 inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
 inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5
-inline constexpr double coarse_range = 60.0;        // a reference may lie this far below the maximum, in nats
+inline constexpr double coarse_range = 60.0;        // how far a reference may be below the maximum, in nats
 
-//! Octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the least exponent at any temperature.
+//! Returns octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the smallest exponent at any
+//! temperature.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
   const double scale = 8388608.0 * log2_e / temperature;
   return SPECVERIFY_LIKELY(scale > 0x1.0p-126) ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
-//! w from (z - reference) * scale. Differences above coarse_range give an unspecified positive value.
+//! Returns w from (z - reference) * scale. For differences above coarse_range the result is positive, but unspecified.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
   const float scaled = difference * scale;  // NaN goes to the minimum
   const float above = scaled > static_cast<float>(coarse_minimum) ? scaled : static_cast<float>(coarse_minimum);
@@ -62,7 +63,7 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
   return bits_as<float>(static_cast<std::int32_t>(kept) + coarse_bias);
 }
 
-//! z - reference as a float. Double rows subtract in double and round once.
+//! Returns z - reference as a float. Double rows subtract in double and round once.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_difference(float value, float reference) noexcept {
   return value - reference;
 }
@@ -71,7 +72,7 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
   return difference > -1.0e38 ? (difference < 1.0e38 ? static_cast<float>(difference) : 1.0e38f) : -1.0e38f;
 }
 
-//! The envelope of a probability: p itself, lifted to the smallest normal float.
+//! Returns the envelope of a probability: p itself, but at least the smallest normal float if it is positive.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_probability(float value) noexcept {
   return value > 0.0f ? (value > 0x1.0p-126f ? value : 0x1.0p-126f) : 0.0f;
 }
@@ -84,7 +85,7 @@ inline constexpr double coarse_range = 60.0;        // a reference may lie this 
 inline constexpr std::uint32_t weight_one = std::uint32_t{1} << 31;
 inline constexpr int weight_fraction_bits = 26;
 
-//! 2^31 * 2^(-exponent / 2^26), rounded half up; 0 from 32 octaves on.
+//! Returns 2^31 * 2^(-exponent / 2^26), rounded half up; 0 from 32 octaves.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t integer_exponential(std::uint64_t exponent) noexcept {
   const std::uint64_t shift = exponent >> weight_fraction_bits;
   if (shift >= 32) return 0;
@@ -100,7 +101,7 @@ inline constexpr int weight_fraction_bits = 26;
   return static_cast<std::uint32_t>((mantissa + (std::uint64_t{1} << shift)) >> (shift + 1));
 }
 
-//! Octaves in units of 2^-26 per logit.
+//! Returns octaves in units of 2^-26 per logit.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight_scale(double temperature) noexcept {
   return 67108864.0 * log2_e / temperature;
 }
@@ -109,8 +110,9 @@ inline constexpr double weight_ceiling = 33.0 * 67108864.0;
 // 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
 inline constexpr double round_to_integer = 6755399441055744.0;
 
-//! The exponent of (maximum - z) * scale: one subtraction, one product, one rounding to an integer. Every backend takes
-//! these signs: where a thread rounds up, equal logits of a row would else weigh differently.
+//! Returns the exponent of (maximum - z) * scale: one subtraction, one product, one rounding to an integer. Every
+//! backend must use these signs. Otherwise equal logits of a row would get different weights on a thread that rounds
+//! up.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double below, double scale) noexcept {
   const double scaled = below * scale;
   const double kept = scaled < weight_ceiling ? scaled : weight_ceiling;
@@ -122,12 +124,12 @@ inline constexpr double round_to_integer = 6755399441055744.0;
   return integer_exponential(weight_exponent(maximum - value, scale));
 }
 
-//! 2^32 / maximum, the factor of `probability_weight`.
+//! Returns 2^32 / maximum, the factor of `probability_weight`.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double probability_scale(double maximum) noexcept {
   return 4294967296.0 / maximum;
 }
 
-//! 2^31 p / maximum, rounded half up.
+//! Returns 2^31 p / maximum, rounded half up.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t probability_weight(double value, double scale) noexcept {
   const auto doubled = static_cast<std::int64_t>(value * scale);
   const std::int64_t weight = (doubled + 1) >> 1;
@@ -136,15 +138,15 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 
 // ---- exact
 
-//! e^x in double for -700 <= x <= 700, without a branch. `Alone`: the same bits in every build; else a loop of them
-//! becomes vectors, whose products a compiler may fuse.
+//! Returns e^x in double for -700 <= x <= 700, without a branch. With `Alone`, the bits are the same in every build.
+//! Otherwise a loop over it can be vectorized, but the compiler may fuse products.
 template <bool Alone = true>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
   const auto times = [](double a, double b) { return Alone ? product(a, b) : a * b; };
   const double shifted = times(bounded, log2_e) + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
-  // times 1: under -ffast-math the two parts of log 2 would be added first, and the second one lost
+  // times 1, because under -ffast-math the two parts of log 2 would be added first, and the second one lost
   const double r = times(bounded - times(whole, 0x1.62e42fee00000p-1), 1.0) - times(whole, 0x1.a39ef35793c76p-33);
   double sum = 1.0 / 6227020800.0;
   sum = times(sum, r) + 1.0 / 479001600.0;
@@ -163,13 +165,13 @@ template <bool Alone = true>
   return times(sum, bits_as<double>((octaves + 1023u) << 52));
 }
 
-//! e^x in double.
+//! Returns e^x in double.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double exponential(double x) noexcept {
   return x >= -700.0 ? bounded_exponential(x < 700.0 ? x : 700.0) : 0.0;
 }
 
-//! log x in double for finite x >= 2^-1022: 2^k m with m from 0.7 to 1.42, and log m = 2 atanh((m - 1) / (m + 1)) by
-//! its series. Error below 2^-52 (|log x| + 2^-1).
+//! Returns log x in double for finite x >= 2^-1022: x is 2^k m with m from 0.7 to 1.42, and log m = 2 atanh((m - 1) /
+//! (m + 1)) as a series. Error below 2^-52 (|log x| + 2^-1).
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double logarithm(double x) noexcept {
   constexpr std::uint64_t lowest = 0x3FE6A09E00000000u;  // just below the root of 1/2
   const std::uint64_t bits = bits_as<std::uint64_t>(x);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A probability as a count of 2^-24: the nearest fp16, in integers (bit-exact). For host and device.
+//! A probability as a count in units of 2^-24: rounds to the nearest fp16, in integers (bit-exact). For CPU and GPU
+//! code.
 #ifndef SPECVERIFY_KERNEL_SCALAR_HALF_COUNT_HPP
 #define SPECVERIFY_KERNEL_SCALAR_HALF_COUNT_HPP
 
@@ -9,7 +10,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! 2^24 times the fp16 nearest to a probability in [0, 1], ties to even.
+//! Returns 2^24 times the fp16 nearest to a probability in [0, 1], ties to even.
 [[nodiscard]] SPECVERIFY_HD inline std::uint32_t half_count(double probability) noexcept {
   if (!(probability > 0.0)) return 0;
   if (probability >= 1.0) return std::uint32_t{1} << 24;

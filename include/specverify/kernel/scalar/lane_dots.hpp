@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sums of products in 32 lanes: the scalar reference.
 //!
-//! Lane j sums the products j, j + 32, ... in this order, and the lanes are added as a tree: the same steps for one
-//! input and for several, so that an input gives the same bits alone and with others.
+//! Lane j sums the products j, j + 32, ... in this order, and a tree adds the lanes. The steps are the same for one
+//! input and for several, so an input gives the same bits in either case.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 
@@ -15,9 +15,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 inline constexpr std::uint32_t dot_lanes = 32;
-inline constexpr std::uint32_t dot_inputs = 4;  // that one call takes at most
+inline constexpr std::uint32_t dot_inputs = 4;  // maximum inputs per call
 
-//! Rows that one call takes at most: few for one input, so that each is read from end to end.
+//! Maximum rows per call: few for one input, so that each row is read from end to end.
 template <std::uint32_t Inputs>
 inline constexpr std::uint32_t dot_rows = Inputs == 1 ? 4 : 24;
 
@@ -37,7 +37,7 @@ struct dot_panel {
   return lanes[0];
 }
 
-//! out[r * Inputs + i]: row r times input i, for r < row_count <= dot_rows<Inputs>.
+//! Writes row r times input i to out[r * Inputs + i], for r < row_count <= dot_rows<Inputs>.
 template <std::uint32_t Inputs>
 inline void lane_dots(exec::seq_policy, const dot_panel& panel, std::uint32_t row_count, float* out) noexcept {
   for (std::uint32_t i = 0; i < row_count * Inputs; ++i) {

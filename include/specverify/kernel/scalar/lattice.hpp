@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nearest lattice point of a weight vector in integers: the scalar reference behind quantize/lattice.hpp and
+//! Nearest lattice point of a weight vector in integers: the scalar reference for quantize/lattice.hpp and
 //! quantize/sparse_lattice.hpp.
 //!
 //! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (Reznik type quantizer).
-//! Symbols:    w_i = weights, W = normaliser, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i W =
-//!             b'_i W - l w_i.
+//! Symbols:    w_i = integer weights, W = normalizer, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l,
+//!             zeta_i W = b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
-//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact: a
-//!             quotient is guessed in double, at most one off, and put right by its remainder.
+//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact,
+//!             because a quotient is estimated in double, is off by at most one, and is corrected from the remainder.
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, cuda/lattice.cuh,
 //!             tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
@@ -19,13 +19,13 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The largest resolution of a lattice. Up to here the integer rule is exact in 64 bits for every vocabulary.
+//! The largest resolution of a lattice. Up to it, the integer algorithm is exact in 64 bits for every vocabulary.
 inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! How many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
+//! Returns how many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size,
                                                                          std::uint32_t resolution) noexcept {
   return resolution < vocab_size / 2 + vocab_size % 2 ? 2 * resolution : vocab_size;
@@ -39,12 +39,12 @@ struct lattice_entry {
   std::int64_t remainder = 0;
 };
 
-//! 1 / (2 W) in double, by which quotients are guessed.
+//! Returns 1 / (2 W) in double, to estimate quotients.
 [[nodiscard]] SPECVERIFY_HD constexpr double lattice_inverse(std::uint64_t normaliser) noexcept {
   return 1.0 / static_cast<double>(static_cast<std::int64_t>(2 * normaliser));
 }
 
-//! Rounds one weight. `inverse`: that of the normaliser.
+//! Rounds one weight. `inverse`: from lattice_inverse.
 [[nodiscard]] SPECVERIFY_HD constexpr lattice_entry round_entry(std::uint32_t weight, std::uint64_t normaliser,
                                                                 double inverse, std::uint32_t resolution) noexcept {
   const std::uint64_t divisor = 2 * normaliser, scaled = std::uint64_t{resolution} * weight;
@@ -57,19 +57,19 @@ struct lattice_entry {
           static_cast<std::int64_t>(rounded * normaliser) - static_cast<std::int64_t>(scaled)};
 }
 
-//! What rounding found, before the repair.
+//! Result of rounding, before the repair.
 struct lattice_rounding {
   std::int64_t excess = 0;     //!< D = sum b' - l
-  std::uint32_t positive = 0;  //!< how many b' are at least 1
+  std::uint32_t positive = 0;  //!< number of b' that are at least 1
 };
 
-//! Where the steps write: counts = b', remainders = zeta W.
+//! Output of the steps: counts = b', remainders = zeta W.
 struct lattice_entries {
   std::uint32_t* counts = nullptr;
   std::int64_t* remainders = nullptr;
 };
 
-//! `resolution` >= 1, `normaliser` >= 1.
+//! Rounds all weights. `resolution` and `normaliser` must be >= 1.
 [[nodiscard]] SPECVERIFY_HD constexpr lattice_rounding round_to_lattice(exec::seq_policy, const std::uint32_t* weights,
                                                                         std::uint32_t size, std::uint64_t normaliser,
                                                                         std::uint32_t resolution,
@@ -88,13 +88,13 @@ struct lattice_entries {
   return found;
 }
 
-//! Ascending order of (zeta, index).
+//! Compares entries in ascending order of (zeta, index).
 [[nodiscard]] SPECVERIFY_HD constexpr bool lattice_before(const std::int64_t* remainders, std::uint32_t a,
                                                           std::uint32_t b) noexcept {
   return remainders[a] != remainders[b] ? remainders[a] < remainders[b] : a < b;
 }
 
-//! Restores the heap below `root`: the first (or, with `Largest`, the last) entry of the order on top.
+//! Restores the heap below `root`, with the first entry of the order on top (the last with `Largest`).
 template <bool Largest>
 SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root,
                                        std::uint32_t size) noexcept {
@@ -108,7 +108,7 @@ SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint
   heap[root] = moved;
 }
 
-//! The `moves` last entries of the order lose one; without `Largest` the first ones gain one.
+//! Subtracts one from the `moves` last entries of the order; without `Largest`, adds one to the first entries.
 template <bool Largest>
 SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                          std::uint32_t* counts, std::uint32_t* heap) noexcept {
@@ -121,7 +121,8 @@ SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::ui
   }
 }
 
-//! The same by one pass for every move: cheaper than a heap for few. Overwrites the remainders it has used.
+//! Does the same with one pass per move, which is cheaper than a heap for few moves. Overwrites the remainders that it
+//! used.
 template <bool Largest>
 SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                            std::uint32_t* counts) noexcept {
@@ -139,11 +140,11 @@ SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32
   }
 }
 
-inline constexpr std::int64_t selected_moves = 4;  // up to so many are selected one by one
+inline constexpr std::int64_t selected_moves = 4;  // up to this many are selected one by one
 
-//! Brings the sum of the counts to the resolution: the `excess` last entries of the order lose one, or the `-excess`
-//! first ones gain one. Needs |excess| <= size. The mean of |excess| grows like the root of the size, so a heap beats a
-//! sort.
+//! Makes the counts sum to the resolution: subtracts one from the `excess` last entries of the order, or adds one to
+//! the `-excess` first. |excess| must be <= size. A heap is faster than a sort, because the mean of |excess| only grows
+//! like the root of the size.
 SPECVERIFY_HD constexpr void repair_lattice(exec::seq_policy, lattice_entries entries, std::uint32_t size,
                                             std::int64_t excess, std::uint32_t* heap) noexcept {
   if (excess > selected_moves) {

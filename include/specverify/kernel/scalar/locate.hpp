@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a position falls in a list of weights, by serial prefix sums in double.
+//! Finds a position in a list of weights by serial prefix sums in double.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOCATE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOCATE_HPP
 
@@ -10,13 +10,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! A proposal is accepted below this share of its exact weight, so that the rounding of envelopes never matters.
+//! A proposal must be below this share of the exact weight, so that the rounding of envelopes never matters.
 inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
 
-//! Entries that are summed before one is asked whether it passes the position.
+//! Number of entries to sum before comparing with the position.
 inline constexpr std::size_t located_run = 8;
 
-//! The sum of a run of entries behind `sum`, in their order; `is_positive`: whether one of them is.
+//! Adds a run of entries to `sum`, in order; `is_positive` returns whether any entry is positive.
 template <class Entry>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double sum_run(const Entry* entries, double sum,
                                                              bool& is_positive) noexcept {
@@ -29,14 +29,14 @@ template <class Entry>
   return sum;
 }
 
-//! The index of the entry at `position`, from which the sum of those before is taken; `count` where none is positive.
-//! The last index with a positive entry is taken when rounding carries the position past the end.
+//! Returns the index of the entry at `position`, or `count` if none is positive; subtracts the sum of the entries
+//! before it from `position`. If rounding carries the position past the end, it returns the last positive entry.
 template <class Entry>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count,
                                                                  double& position) noexcept {
   std::size_t from = 0, last = count;
   double before = 0, start = 0, sum = 0;
-  for (std::size_t i = 0; i + located_run <= count; i += located_run) {  // the run that passes it, or the last one
+  for (std::size_t i = 0; i + located_run <= count; i += located_run) {  // the run that passes it, or the last run
     bool is_positive = false;
     const double next = sum_run(entries + i, sum, is_positive);
     if (is_positive) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exact normaliser in double, scalar reference. Shape: blocks of 256 ids, 16 lanes ascending inside, the lane
+//! Exact normalizing constant in double, scalar reference. Shape: blocks of 256 ids with 16 ascending lanes, the lane
 //! tree, blocks serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! e^((z - reference) / T) of a logit, or p itself, in double.
+//! Computes e^((z - reference) / T) of a logit, or p itself, in double.
 struct exact_weight {
   double reference = 0;
   double inverse_temperature = 1;
@@ -19,12 +19,12 @@ struct exact_weight {
   }
 };
 
-//! What is left of an exact weight, scaled or not, when a share `taken` of Z is subtracted from it; or less than 0.
+//! Returns the rest of an exact weight, scaled or not, after subtracting a share `taken` of Z; may be negative.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double left_of(double weight, double taken, double total) noexcept {
   return weight - product(taken, total);
 }
 
-//! Sum of 256 consecutive values' weights in the fixed shape.
+//! Sums the weights of 256 consecutive values in the fixed shape.
 template <class Work>
 [[nodiscard]] inline double exact_block(exec::seq_policy, const Work* values, const exact_weight& weight) noexcept {
   double lanes[lane_count] = {};
@@ -34,7 +34,7 @@ template <class Work>
   return lane_tree(lanes);
 }
 
-//! Weights of 256 consecutive values.
+//! Writes the weights of 256 consecutive values.
 template <class Work>
 inline void exact_weights(exec::seq_policy, const Work* values, const exact_weight& weight, double* out) noexcept {
   for (std::uint32_t i = 0; i < exact_size; ++i) out[i] = weight(static_cast<double>(values[i]));
@@ -50,48 +50,48 @@ template <class Policy, class Scalar>
   return sum;
 }
 
-//! Relative error of a quick sum at most, where no value stands above the reference by more than coarse_range: 1.1e-5
-//! from up to 87 octaves that are rounded three times in float, 5e-6 from the powers and their sums in a block.
-//! Measured: below 1e-6.
+//! Maximum relative error of a quick sum, if no value exceeds the reference by more than coarse_range: 1.1e-5 from up
+//! to 87 octaves that are rounded three times in float, 5e-6 from the powers and their sums in a block. Measured: below
+//! 1e-6.
 inline constexpr double quick_error = 2e-5;
 
-//! A sum of logits' weights to quick_error; 0 where there is no quicker way than the exact one.
+//! Sums the weights of logits to quick_error; returns 0 if no way is quicker than the exact sum.
 template <class Scalar>
 [[nodiscard]] inline double quick_total(exec::seq_policy, const row_source<Scalar>&, const exact_weight&) noexcept {
   return 0;
 }
 
-//! The same sum where 2e-6 of relative error will do; exact here.
+//! Sums the weights of logits to a relative error of 2e-6; exact in this version.
 template <class Scalar>
 [[nodiscard]] inline double quick_sum(exec::seq_policy policy, const row_source<Scalar>& source,
                                       const exact_weight& weight) noexcept {
   return exact_sum(policy, source, weight);
 }
 
-//! least <= W <= most for integer weights W, as numbers; 0 and 0: not known.
+//! Bounds least <= W <= most for integer weights, as doubles; both 0: unknown.
 struct total_range {
   double least = 0;
   double most = 0;
 };
 
-//! How far a power in float may lie from 2^31 e^x and from the integer weight before that is rounded, relative to it,
-//! up to 33 octaves below the reference: 1.4e-6 by the slope, 2.7e-6 by two roundings of the exponent (one where
-//! products are fused), 5e-7 by the power, 3e-7 by factors and products, 2.4e-7 by integers of 23 bits. Measured:
-//! 3.3e-6.
+//! Maximum error of a power in float, relative to 2^31 e^x and to the integer weight before rounding, up to 33 octaves
+//! below the reference. It consists of 1.4e-6 for the slope, 2.7e-6 for two roundings of the exponent (one if products
+//! are fused), 5e-7 for the power, 3e-7 for factors and products, and 2.4e-7 for integers of 23 bits. Measured: 3.3e-6.
 inline constexpr double rounded_power_error = 6e-6;
-//! How far sums of 34 rounded numbers lie from theirs.
+//! Maximum relative error of sums of 34 rounded numbers.
 inline constexpr double rounded_sum_error = 2.5e-6;
 
-//! Bounds of W of a row of logits whose reference is its maximum, about 2e-5 wide: every power is rounded to an integer
-//! as a weight is, once a little below it and once a little above. No bounds where no way is quicker than W itself.
+//! Returns bounds of W, about 2e-5 wide, for a row of logits whose reference is the maximum. Like a weight, every power
+//! is rounded to an integer, once a little below it and once a little above. Returns no bounds if no way is quicker
+//! than W itself.
 template <class Scalar>
 [[nodiscard]] inline total_range rounded_total(exec::seq_policy, const row_source<Scalar>&,
                                                const exact_weight&) noexcept {
   return {};
 }
 
-//! A quick sum by a single read from a sampled `reference`, which is written. 0 where that does not do: the caller then
-//! looks for the maximum and for bad values first. Always 0 here.
+//! Returns a quick sum from a single read, and writes the sampled `reference`. Returns 0 if that does not work; the
+//! caller then must find the maximum and check the values first. Always 0 in this version.
 template <class Scalar>
 [[nodiscard]] inline double one_read_sum(exec::seq_policy, const row_source<Scalar>&, double, double&) noexcept {
   return 0;

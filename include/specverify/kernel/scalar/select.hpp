@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The largest entries of a row in the total order (integer weight descending, id ascending), scalar reference.
+//! Selects the largest entries of a row in the total order (integer weight descending, id ascending), scalar reference.
 #ifndef SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
 #define SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
 
@@ -8,7 +8,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! A prefix of the total order: every weight above `weight`, and the first `ties` ids whose weight is `weight`.
+//! A prefix of the total order: every weight above `weight`, and the first `ties` ids with exactly `weight`.
 struct order_cut {
   std::uint32_t weight = 1;
   std::uint32_t ties = 0xFFFFFFFFu;
@@ -19,16 +19,16 @@ struct candidate_list {
   token_id* ids = nullptr;
   std::uint32_t* weights = nullptr;
   std::uint32_t capacity = 0;
-  std::uint32_t wanted = 0;            //!< how many to keep at least
-  std::uint32_t always = 0xFFFFFFFFu;  //!< weights from here on are never dropped; capacity must hold them twice
+  std::uint32_t wanted = 0;            //!< minimum number of entries to keep
+  std::uint32_t always = 0xFFFFFFFFu;  //!< weights of at least this always stay; capacity: twice their number
   std::uint32_t size = 0;
-  bool dropped = false;  //!< an id of positive weight was left out
+  bool dropped = false;  //!< an id with a positive weight was left out
 };
 
 //! Up to this many weights, a sort is cheaper than clearing the bins of a radix step.
 inline constexpr std::uint32_t sorted_cut_size = 64;
 
-//! `radix_cut` of at most sorted_cut_size weights, by insertion: O(size^2).
+//! Implements `radix_cut` for at most sorted_cut_size weights, by insertion: O(size^2).
 [[nodiscard]] inline order_cut sorted_cut(const std::uint32_t* weights, std::uint32_t size, std::uint64_t target,
                                           bool by_mass) noexcept {
   if (target == 0) return {0xFFFFFFFFu, 0};
@@ -43,15 +43,15 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   }
   std::uint64_t reached = 0;
   for (std::uint32_t i = 0, first = 0; i < count; ++i) {
-    if (sorted[i] != sorted[first]) first = i;  // of a run of equal weights
+    if (sorted[i] != sorted[first]) first = i;  // first of a run of equal weights
     reached += by_mass ? sorted[i] : 1u;
     if (reached >= target) return {sorted[i], i - first + 1};
   }
-  return {};  // the target is beyond all positive weights: keep them all
+  return {};  // the target exceeds all positive weights: keep them all
 }
 
-//! The cut of the total order at a target: the smallest prefix whose size (by_mass false) or weight (true) reaches it.
-//! Three radix steps, O(size); few weights are sorted.
+//! Returns the smallest prefix of the total order whose size (or weight, if by_mass) reaches the target. Three radix
+//! steps, O(size); few weights are sorted instead.
 [[nodiscard, gnu::noinline]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size,
                                                         std::uint64_t target, bool by_mass) noexcept {
   if (size <= sorted_cut_size) return sorted_cut(weights, size, target, by_mass);
@@ -72,13 +72,13 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
     while (bin > 0 && reached + bins[bin] < target) reached += bins[bin--];
     prefix = (prefix << widths[step]) | bin;
   }
-  if (prefix == 0) return {};  // the target is beyond all positive weights: keep them all
+  if (prefix == 0) return {};  // the target exceeds all positive weights: keep them all
   const std::uint64_t missing = target - reached;
   const std::uint64_t ties = by_mass ? (missing + prefix - 1) / prefix : missing;
   return {prefix, ties < 0xFFFFFFFFu ? static_cast<std::uint32_t>(ties) : 0xFFFFFFFFu};
 }
 
-//! Writes what the cut keeps into other arrays; returns how many.
+//! Writes the entries that the cut keeps into other arrays; returns their number.
 [[nodiscard]] inline std::uint32_t apply_cut(order_cut cut, const token_id* ids, const std::uint32_t* weights,
                                              std::uint32_t size, token_id* kept_ids,
                                              std::uint32_t* kept_weights) noexcept {
@@ -94,8 +94,8 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   return kept;
 }
 
-//! The same in place, of the entries from `from` on, behind `kept` others. Every entry is moved and some are written
-//! over: no branch to guess.
+//! Applies the cut in place to the entries beginning at `from`, after `kept` other entries. Every entry is moved and
+//! some are overwritten, because this avoids branches.
 inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 0, std::uint32_t kept = 0) noexcept {
   token_id* const ids = list.ids;
   std::uint32_t* const weights = list.weights;
@@ -111,8 +111,8 @@ inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 
   list.size = kept;
 }
 
-//! Shrinks a list to its `wanted` largest entries, or to all of weight >= `always` if those are more. Returns the
-//! weight that later ids must exceed. Not inlined: it is rare, and the loops that call it are not.
+//! Shrinks a list to the `wanted` largest entries, or to all with weight >= `always` if those are more. Returns the
+//! weight that later ids must exceed. Not inlined, because it is rare, but the loops that call it are not.
 [[nodiscard, gnu::noinline]] inline std::uint32_t shrink(candidate_list& list) noexcept {
   std::uint32_t kept_always = 0;
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
@@ -124,8 +124,8 @@ inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 
   return cut.weight < list.always ? cut.weight : list.always - 1;
 }
 
-//! Appends one id; ids arrive in ascending order. `floor` is the weight that later ids must exceed, raised when the
-//! list was full.
+//! Appends one id; ids must arrive in ascending order. `floor` is the weight that later ids must exceed; it rises if
+//! the list is full.
 SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::uint32_t weight,
                                       std::uint32_t& floor) noexcept {
   if (weight <= floor) {
@@ -144,8 +144,8 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   ++list.size;
 }
 
-//! Gathers the largest entries of a row. Ids of weight 0 are never gathered. The largest values of the lanes
-//! (coarse_output::tops) are for vectors.
+//! Gathers the largest entries of a row, but never ids with weight 0. The largest values of the lanes
+//! (coarse_output::tops) are for vector kernels.
 template <class Scalar>
 inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, float*,
                    candidate_list& list) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Probabilities written out, scalar reference: one exact sum, then one quotient per id.
+//! Writes probabilities, scalar reference: one exact sum, then one quotient per id.
 #ifndef SPECVERIFY_KERNEL_SCALAR_SOFTMAX_HPP
 #define SPECVERIFY_KERNEL_SCALAR_SOFTMAX_HPP
 
@@ -8,7 +8,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes source.size probabilities. The sum of a single read, 0 where there was none, is for vectors.
+//! Writes source.size probabilities. The vector version uses the sum of a single read, which is 0 if there was none.
 template <class Scalar, class Out>
 inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight, double,
                           Out* out) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree,
+//! Standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree,
 //! blocks serially, in double.
 #ifndef SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 #define SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Sums over the values that are not -infinity, of their differences from `maximum`, times `scale`.
+//! Sums of the differences from `maximum`, times `scale`, over the values that are not -infinity.
 struct deviation_sums {
   double sum = 0;
   double squares = 0;
@@ -21,7 +21,7 @@ template <bool Scaled, class Scalar>
                                                                   [[maybe_unused]] double scale) noexcept {
   working<Scalar> buffer[block_size];
   deviation_sums all;
-  // scaled before they are subtracted, under -ffast-math, too: differences of the largest doubles are infinite
+  // scaled before the subtraction, even under -ffast-math, because differences of the largest doubles are infinite
   const auto of_scale = [scale](double value) { return Scaled ? numeric::product(value, scale) : value; };
   const double top = of_scale(maximum);
   for (std::uint32_t first = 0; first < source.size; first += block_size) {
@@ -44,8 +44,9 @@ template <bool Scaled, class Scalar>
   return all;
 }
 
-//! Population standard deviation of the values that are not -infinity; 0 of one value. `maximum` is the largest (it
-//! only centres the sums). Rows of doubles whose squares leave the doubles are summed again, scaled.
+//! Returns the population standard deviation of the values that are not -infinity; 0 for one value. `maximum` is the
+//! largest, and only centres the sums. If squares of a double row exceed the range of doubles, the row is summed again,
+//! scaled.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   double scale = 1;

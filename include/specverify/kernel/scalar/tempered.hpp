@@ -8,10 +8,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-// relative error, at most, of a quick sum of exponentials of floats
+// maximum relative error of a quick sum of exponentials of floats
 inline constexpr double tempered_margin = 0x1.0p-16;
 
-//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences are <= 0. Exact here.
+//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences must be <= 0. Exact in
+//! this version.
 inline void add_exponentials(exec::seq_policy, const float* differences, std::uint32_t count, const double* inverses,
                              std::uint32_t temperatures, double* sums) noexcept {
   for (std::uint32_t m = 0; m < temperatures; ++m) {

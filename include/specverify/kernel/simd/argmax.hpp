@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Largest and second largest value of a row in vectors. Same result as the scalar reference.
+//! Finds the largest and second largest value of a row in vectors. The result equals that of the scalar reference.
 //!
-//! The loop over a block keeps its largest value and looks for NaNs, no more: only a block whose largest value exceeds
-//! the second largest so far is looked at again, and only the best block for its own second value.
+//! The loop over a block only tracks the largest value and NaNs. A block is examined again only if this value exceeds
+//! the second largest so far. Only the best block is searched for a second value.
 #ifndef SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 
@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Smallest index of `count` values, a multiple of the pack, that reaches `bar`; `count` where none does.
+//! Returns the smallest index of a value that reaches `bar`, or `count`. `count` must be a multiple of the pack size.
 template <class Work>
 [[nodiscard]] inline std::uint32_t first_at_least(const Work* values, std::uint32_t count, Work bar) noexcept {
   const pack<Work> least(bar);
@@ -24,7 +24,7 @@ template <class Work>
   return count;
 }
 
-//! Smallest id of a block whose value equals `value`, its largest; the first id where none does (NaN).
+//! Returns the smallest id of a block with `value`, the largest of the block, or the first id if there is none (NaN).
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first,
                                                 working<Scalar> value) noexcept {
@@ -34,7 +34,7 @@ template <class Scalar>
   return at < filled ? first + at : first;
 }
 
-//! The largest of `count` values other than the one at `left_out`. `count` is a multiple of the pack.
+//! Returns the largest of `count` values other than the one at `left_out`. `count` must be a multiple of the pack size.
 template <class Work>
 [[nodiscard]] inline Work largest_without(const Work* values, std::uint32_t count, std::uint32_t left_out,
                                           Work forbidden) noexcept {
@@ -48,7 +48,7 @@ template <class Work>
   return best;
 }
 
-//! How many values share one look at their largest: enough to forget what a block costs, few enough to look again.
+//! Values per scan: enough to amortize the cost of a block, but few enough to scan again.
 inline constexpr std::uint32_t scan_size = 2048;
 
 template <class Level, class Scalar>

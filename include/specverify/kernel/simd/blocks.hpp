@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What readings from claimed blocks ask of a processor, in vectors.
+//! Operations for readings from claimed blocks, in vectors.
 #ifndef SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 

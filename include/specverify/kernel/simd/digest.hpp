@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The coarse pass in vectors. Lane j of a block stays lane j, so lane sums have the bits of the scalar reference.
+//! Coarse pass in vectors. Lane j of a block stays lane j, so lane sums have the bits of the scalar reference.
 #ifndef SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 
@@ -11,10 +11,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Neighbouring blocks are read at once, each in a page of its own, and processors look ahead only within a page. So
-//! the next group is asked for while one is read, in the order of its lines, and the first one while a row is sampled:
-//! so many values with each of the first blocks.
-inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks of a group
+//! Neighbouring blocks are read together, but each is in another page, and CPUs prefetch only within a page. So the
+//! next group is prefetched during the current group, in the order of the lines. The first group is prefetched while
+//! the row is sampled, a share with each of the first blocks.
+inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks per group
 inline constexpr std::uint32_t ahead_share = 128, ahead_shares = coarse_width * block_size / ahead_share;
 
 SPECVERIFY_INLINE void ask_ahead(const void* value) noexcept { __builtin_prefetch(value); }
@@ -43,13 +43,13 @@ template <class Level, class Scalar>
   return largest_lane(best);
 }
 
-//! What the passes over all blocks share: `marks` shows NaNs, `smallest` values below 0.
+//! State shared by the passes over all blocks: `marks` detects NaNs, `smallest` values below 0.
 struct coarse_state {
   pack<std::int32_t> marks = pack<std::int32_t>(0);
   pack<float> smallest = pack<float>(0.0f);
 };
 
-//! `floor` is the second operand nowhere: a NaN passes.
+//! `floor` is never the second operand, so a NaN passes through.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> coarse_exponentials(const pack<float>& values,
                                                                        const pack<float>& reference,
                                                                        const pack<float>& scale) noexcept {
@@ -63,19 +63,19 @@ struct coarse_state {
   return chosen(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
-//! Where a group of neighbouring blocks stands and what it writes. `tops`: the largest value of every lane of every 256
-//! ids, or null.
+//! Inputs and outputs of a group of neighbouring blocks. `tops`: the largest value of every lane of every 256 ids, or
+//! null.
 template <class Stored>
 struct coarse_blocks {
   const Stored* values[4];
-  std::uint32_t ahead;  // how far behind the first value the ones stand that are asked for
+  std::uint32_t ahead;  // distance from the first value to the values to prefetch
   float* lane_sums;
   double* block_sums;
   float* tops;
 };
 
-//! The first `size` values, a multiple of 16, of `Blocks` neighbouring blocks at once: their sums are independent
-//! chains of additions. Returns the largest value of every lane.
+//! Adds the first `size` values (a multiple of 16) of `Blocks` neighbouring blocks together, because their sums are
+//! independent chains of additions. Returns the largest value of every lane.
 template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_group(const coarse_blocks<Stored>& group, Size size,
                                                          const envelope<float>& weight, float forbidden,
@@ -131,7 +131,7 @@ template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
   return best;
 }
 
-//! Whether the marks show a NaN or, for logits, an exponent that left the range of a float.
+//! Returns whether the marks show a NaN or, for logits, an exponent beyond the range of a float.
 template <bool Probabilities>
 [[nodiscard]] inline bool marked(const coarse_state& state) noexcept {
   if constexpr (truncation_marks_nans && !Probabilities) {
@@ -141,7 +141,7 @@ template <bool Probabilities>
   }
 }
 
-//! Sums of powers next to the coarse ones, while a block stands in the first cache.
+//! Sums of powers next to the coarse sums, while a block is in the first cache.
 class quick_sums {
  public:
   quick_sums(const envelope<float>& weight, double inverse_temperature) noexcept
@@ -211,7 +211,8 @@ template <bool Probabilities, class Scalar>
   }
 
   found.has_nan = marked<Probabilities>(state) || is_nan(found.maximum);
-  // An exponent may leave the range of a float only this far above the reference; the caller then reads again.
+  // Only a value this far above the reference can give an exponent beyond the range of a float, which looks like a NaN.
+  // The caller then reads again.
   if (!Probabilities && coarse_difference(found.maximum, weight.reference) * weight.scale >= 128 * coarse_scale_unit)
     found.has_nan = false;
   found.has_negative = Probabilities && -largest_lane(-state.smallest) < 0.0f;
@@ -242,7 +243,7 @@ template <class Level, class Scalar>
     }
     return coarse_rows<false>(source, weight, out, nullptr);
   } else {
-    return coarse_pass(exec::seq, source, weight, out);  // double rows are for tests and references
+    return coarse_pass(exec::seq, source, weight, out);  // double rows are only for tests and references
   }
 }
 

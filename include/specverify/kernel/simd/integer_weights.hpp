@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Integer weights in vectors: the steps of the scalar reference in 64-bit lanes, the same bits.
+//! Integer weights in vectors: the steps of the scalar reference in 64-bit lanes, with the same bits.
 #ifndef SPECVERIFY_KERNEL_SIMD_INTEGER_WEIGHTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_INTEGER_WEIGHTS_HPP
 
@@ -12,17 +12,17 @@ namespace kernel {
 
 #if SPECVERIFY_WIDE_PRODUCTS
 
-//! The steps of kernel::logit_weight for a pack of values.
+//! Performs the steps of kernel::logit_weight for a pack of values.
 class wide_weights {
  public:
   explicit wide_weights(const integer_weight& weight) noexcept : maximum_(weight.maximum), scale_(weight.scale) {}
 
 #if defined(SPECVERIFY_PRODUCTS_OF_52_BITS)
-  //! Twice the weights. The exponent keeps its place in the mantissa: shifted left by 26 it is g * 2^20 (modulo 2^52),
-  //! and its octaves are the low bits of a shift right by 26.
+  //! Returns twice the weights. The exponent stays in the mantissa: shifted left by 26 it is g * 2^20 (modulo 2^52),
+  //! and the octaves are the low bits after a shift right by 26.
   template <class Work>
   [[nodiscard]] SPECVERIFY_INLINE wide_register doubled(const Work* values) const noexcept {
-    constexpr double beyond = 2147483647.5;  // rounds to 32 octaves, where the weight is 0
+    constexpr double beyond = 2147483647.5;  // rounds to 32 octaves, so the weight is 0
     pack<double> scaled = (maximum_ - widened(values)) * scale_;
     round_product(scaled);
     const wide_register bits = wide_bits(scaled + pack<double>(round_to_integer));
@@ -52,7 +52,7 @@ class wide_weights {
     sum = wide_subtract(wide_set(2977044080u), wide_product_high(sum, g));
     const wide_register mantissa = wide_subtract(wide_set(std::uint64_t{1} << 32), wide_product_high(sum, g));
     const wide_register rounded = wide_add(wide_right_by(mantissa, shift), wide_set(1));
-    // from 32 octaves on the weight is 0: bit 5 of the shift is set there and nowhere below
+    // The weight is 0 from 32 octaves, because bit 5 of the shift is set only there
     const wide_register beyond = wide_right<weight_fraction_bits + 5>(exponent);
     return wide_right_by(wide_and(rounded, wide_set(~std::uint64_t{1})), wide_left<6>(beyond));
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sums of kernel/scalar/lane_dots.hpp in vectors, products fused where the instruction set fuses.
+//! The sums of kernel/scalar/lane_dots.hpp in vectors; products are fused if the instruction set can.
 //!
-//! A weight is loaded once for all inputs, an input once for three or four rows, and the sums stay in registers while a
-//! part of the columns that fits the first cache is read. One input alone is bound by memory: whole rows, side by side.
+//! A weight is loaded once for all inputs, and an input once for three or four rows. The sums stay in registers while a
+//! part of the columns that fits the first cache is read. But a single input is bound by memory, so whole rows are read
+//! side by side.
 #ifndef SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 
@@ -13,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! How a call divides its work: rows at once, columns at once (a multiple of the lanes), packs of lanes at once.
+//! Division of the work of a call: rows at once, columns at once (a multiple of the lanes), packs of lanes at once.
 template <std::uint32_t Inputs>
 struct dot_shape {
   static constexpr std::uint32_t width = pack_size<float>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The steps of kernel/scalar/lattice.hpp in 64-bit lanes: the same counts.
+//! The steps of kernel/scalar/lattice.hpp in 64-bit lanes, with the same counts.
 #ifndef SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 
@@ -33,7 +33,7 @@ template <class Level>
     sum = wide_add(sum, rounded);
     found.positive += wide_positive(rounded);
   }
-  lattice_rounding last{-static_cast<std::int64_t>(resolution), 0};  // of no entries
+  lattice_rounding last{-static_cast<std::int64_t>(resolution), 0};  // no entries
   if (i < size) {
     last = round_to_lattice(exec::seq, weights + i, size - i, normaliser, resolution,
                             {out.counts + i, out.remainders + i});
@@ -41,12 +41,12 @@ template <class Level>
   std::uint64_t parts[wide_size];
   wide_store(parts, sum);
   for (const std::uint64_t part : parts) found.excess += static_cast<std::int64_t>(part);
-  found.excess += last.excess;  // its sum less the resolution
+  found.excess += last.excess;  // sum minus the resolution
   found.positive += last.positive;
   return found;
 }
 
-//! select_counts; the smallest remainders are the largest of their complements.
+//! Implements select_counts. The smallest remainders are the largest complements.
 template <bool Largest>
 inline void select_wide(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                         std::uint32_t* counts) noexcept {

@@ -11,14 +11,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! The steps of kernel::exponential.
+//! Performs the steps of kernel::exponential.
 [[nodiscard]] SPECVERIFY_INLINE pack<double> exponentials(const pack<double>& x) noexcept {
   using wide = pack<double>;
   using integer = pack<std::int64_t>;
   const wide bounded = smaller(larger(x, wide(-701.0)), wide(700.0));
   const integer bits = integer_bits<double>(bounded * wide(log2_e) + wide(round_to_integer));
-  // the integer part as a double; under -ffast-math a compiler would else cancel the two large constants (hence
-  // 4096), or multiply each of them alone (hence in_register)
+  // the integer part as a double. Under -ffast-math a compiler could otherwise cancel the two large constants (so 4096
+  // is added), or multiply each separately (so the value stays in a register)
   const wide whole = in_register(double_bits(bits + integer(std::int64_t{4096})) - wide(round_to_integer + 4096.0));
   const wide r = (bounded - whole * wide(0x1.62e42fee00000p-1)) - whole * wide(0x1.a39ef35793c76p-33);
   wide sum(1.0 / 6227020800.0);
@@ -65,8 +65,8 @@ inline void exact_weights(exec::simd_on<Level>, const Work* values, const exact_
     store_pack(out + i, exponentials((widened(values + i) - reference) * inverse));
 }
 
-//! use(values, count) for a row in parts of `Part` ids, the last one filled up to whole groups. Rows of halves that
-//! nothing changes are given as they are stored, all others as floats.
+//! Calls use(values, count) for a row in parts of `Part` ids; the last part is padded to whole groups. Unmodified rows
+//! of halves are passed as they are stored, all others as floats.
 template <std::uint32_t Part, class Scalar, class Use>
 SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use) noexcept {
   constexpr std::integral_constant<std::uint32_t, Part> whole{};
@@ -82,9 +82,9 @@ SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use
   use(load(source, first, left, buffer), left);
 }
 
-//! For float rows whose reference is the maximum or, where powers_show_specials, one of the values: the result is then
-//! above quick_limit or not a number if there is a NaN or an infinity, or the reference lies too low. 0 where powers in
-//! float do not do.
+//! For float rows whose reference is the maximum or, if powers_show_specials, any of the values. If there is a NaN or
+//! an infinity, or if the reference is too low, the result is above quick_limit or not a number. Returns 0 if powers in
+//! float do not suffice.
 template <class Level, class Scalar>
 [[nodiscard]] inline double quick_total(exec::simd_on<Level>, const row_source<Scalar>& source,
                                         const exact_weight& weight) noexcept {
@@ -116,9 +116,9 @@ class rounded_sums {
       : powers_(powers),
         below_(unit(powers) * static_cast<float>(1 - rounded_power_error)),
         above_(unit(powers) * static_cast<float>(1 + rounded_power_error)) {}
-  static constexpr std::uint32_t most_values = 64 * pack_size<float>;  // that are added in float
+  static constexpr std::uint32_t most_values = 64 * pack_size<float>;  // maximum values to add in float
 
-  //! `count` is a multiple of quick_group and at most most_values.
+  //! `count` must be a multiple of quick_group and at most most_values.
   template <class Stored, class Count>
   SPECVERIFY_INLINE void add(const Stored* values, Count count) noexcept {
     constexpr std::uint32_t width = pack_size<float>;
@@ -142,8 +142,8 @@ class rounded_sums {
   [[nodiscard]] static float unit(const quick_powers& powers) noexcept {
     return static_cast<float>(static_cast<double>(weight_one) * numeric::exp2(-powers.offset()));
   }
-  //! The nearest integer to a product, to 2^-22 of itself from 2^22 on. Both steps end in a register, so that no
-  //! compiler cancels the two constants or puts off the second.
+  //! Returns the nearest integer to a product, or above 2^22 the product to a relative 2^-22. Both steps end in a
+  //! register, because a compiler could otherwise cancel the two constants or delay the second step.
   [[nodiscard]] static SPECVERIFY_INLINE pack<float> rounded(const pack<float>& power, float factor) noexcept {
     const pack<float> shift(0x1.8p23f);
     return in_register(in_register(fused(power, pack<float>(factor), shift)) - shift);
@@ -173,7 +173,7 @@ template <class Level, class Scalar>
   return {};
 }
 
-//! Up to here, no exponent loses more than 7e-7 by its rounding.
+//! Up to this sum, no exponent loses more than 7e-7 by rounding.
 inline constexpr double quick_limit = 0x1p32;
 
 template <class Level, class Scalar>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: with powers.hpp, wide.hpp and the two kinds of packs the only file that names an instruction.
+//! The vector layer. Only this file, powers.hpp, wide.hpp and the two kinds of packs use instructions by name.
 //!
-//! A pack is as wide as the widest instruction set of this translation unit: xsimd's batch, or the compiler's own
-//! vectors without it. What neither has (bit masks of comparisons, sums of lanes in a stated order) stands here, with a
-//! plain loop where an instruction set has none.
+//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch, or the compiler's
+//! vector type without xsimd. This file adds operations that both lack (bit masks of comparisons, sums of lanes in a
+//! fixed order), with a plain loop if the instruction set has none.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 
@@ -27,7 +27,7 @@ namespace kernel {
 template <class Element>
 inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
 
-//! Stored values as floats.
+//! Loads stored values as floats.
 template <class Stored>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> widened_lanes(const Stored* from) noexcept {
   float values[pack<float>::size];
@@ -61,13 +61,13 @@ template <class Stored>
 #endif
 }
 
-//! Sixteen values in an order of their own, which `order_sixteen` makes that of memory.
+//! Loads sixteen values in an arbitrary order, which `order_sixteen` restores to memory order.
 template <class Stored>
 SPECVERIFY_INLINE void load_sixteen(const Stored* from, pack<float>* lanes) noexcept {
   for (std::uint32_t i = 0; i < 16; i += pack_size<float>) lanes[i / pack_size<float>] = load_pack(from + i);
 }
 #if defined(__AVX2__) && !defined(__AVX512F__)
-//! The even ones and the odd ones: a shift and a mask.
+//! Loads the even and the odd values: a shift and a mask.
 SPECVERIFY_INLINE void load_sixteen(const bfloat16_bits* from, pack<float>* lanes) noexcept {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   lanes[0] = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
@@ -85,7 +85,7 @@ SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexce
 #endif
 }
 
-//! a | b | c, one instruction where there is one.
+//! Returns a | b | c, in one instruction if possible.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> merged(const pack<std::int32_t>& a, const pack<std::int32_t>& b,
                                                           const pack<std::int32_t>& c) noexcept {
 #if defined(__AVX512F__) && SPECVERIFY_WITH_XSIMD
@@ -95,11 +95,11 @@ SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexce
 #endif
 }
 
-//! How many bits of a mask are set.
+//! Returns the number of set bits in a mask.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_of(std::uint64_t mask) noexcept {
 #if defined(__GNUC__) && (defined(__POPCNT__) || !defined(__x86_64__))
   return static_cast<std::uint32_t>(__builtin_popcountll(mask));
-#else  // g++ would call a function
+#else  // because g++ would call a function
   mask -= (mask >> 1) & 0x5555555555555555u;
   mask = (mask & 0x3333333333333333u) + ((mask >> 2) & 0x3333333333333333u);
   mask = (mask + (mask >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
@@ -107,7 +107,7 @@ SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexce
 #endif
 }
 
-//! The lowest lane of a mask that is not 0.
+//! Returns the lowest lane of a mask that is not 0.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t lowest_lane(std::uint64_t mask) noexcept {
 #if defined(__GNUC__)
   return static_cast<std::uint32_t>(__builtin_ctzll(mask));
@@ -118,7 +118,7 @@ SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexce
 #endif
 }
 
-//! The highest lane of a mask that is not 0.
+//! Returns the highest lane of a mask that is not 0.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t highest_lane(std::uint64_t mask) noexcept {
 #if defined(__GNUC__)
   return 63u - static_cast<std::uint32_t>(__builtin_clzll(mask));
@@ -129,7 +129,7 @@ SPECVERIFY_INLINE void order_sixteen([[maybe_unused]] pack<float>* lanes) noexce
 #endif
 }
 
-//! Lanes of `values` that are >= `bar`, as bits.
+//! Returns which lanes of `values` are >= `bar`, as bits.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t at_least(const pack<Element>& values, const pack<Element>& bar) noexcept {
 #if defined(__AVX512F__)
@@ -155,12 +155,12 @@ template <class Element>
 #endif
 }
 
-//! Bit i % 64 of words[i / 64]: values[i] is at least `bar`, for `size` values, a multiple of 64.
+//! Sets bit i % 64 of words[i / 64] if values[i] is at least `bar`, for `size` values; `size` must be a multiple of 64.
 SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, const pack<float>& bar,
                                    std::uint64_t* words) noexcept {
   for (std::uint32_t part = 0; part < size; part += 64) {
 #if defined(__AVX512F__)
-    __mmask16 masks[4];  // kept in memory: no detour over integer registers
+    __mmask16 masks[4];  // kept in memory, to avoid integer registers
     for (std::uint32_t i = 0; i < 4; ++i)
       masks[i] = _mm512_cmp_ps_mask(_mm512_loadu_ps(values + part + 16 * i), bar, _CMP_GE_OQ);
     std::memcpy(words + part / 64, masks, sizeof(masks));
@@ -173,7 +173,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   }
 }
 
-//! The sum of lanes that count.
+//! Returns the sum of lanes that count.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_sum(const pack<std::int32_t>& counts) noexcept {
   std::int32_t lanes[pack_size<std::int32_t>], sum = 0;
   store_pack(lanes, counts);
@@ -181,7 +181,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   return static_cast<std::uint32_t>(sum);
 }
 
-//! How many of `size` values, a multiple of 16, are at least `bar`.
+//! Returns how many of `size` values are at least `bar`; `size` must be a multiple of 16.
 [[nodiscard]] inline std::uint32_t count_at_least(const float* values, std::uint32_t size, float bar) noexcept {
   const pack<float> least(bar);
 #if defined(__POPCNT__)
@@ -197,7 +197,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
 #endif
 }
 
-//! As many values as a pack of doubles holds, as doubles.
+//! Loads as many values as a pack of doubles holds, as doubles.
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const float* from) noexcept {
 #if defined(__AVX512F__)
   return _mm512_cvtps_pd(_mm256_loadu_ps(from));
@@ -211,7 +211,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
 }
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const double* from) noexcept { return load_pack(from); }
 
-//! How many of `size` integers, at most 2^31, are at least `bound`, in 1 .. 2^31.
+//! Returns how many of `size` integers, at most 2^31, are at least `bound`, in 1 .. 2^31.
 [[nodiscard]] inline std::uint32_t count_reaching(const std::uint32_t* values, std::uint32_t size,
                                                   std::uint32_t bound) noexcept {
   std::uint32_t count = 0, i = 0;
@@ -230,7 +230,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   }
 #else
   const pack<std::int32_t> less(static_cast<std::int32_t>(bound - 1) - 1), one(1), none(0);
-  pack<std::int32_t> counts(0);  // signed comparisons of what is one less
+  pack<std::int32_t> counts(0);  // signed comparisons of values minus one
   for (; i + pack_size<std::int32_t> <= size; i += pack_size<std::int32_t>) {
     std::int32_t lanes[pack_size<std::int32_t>];
     std::memcpy(lanes, values + i, sizeof(lanes));
@@ -263,14 +263,14 @@ template <class Work>
 inline constexpr signed_of<Work> infinity_bits = sizeof(Work) == 4 ? static_cast<signed_of<Work>>(0x7F800000)
                                                                    : static_cast<signed_of<Work>>(0x7FF0000000000000LL);
 
-// Comparisons and conversions say something about a NaN only where the compiler may not assume that there are none.
+// Comparisons and conversions only detect a NaN if the compiler may not assume that there are none.
 #if defined(__AVX__) && !(defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #define SPECVERIFY_NANS_COMPARE 1
 #else
 #define SPECVERIFY_NANS_COMPARE 0
 #endif
 
-//! Whether there was a NaN among the packs it has seen.
+//! Detects whether any pack contained a NaN.
 template <class Element>
 class nan_finder {
  public:
@@ -323,7 +323,7 @@ class nan_finder {
 #define SPECVERIFY_FUSES 0
 #endif
 
-//! Keeps a compiler from fusing the product that x is with a later sum.
+//! Prevents the compiler from fusing x, which is a product, with a later sum.
 SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #if defined(__AVX512F__) && defined(__GNUC__)
   __m512d value = x;
@@ -340,8 +340,8 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #define SPECVERIFY_KEEPS_IN_REGISTER 0
 #endif
 
-//! The same pack, in a register: else g++ loads a value that is used twice again for every use. Nothing that is known
-//! of the value is used behind it.
+//! Returns the same pack, in a register. Otherwise g++ loads a value for each of two uses. The compiler can no longer
+//! use facts about the value after this call.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> in_register(const pack<Element>& value) noexcept {
 #if SPECVERIFY_KEEPS_IN_REGISTER
@@ -363,7 +363,8 @@ template <class Element>
 #endif
 }
 
-//! Asks for the cache lines of `Count` values that will be read soon. May point beyond an array: nothing is read.
+//! Prefetches the cache lines of `Count` values that will be read soon. They may be beyond an array, because nothing is
+//! read.
 template <std::uint32_t Count, class Value>
 SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #if defined(__GNUC__)
@@ -373,7 +374,7 @@ SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #endif
 }
 
-//! a * b + c, rounded once where SPECVERIFY_FUSES.
+//! Returns a * b + c, rounded once if SPECVERIFY_FUSES.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused(const pack<float>& a, const pack<float>& b,
                                                   const pack<float>& c) noexcept {
 #if defined(__AVX512F__)
@@ -385,7 +386,7 @@ SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #endif
 }
 
-//! The same for one number.
+//! Returns a * b + c for one number.
 [[nodiscard]] SPECVERIFY_INLINE float fused(float a, float b, float c) noexcept {
 #if SPECVERIFY_FUSES && defined(__GNUC__)
   return __builtin_fmaf(a, b, c);
@@ -394,7 +395,7 @@ SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #endif
 }
 
-//! Sums of packs of floats in double, in no order that matters.
+//! Sums packs of floats in double, in an unspecified order.
 class wide_sum {
  public:
   SPECVERIFY_INLINE void add(const pack<float>& value) noexcept {
@@ -423,7 +424,7 @@ class wide_sum {
   pack<double> total_ = pack<double>(0.0);
 };
 
-//! kernel::lane_tree of 16 lanes that stand in neighbouring packs: the same bits.
+//! Computes kernel::lane_tree of 16 lanes in neighbouring packs, with the same bits.
 [[nodiscard]] SPECVERIFY_INLINE double lane_tree(const pack<float>* sums) noexcept {
 #if defined(__AVX512F__)
   const __m512 lanes = sums[0];
@@ -448,7 +449,7 @@ class wide_sum {
 #endif
 }
 
-//! The tree of 32 lanes: j + 16, then j + 8 and so on; in float.
+//! Sums 32 lanes by the tree j + 16, then j + 8 and so on; in float.
 [[nodiscard]] SPECVERIFY_INLINE float lane_sum(const float* lanes) noexcept {
 #if defined(__AVX__)
 #if defined(__AVX512F__)
@@ -473,7 +474,7 @@ class wide_sum {
 }
 
 #if SPECVERIFY_NANS_COMPARE
-//! A NaN truncates to the least integer.
+//! A NaN truncates to the smallest integer.
 inline constexpr bool truncation_marks_nans = true;
 #else
 inline constexpr bool truncation_marks_nans = false;

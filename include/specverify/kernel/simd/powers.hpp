@@ -11,8 +11,8 @@ namespace kernel {
 
 //! 2^y as the product of two packs; relative error of the product below 5e-7.
 //!
-//! For -126 <= y <= 126. Below, the product is 0 or at most 2^-126. Where `powers_show_specials`, a NaN gives a NaN,
-//! and above 126 the product is at least 2^125 or infinite; elsewhere those are unspecified.
+//! For -126 <= y <= 126. For smaller y the product is 0 or at most 2^-126. If `powers_show_specials`, a NaN gives a
+//! NaN, and for y above 126 the product is at least 2^125 or infinite; otherwise these results are unspecified.
 struct power_parts {
   pack<float> scale;
   pack<float> fraction;
@@ -22,7 +22,8 @@ struct power_parts {
 
 inline constexpr bool powers_show_specials = true;
 
-//! While it lives, results below the least normal float are 0: a product of powers costs no assist.
+//! During its lifetime, results below the smallest normal float are 0, so a product of powers needs no microcode
+//! assist.
 class flushed_denormals {
  public:
   SPECVERIFY_INLINE flushed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8000u); }
@@ -36,10 +37,10 @@ class flushed_denormals {
 
 using zeroed_denormals = flushed_denormals;
 
-//! Sixteen steps an octave out of one register, a polynomial of degree 2 between them.
+//! Sixteen steps per octave from one register, and a polynomial of degree 2 between them.
 class power_table {
  public:
-  static constexpr bool flushes = true;  // exponents far below give 0
+  static constexpr bool flushes = true;  // very small exponents give 0
   static constexpr bool has_lines = false;
   SPECVERIFY_INLINE explicit power_table(float factor = 1) noexcept : factor_(factor) {}
   [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
@@ -65,7 +66,7 @@ class power_table {
 inline constexpr bool powers_show_specials = true;
 struct flushed_denormals {};
 
-//! While it lives, floats below the least normal one are 0, also where they are read.
+//! During its lifetime, floats below the smallest normal one are 0, even when they are read.
 class zeroed_denormals {
  public:
   SPECVERIFY_INLINE zeroed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
@@ -77,7 +78,7 @@ class zeroed_denormals {
   unsigned before_;
 };
 
-//! Eight steps an octave out of one register, a polynomial of degree 3 around each.
+//! Eight steps per octave from one register, and a polynomial of degree 3 around each.
 class power_table {
  public:
   static constexpr bool flushes = false;
@@ -86,14 +87,14 @@ class power_table {
   [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
     return line(y, 1.0f, 0.0f, -126.0f, 126.0f);
   }
-  //! 2^(slope x + shift) with x between two bounds; a NaN stays.
+  //! Returns 2^(slope x + shift) with x limited to two bounds; a NaN stays.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift, float least,
                                                    float most) const noexcept {
-    // a NaN is the second operand of both
+    // a NaN must be the second operand of both
     const __m256 bounded = _mm256_min_ps(_mm256_set1_ps(most), _mm256_max_ps(_mm256_set1_ps(least), x));
     return line(pack<float>(bounded), slope, shift);
   }
-  //! 2^(slope x + shift) for a shift that is a multiple of 1/8, below 2^19. At -127 the product is 0.
+  //! Returns 2^(slope x + shift); the shift must be a multiple of 1/8 below 2^19. At -127 the product is 0.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift) const noexcept {
     const __m256 rounding = _mm256_set1_ps(0x1.8p20f + shift);
     const __m256 step = _mm256_fmadd_ps(x, _mm256_set1_ps(slope), rounding);
@@ -109,7 +110,7 @@ class power_table {
 
  private:
   float factor_;
-  // 2^(j/8) less j << 20 in its bits, since the shifted step brings j along
+  // 2^(j/8) minus j << 20 in the bits, because the shifted step adds j
   __m256 table_ = _mm256_castsi256_ps(_mm256_setr_epi32(0x3F800000, 0x3F7B95C2, 0x3F7837F0, 0x3F75FED7, 0x3F7504F3,
                                                         0x3F75672A, 0x3F7744FD, 0x3F7AC0C7));
 };
@@ -120,7 +121,7 @@ inline constexpr bool powers_show_specials = false;
 struct flushed_denormals {};
 struct zeroed_denormals {};
 
-//! The nearest whole power, a polynomial of degree 6 around it.
+//! The nearest integer power, and a polynomial of degree 6 around it.
 class power_table {
  public:
   static constexpr bool flushes = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exponentials of logits in float, quickly: powers of two under a reference, and their sums.
+//! Fast exponentials of logits in float: powers of two under a reference, and their sums.
 #ifndef SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 #define SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 
@@ -13,15 +13,17 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! e^((z - reference) / T) as powers of two; all have the factor 2^offset() too much. The reference is a float.
+//! Computes e^((z - reference) / T) as powers of two, but all too large by the factor 2^offset(). The reference must be
+//! a float.
 template <class Table>
 class quick_powers_of {
  public:
-  //! Of sums.
+  //! For sums.
   explicit quick_powers_of(const exact_weight& weight) noexcept : quick_powers_of(weight, 1.0f, -126.0) {}
-  //! Of results, which have another factor.
+  //! For results, which have another factor.
   quick_powers_of(const exact_weight& weight, float factor) noexcept : quick_powers_of(weight, factor, -127.0) {}
-  //! Whether one rounding each is little, and -infinity stays that. Otherwise the exact sum is the way.
+  //! Returns whether the rounding of exponents is small enough and -infinity stays -infinity. Otherwise use the exact
+  //! sum.
   [[nodiscard]] bool usable() const noexcept {
     constexpr float largest_shift = Table::has_lines ? 0x1p18f : 0x1p22f;
     return slope_ >= 0x1p-126f && slope_ < 16777216.0f && shift_ > -largest_shift && shift_ < largest_shift &&
@@ -35,8 +37,8 @@ class quick_powers_of {
       return table_(exponent(values));
     }
   }
-  //! The products, 0 where an exponent is below the least of power_parts; none may be above its largest. Under
-  //! zeroed_denormals.
+  //! Returns the products, 0 if an exponent is below the smallest of power_parts; none may be above the largest. Must
+  //! run under zeroed_denormals.
   [[nodiscard]] SPECVERIFY_INLINE pack<float> results(const pack<float>& values) const noexcept {
     if constexpr (Table::has_lines) {
       const power_parts power = table_.line(larger(values, pack<float>(least_)), slope_, shift_);
@@ -78,14 +80,14 @@ class quick_powers_of {
   float reference_;
   float shift_ = 0;
   double offset_ = 0;
-  float least_ = 0, most_ = 0;  // values of the exponents -126 or -127, and 126
+  float least_ = 0, most_ = 0;  // values for the exponents -126 or -127, and 126
 };
 
 using quick_powers = quick_powers_of<power_table>;
 
 inline constexpr std::uint32_t quick_group = 4 * pack_size<float>;  // values that a sum of powers takes at once
 
-//! Sum of the powers of `count` values, a multiple of quick_group; four chains of additions.
+//! Returns the sum of the powers of `count` values, a multiple of quick_group; four chains of additions.
 template <class Stored, class Count>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const Stored* values,
                                                         Count count) noexcept {

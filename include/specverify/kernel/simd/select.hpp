@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gathering the largest entries in vectors: a comparison of values finds candidates, the integer weights of those
-//! decide.
+//! Gathers the largest entries in vectors: comparing values finds candidates, but their integer weights decide.
 //!
-//! The coarse pass leaves the largest value of every lane of every 256 ids. As many of those as are wanted bound the
-//! last wanted value from below, so only ids in such groups are looked at. Where too many ids reach that bound (runs of
-//! neighbours, ties), a sample of them names a higher weight: all ids above it are taken, and as many of that very
-//! weight as are wanted, so that ties never are too many.
+//! The coarse pass leaves the largest value of every lane of every 256 ids. The `wanted` largest of those values bound
+//! the last wanted value from below, so only ids in such groups are examined. If too many ids reach this bound (runs of
+//! neighbours, ties), a sample suggests a higher weight. All ids above that weight are taken, but only `wanted` ids
+//! with exactly that weight, so that there are never too many ties.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 
@@ -20,11 +19,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes first + i for every set bit i of a mask, ascending: `Least` of them at once, and as many again while some are
-//! left. Up to Least ids more are written.
+//! Writes first + i for every set bit i of a mask, ascending, in steps of `Least` ids. It may write up to Least further
+//! ids.
 template <std::uint32_t Least>
 SPECVERIFY_INLINE void write_ids(token_id* to, std::uint32_t first, std::uint64_t mask, std::uint32_t count) noexcept {
-  constexpr std::uint64_t end = std::uint64_t{1} << 63;  // a lane for what is too much
+  constexpr std::uint64_t end = std::uint64_t{1} << 63;  // a lane for surplus writes
   std::uint32_t written = 0;
   do {
     for (std::uint32_t i = 0; i < Least; ++i) {
@@ -35,17 +34,17 @@ SPECVERIFY_INLINE void write_ids(token_id* to, std::uint32_t first, std::uint64_
   } while (written < count);
 }
 
-//! Appends ids, with the bits of their values in place of the weights that come later.
+//! Appends ids, with the bits of the values in place of the later weights.
 class value_list {
  public:
   explicit value_list(candidate_list& list) noexcept : list_(list) {}
 
-  //! What a cut takes of a row, and nothing else; false once the list is full.
+  //! Takes exactly the ids of a row that a cut keeps; returns false if the list is full.
   template <class Scalar>
   [[nodiscard]] bool take(const topped_row<Scalar>& row, value_cut cut) noexcept {
     list_.size = 0;
     std::uint32_t from = 0;
-    if (cut.ties > 0) [[unlikely]] {  // until the last of them, then those that reach `all`
+    if (cut.ties > 0) [[unlikely]] {  // until the last tie, then ids that reach `all`
       typename topped_row<Scalar>::walk some(row, cut.some, 0);
       while (cut.ties > 0) {
         if (!some.next()) return true;
@@ -62,7 +61,7 @@ class value_list {
   }
 
  private:
-  static constexpr std::uint32_t slack = 16;  // ids that may be written behind the last
+  static constexpr std::uint32_t slack = 16;  // ids that may be written after the last
 #if SPECVERIFY_COMPRESSES
   static constexpr std::uint32_t compressed_least = compressed_size == 16 ? 4 : 8;
 #endif
@@ -71,7 +70,7 @@ class value_list {
     const std::uint32_t total = groups.total;
     const std::uint32_t room = list_.capacity - list_.size, words = groups.count * marked_groups::parts;
     if (total > room) return false;
-    // Fixed numbers of ids are written at once: for few a loop costs less, and at the end there is no room for that.
+    // Writes whole vectors of ids. A scalar loop is cheaper for a few ids, and required at the end of the buffer.
     if (total < 2 * words || total + slack > room) {
       one_by_one(groups);
     } else {
@@ -129,10 +128,10 @@ class value_list {
   candidate_list& list_;
 };
 
-//! Turns the values of a list into weights.
+//! Converts the values of a list into weights.
 template <class Level>
 inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, candidate_list& list) noexcept {
-  constexpr std::uint32_t held = 256, piece = 8;  // of a constant size, whole wide registers: no call of memcpy
+  constexpr std::uint32_t held = 256, piece = 8;  // constant and as wide as registers: no call of memcpy
   float values[held];
   const std::uint32_t whole = list.size / piece * piece;
   for (std::uint32_t i = 0; i < whole; i += held) {
@@ -145,8 +144,8 @@ inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, can
     list.weights[i] = weight(static_cast<double>(bits_as<float>(list.weights[i])));
 }
 
-//! Lists at least `wanted` ids, and all that belong to the cut, where too many for the list have the weight `low`. Ids
-//! of a weight that is always kept are never too many. Returns a weight that all of the list have.
+//! Lists at least `wanted` ids, and all that belong to the cut, if too many ids for the list reach the weight `low`.
+//! Ids with a weight that is always kept must fit. Returns a weight that all listed ids reach.
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t take_fewer(const topped_row<Scalar>& row, std::uint32_t low,
                                               const integer_weight& weight, candidate_list& list) noexcept {
@@ -177,11 +176,12 @@ template <class Scalar>
   return low;
 }
 
-//! The cut of the total order after `target` of `size` > target entries, all of which reach the weight `low`: steps up
-//! that double, then in proportion to what reaches both ends, and halves in between. O(size) a step.
+//! Returns the cut of the total order after `target` of `size` > target entries, all of which reach the weight `low`.
+//! Gallops upward, then interpolates between the counts at both ends, with every third step a bisection. O(size) per
+//! step.
 [[nodiscard]] inline order_cut exact_cut(const std::uint32_t* weights, std::uint32_t size, std::uint32_t target,
                                          std::uint32_t low) noexcept {
-  std::uint32_t high = weight_one + 1, at_low = size, above = 0;  // more than `target` reach low; `above`, fewer, high
+  std::uint32_t high = weight_one + 1, at_low = size, above = 0;  // more than `target` reach low; `above` reach high
   std::uint32_t step = low / 8 + 1;
   for (std::uint32_t round = 0; high - low > 1; ++round) {
     std::uint32_t middle = low + (high - low) / 2;
@@ -220,14 +220,14 @@ template <class Level, class Scalar>
 inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source, const integer_weight& weight,
                    float* tops, candidate_list& list) noexcept {
   if constexpr (!std::is_same_v<working<Scalar>, float>) {
-    gather(exec::seq, source, weight, tops, list);  // double rows are for tests and references
+    gather(exec::seq, source, weight, tops, list);  // double rows are only for tests and references
   } else {
     list.dropped = true;
     if (list.wanted == 0 && list.always > weight_one) [[unlikely]]
-      return;  // no weight is so large
+      return;  // no weight is this large
     const topped_row<Scalar> row(source, tops, weight);
     const float bar = list.wanted == 0 ? static_cast<float>(weight.maximum) : row.bar_for(list.wanted);
-    const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // a bar may lie below all values
+    const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // it may be below all values
     const std::uint32_t at_bar = weighs ? weight(static_cast<double>(bar)) : 0;
     std::uint32_t lowest = at_bar < list.always ? at_bar : list.always;
     lowest = lowest > 1 ? lowest : 1;

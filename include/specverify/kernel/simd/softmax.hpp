@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Probabilities written out in vectors, for float output of float rows.
+//! Writes probabilities in vectors, for float output of float rows.
 #ifndef SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 
@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! `sum` is that of quick_sum under the same weight, or 0.
+//! `sum` must be from quick_sum under the same weight, or 0.
 template <class Level, class Scalar>
 inline void write_softmax(exec::simd_on<Level> policy, const row_source<Scalar>& source, const exact_weight& weight,
                           double sum, float* out) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row with the largest value of every lane of every 256 ids, as the coarse pass leaves them: bounds of the largest
-//! values, and looks at those ids alone that reach a bound.
+//! A row with the largest value of every lane of every 256 ids, from the coarse pass: bounds the largest values, and
+//! examines only ids that reach a threshold.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 
@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Places of floats in their order: neighbours differ by 1.
+//! Maps floats to integers in order, so that neighbouring floats differ by 1.
 [[nodiscard]] SPECVERIFY_INLINE std::int64_t float_place(float value) noexcept {
   const auto bits = static_cast<std::int64_t>(bits_as<std::uint32_t>(value));
   return bits < 0x80000000 ? bits : 0x80000000 - bits;
@@ -23,7 +23,7 @@ namespace kernel {
 }
 inline constexpr float largest_float = 0x1.fffffep127f;
 
-//! log2 of a positive normal number within 1e-7: the library's own, so that no code of libm is called for it.
+//! Returns log2 of a positive normal number within 1e-7. Implemented here to avoid a call into libm.
 [[nodiscard]] SPECVERIFY_INLINE double log2_near(double x) noexcept {
   const std::uint64_t bits = bits_as<std::uint64_t>(x), mantissa = (bits & 0x000FFFFFFFFFFFFFu) | 0x3FF0000000000000u;
   const double m = bits_as<double>(mantissa), octaves = static_cast<double>(static_cast<std::int64_t>(bits >> 52));
@@ -32,20 +32,20 @@ inline constexpr float largest_float = 0x1.fffffep127f;
          t * (2.8853900817779268 + u * (0.9617966939259756 + u * (0.5770780163555854 + u * 0.4121985831111324)));
 }
 
-//! Near the smallest value whose integer weight is at least `least`, in 1 .. weight_one.
+//! Returns a value near the smallest whose integer weight is at least `least`, in 1 .. weight_one.
 [[nodiscard]] inline float value_near(const integer_weight& weight, std::uint32_t least) noexcept {
   const double share = (static_cast<double>(least) - 0.5) * 0x1.0p-31;  // weights are rounded
   const double value = SPECVERIFY_LIKELY(!weight.probabilities)
-                           ? weight.maximum + log2_near(share) * (67108864.0 / weight.scale)  // 2^26 octaves a logit
+                           ? weight.maximum + log2_near(share) * (67108864.0 / weight.scale)  // 2^26 octaves per logit
                            : share * weight.maximum;
   return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
 }
 
-//! The smallest float whose integer weight is at least `least`, in 1 .. weight_one: weights never fall as values rise.
-//! From a value that is near by steps that grow, then by halves.
+//! Returns the smallest float whose integer weight is at least `least`, in 1 .. weight_one. This works because weights
+//! never fall if values rise. Starts at a nearby value, gallops, then bisects.
 [[nodiscard, gnu::noinline]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
   std::int64_t low = SPECVERIFY_LIKELY(!weight.probabilities) ? float_place(-largest_float) - 1 : -1;
-  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // reaches; low lies below all candidates
+  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // high reaches it, low is below all
   std::int64_t next = float_place(value_near(weight, least)), step = 1;
   for (bool reached = false, missed = false; high - low > 1;) {
     next = next > low ? (next < high ? next : high - 1) : low + 1;
@@ -63,7 +63,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return float_at(high);
 }
 
-//! The smallest of `size` values, a multiple of 16, that reaches `bar`; `none` if there is none.
+//! Returns the smallest of `size` values that reaches `bar`, or `none`. `size` must be a multiple of 16.
 [[nodiscard]] inline float smallest_reaching(const float* values, std::uint32_t size, float bar, float none) noexcept {
   const pack<float> least(bar), other(none);
   pack<float> lowest = other;
@@ -74,18 +74,18 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return -largest_lane(-lowest);
 }
 
-//! A search among values, none above `maximum`, for one that `wanted` of them reach, and not many more.
+//! Searches values, none above `maximum`, for a value that `wanted` of them reach, and few more.
 class value_search {
  public:
   value_search(const float* values, std::uint32_t size, std::uint32_t wanted, float maximum) noexcept
       : values_(values), size_(size), wanted_(wanted), maximum_(maximum), high_(float_at(float_place(maximum) + 1)) {}
 
-  //! -infinity where fewer than `wanted` are finite.
+  //! Returns the value, or -infinity if fewer than `wanted` values are finite.
   [[nodiscard]] float find() noexcept {
     constexpr std::uint32_t few = 512;
     if (wanted_ > size_) return negative_infinity<float>();
     float guess = maximum_ - 4.0f;
-    if (size_ > 2 * few) {  // what a part of them says
+    if (size_ > 2 * few) {  // guess from a sample
       alignas(64) float part[few];
       for (std::uint32_t i = 0; i < few; i += lane_count) {
         const std::uint32_t at = static_cast<std::uint32_t>(std::uint64_t{i} * (size_ / lane_count) / few) * lane_count;
@@ -118,8 +118,8 @@ class value_search {
     }
   }
 
-  //! Just above a guess that ties may stand at; down by steps that double; between two ends in proportion to what
-  //! reaches them, now and then halves, of the values or at last of their places.
+  //! Starts just above a guess that may be a tie, then gallops downward. Between two ends it interpolates the counts,
+  //! with every third step a bisection of the values, and at last of the float patterns.
   [[nodiscard]] float next(std::uint32_t step) noexcept {
     if (step == 0 && at_high_ == 0 && low_ > -largest_float) return float_at(float_place(low_) + 1);
     float middle = low_ + 0.5f * (high_ - low_);
@@ -141,30 +141,30 @@ class value_search {
   std::uint32_t at_low_ = 0, at_high_ = 0;
 };
 
-//! A few groups of ids in ascending order, and masks of those that are taken.
+//! A few groups of ids in ascending order, and masks of the ids to take.
 struct marked_groups {
   static constexpr std::uint32_t held = 16, parts = top_size / 64;
   std::uint32_t firsts[held];
   const float* values[held];
   std::uint64_t words[held][parts];
   std::uint32_t count = 0;
-  std::uint32_t total = 0;       //!< ids that are taken
-  std::uint32_t end = 0;         //!< the ids up to here have been looked at
-  const float* plain = nullptr;  //!< the row, where all values are read as they stand
+  std::uint32_t total = 0;       //!< ids to take
+  std::uint32_t end = 0;         //!< the ids below this are done
+  const float* plain = nullptr;  //!< the row, if all values can be read in place
 };
 
 //! A row with the largest values of its lanes.
 template <class Scalar>
 class topped_row {
  public:
-  //! `tops` has room for a quarter more, which is written.
+  //! `tops` must have space for a quarter more, which is overwritten.
   topped_row(const row_source<Scalar>& source, float* tops, const integer_weight& weight) noexcept
       : source_(source),
         tops_(tops),
         groups_(block_count(source.size, top_size)),
         maximum_(static_cast<float>(weight.maximum)) {}
 
-  //! A value that at least `wanted` ids reach, and not many more; -infinity where the tops do not say.
+  //! Returns a value that at least `wanted` ids reach, and few more; -infinity if the tops do not determine it.
   [[nodiscard]] float bar_for(std::uint32_t wanted) const noexcept {
     const std::uint32_t lanes = groups_ * lane_count, blocks = block_count(source_.size);
     if (wanted > blocks * lane_count / 4) return value_search(tops_, lanes, wanted, maximum_).find();
@@ -182,14 +182,14 @@ class topped_row {
     return value_search(tops, blocks * lane_count, wanted, maximum_).find();
   }
 
-  //! The groups with an id that reaches a bar, a few at a time.
+  //! Walks over the groups with an id that reaches a threshold, a few at a time.
   class walk {
    public:
-    //! From id `start` on, a multiple of top_size.
+    //! Starts at id `start`, which must be a multiple of top_size.
     walk(const topped_row& row, float bar, std::uint32_t start) noexcept
         : row_(row), bar_(bar), from_(start / top_size) {}
 
-    //! The next of them; false behind the last.
+    //! Reads the next groups; returns false after the last.
     [[nodiscard, gnu::noinline]] bool next() noexcept {
       const row_source<Scalar>& source = row_.source_;
       const float* const plain = source.plain();
@@ -224,15 +224,15 @@ class topped_row {
     alignas(64) float buffer_[marked_groups::held * top_size];
   };
 
-  //! How many ids reach `bar`; once they are more than `most`, some number above it.
+  //! Returns how many ids reach `bar`. If there are more than `most`, returns any number above `most`.
   [[nodiscard]] std::uint32_t count(float bar, std::uint32_t most) const noexcept {
     std::uint32_t found = 0;
     for (walk reached(*this, bar, 0); found <= most && reached.next();) found += reached.groups.total;
     return found;
   }
 
-  //! A value that about `wanted` ids reach, by a sample of the groups with an id that reaches `bar`; other `looks` take
-  //! other samples. Every sampled value is one of 16 neighbours, at a place that is no rule of the id's.
+  //! Returns a value that about `wanted` ids reach, from a sample of the groups with an id that reaches `bar`. Another
+  //! `look` takes another sample. Of 16 neighbours one vector is sampled, at a pseudorandom position.
   [[nodiscard]] float sampled(float bar, std::uint32_t wanted, std::uint32_t look) const noexcept {
     constexpr std::uint32_t most = 4096, vectors = top_size / lane_count;
     alignas(64) float sample[most], buffer[lane_count];
@@ -277,13 +277,13 @@ class topped_row {
   float maximum_;
 };
 
-//! What to take of a row: every id that reaches `all`, and the first `ties` of those that only reach `some`.
+//! Ids to take from a row: every id that reaches `all`, and the first `ties` of the ids that only reach `some`.
 struct value_cut {
   float all = 0;
   float some = 0;
   std::uint32_t ties = 0;
 
-  //! Takes from the masks of what reaches `some` the ties that are too many.
+  //! Removes surplus ties from the masks of the ids that reach `some`.
   void apply(marked_groups& groups) noexcept {
     const pack<float> least(all);
     for (std::uint32_t i = 0; i < groups.count; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The read of a row of logits that takes no sums: the largest value of every lane of every 256 ids, the maximum, its
-//! id and whether there is a NaN. What it leaves is what the coarse pass leaves.
+//! Reads a row of logits without taking sums: the largest value of every lane of every 256 ids, the maximum and the id,
+//! and whether there is a NaN. The output equals that of the coarse pass.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 
@@ -10,8 +10,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Asks for the first lines of the page after the next one: processors look ahead within a page, once it has begun.
-//! More would cost rows that stand in a cache.
+//! Prefetches the first lines of the page after the next, because CPUs prefetch within a page only after it was
+//! touched. More lines would slow down rows that are in a cache.
 template <class Stored>
 SPECVERIFY_INLINE void begin_page_ahead(const Stored* values, std::uint32_t left) noexcept {
   constexpr std::uint32_t page = 4096 / sizeof(Stored), line = 64 / sizeof(Stored);
@@ -19,7 +19,7 @@ SPECVERIFY_INLINE void begin_page_ahead(const Stored* values, std::uint32_t left
   for (std::uint32_t i = 0; i < 4; ++i) ask_ahead(values + 2 * page + i * line);
 }
 
-//! Writes the largest values of the lanes of top_size ids, and returns the larger ones of those and of `best`.
+//! Writes the largest values of the lanes of top_size ids, and returns the larger of these and `best`.
 template <class Stored>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, pack<float> best, float forbidden,
                                                        float* tops, nan_finder<float>& nans) noexcept {
@@ -40,13 +40,13 @@ template <class Stored>
   return best;
 }
 
-//! `tops`: as coarse_output::tops, or null. Its `second` is none.
+//! `tops`: as for coarse_output::tops, or null. Does not set `second`.
 template <class Level, class Scalar>
 [[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_tops(exec::simd_on<Level> policy,
                                                                             const row_source<Scalar>& source,
                                                                             float* tops) noexcept {
   if constexpr (!std::is_same_v<working<Scalar>, float>) {
-    return find_maximum(policy, source);  // double rows are for tests and references
+    return find_maximum(policy, source);  // double rows are only for tests and references
   } else {
     if (tops == nullptr) return find_maximum(policy, source);
     row_extremes<float> found;

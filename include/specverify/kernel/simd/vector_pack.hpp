@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs out of the vector types of g++ and clang, for builds without xsimd: the same names, the same results.
+//! Packs from the vector types of g++ and clang, for builds without xsimd: the same names, the same results.
 //!
-//! Where the compiler would not find the one instruction (a maximum, a conversion), it is named.
-//! See: kernel/simd/xsimd_pack.hpp
+//! If the compiler would not find a single instruction (a maximum, a conversion), it is named.
+//! See:        kernel/simd/xsimd_pack.hpp
 #ifndef SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 
@@ -13,7 +13,7 @@
 #if defined(__AVX__)
 #if !defined(__clang__)
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // what g++ 12 says of its own header
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 warns about its own header
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <immintrin.h>
@@ -42,7 +42,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-// One specialisation each: g++ 12 drops the attribute where the element type depends on a template.
+// One specialization per type, because g++ 12 drops the attribute if the element type depends on a template.
 template <class Element>
 struct vector_of;
 template <>
@@ -71,7 +71,7 @@ struct vector_of<std::uint64_t> {
 };
 #undef SPECVERIFY_VECTOR_BYTES
 
-//! What sums are made in: integers wrap.
+//! The type for sums: integers wrap.
 template <class Element>
 struct wrapping {
   using type = Element;
@@ -85,7 +85,7 @@ struct wrapping<std::int64_t> {
   using type = std::uint64_t;
 };
 
-//! The bits of a vector as another of the same size.
+//! Returns the bits of a vector as another vector of the same size.
 template <class To, class From>
 [[nodiscard]] SPECVERIFY_INLINE To vector_bits(From value) noexcept {
   To result;
@@ -94,7 +94,7 @@ template <class To, class From>
   return result;
 }
 
-//! What a comparison of packs gives: all bits of a lane, or none.
+//! Result of a comparison of packs: each lane has all bits set, or none.
 template <class Element>
 struct pack_truth {
   using vector =
@@ -149,7 +149,7 @@ SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexc
   std::memcpy(to, &lanes, sizeof(lanes));
 }
 
-//! The same bits as integers, and back.
+//! Returns the same bits as integers, and back.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Element>> integer_bits(const pack<Element>& value) noexcept {
   return vector_bits<typename pack<signed_of<Element>>::vector>(static_cast<typename pack<Element>::vector>(value));
@@ -161,7 +161,7 @@ template <class Element>
   return vector_bits<pack<double>::vector>(static_cast<pack<std::int64_t>::vector>(value));
 }
 
-//! Truncation towards zero. A float outside the range of int32 gives an unspecified integer.
+//! Truncates towards zero. A float outside the range of int32 gives an unspecified integer.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> truncated(const pack<float>& value) noexcept {
   using integers = pack<std::int32_t>::vector;
 #if defined(__AVX512F__)
@@ -180,7 +180,7 @@ template <class Element>
   return __builtin_convertvector(static_cast<pack<std::int32_t>::vector>(value), pack<float>::vector);
 }
 
-//! Lanes of `a` where the comparison is true, of `b` elsewhere.
+//! Returns lanes of `a` if the comparison is true, otherwise of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> chosen(const pack_truth<Element>& truth, const pack<Element>& a,
                                                      const pack<Element>& b) noexcept {
@@ -188,7 +188,7 @@ template <class Element>
   return truth.lanes ? static_cast<vector>(a) : static_cast<vector>(b);
 }
 
-// g++ 12 makes a comparison and a choice of `a > b ? a : b` on floats; these are one instruction.
+// These are one instruction, but g++ 12 makes a comparison and a choice of `a > b ? a : b` on floats.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> larger(const pack<Element>& a, const pack<Element>& b) noexcept {
 #if defined(__AVX512F__)
@@ -218,7 +218,7 @@ template <class Element>
   return chosen(b > a, a, b);
 }
 
-//! a * b + c, rounded once where the instruction set has it.
+//! Returns a * b + c, rounded once if the instruction set can.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused_lanes(const pack<float>& a, const pack<float>& b,
                                                         const pack<float>& c) noexcept {
 #if defined(__aarch64__)
@@ -231,7 +231,7 @@ template <class Element>
 #endif
 }
 
-//! Bit i of the result: lane i compares true.
+//! Returns a mask: bit i is set if lane i compares true.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t mask_of(const pack_truth<Element>& truth) noexcept {
   std::uint32_t mask = 0;
@@ -239,7 +239,7 @@ template <class Element>
   return mask;
 }
 
-//! Whether a lane of `a` is larger than that of `b`.
+//! Returns whether any lane of `a` is larger than the same lane of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE bool any_above(const pack<Element>& a, const pack<Element>& b) noexcept {
 #if defined(__AVX512F__)

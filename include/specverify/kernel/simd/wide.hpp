@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: 64-bit integers in the lanes of doubles (products, shifts by a vector, quotients put right).
+//! The vector layer: 64-bit integers in the lanes of doubles (products, shifts by a vector, corrected quotients).
 #ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 #define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-// 32 x 32 -> 64 products and shifts by a vector, for the integer weights. Without them the scalar kernel runs.
+// 32 x 32 -> 64-bit products and shifts by a vector, for the integer weights. Without them the scalar kernel runs.
 #if defined(__AVX512F__)
 #define SPECVERIFY_WIDE_PRODUCTS 1
 using wide_register = __m512i;
@@ -55,13 +55,13 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_from(const std::uint32_t* from) noexcept {
   return _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
-//! `count` integers, at most 8, and `filler` in the lanes behind them.
+//! Loads `count` integers, at most 8, and fills the remaining lanes with `filler`.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_load(const std::int64_t* from, std::uint32_t count,
                                                         std::int64_t filler) noexcept {
   const auto taken = static_cast<__mmask8>(count < 8 ? (1u << count) - 1u : 0xFFu);
   return _mm512_mask_loadu_epi64(_mm512_set1_epi64(filler), taken, from);
 }
-//! The low halves, multiplied.
+//! Multiplies the low halves.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
   return _mm512_mul_epu32(a, b);
 }
@@ -72,7 +72,7 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_truncated(const pack<double>& a) noexcept {
   return _mm512_cvttpd_epi64(a);
 }
-//! a + 1 where rest >= bound, a - 1 where rest < 0.
+//! Returns a + 1 if rest >= bound, a - 1 if rest < 0, otherwise a.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_put_right(wide_register a, wide_register rest,
                                                              wide_register bound) noexcept {
   const wide_register one = _mm512_set1_epi64(1);
@@ -94,15 +94,15 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 #endif
 #if defined(__AVX512IFMA__) && defined(__AVX512VBMI2__)
 #define SPECVERIFY_PRODUCTS_OF_52_BITS 1
-//! Bits 52 and up of the product of the low 52 bits of each.
+//! Returns bits 52 and up of the product of the low 52 bits of a and b.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_52(wide_register a, wide_register b) noexcept {
   return _mm512_madd52hi_epu64(_mm512_setzero_si512(), a, b);
 }
-//! Shifts by the low 6 bits of each lane of `bits`.
+//! Shifts right by the low 6 bits of each lane of `bits`.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by_low_bits(wide_register a, wide_register bits) noexcept {
   return _mm512_shrdv_epi64(a, _mm512_setzero_si512(), bits);
 }
-//! a without its lowest bit in the lanes where x < bound, else 0.
+//! Returns a without the lowest bit in lanes with x < bound, 0 in the others.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_even_below(wide_register a, const pack<double>& x,
                                                               double bound) noexcept {
   const __mmask8 below = _mm512_cmp_pd_mask(x, _mm512_set1_pd(bound), _CMP_LT_OQ);
@@ -158,7 +158,7 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 
 #if defined(__AVX512VBMI2__)
 #define SPECVERIFY_COMPRESSES_BYTES 1
-//! Writes first + i for every set bit i of a mask, ascending, and up to 15 ids more.
+//! Writes first + i for every set bit i of a mask, ascending; may write up to 15 further ids.
 SPECVERIFY_INLINE void write_places(token_id* to, std::uint32_t first, std::uint64_t mask,
                                     std::uint32_t count) noexcept {
   const __m512i all = _mm512_set_epi64(0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928, 0x2726252423222120,
@@ -177,7 +177,7 @@ SPECVERIFY_INLINE void write_places(token_id* to, std::uint32_t first, std::uint
 #define SPECVERIFY_COMPRESSES_BYTES 0
 #endif
 
-// Integers of a register moved to its front: by an instruction, or by a table of permutations.
+// Moves integers to the front of a register: by an instruction, or by a table of permutations.
 #if defined(__AVX512F__)
 #define SPECVERIFY_COMPRESSES 1
 inline constexpr std::uint32_t compressed_size = 16;
@@ -251,7 +251,7 @@ inline constexpr lanes_of_masks lanes_table;
 #endif
 
 #if SPECVERIFY_COMPRESSES
-//! Writes first + i for every set bit i of a mask, ascending, and up to compressed_size ids more.
+//! Writes first + i for every set bit i of a mask, ascending; may write up to compressed_size further ids.
 SPECVERIFY_INLINE void write_compressed(token_id* to, std::uint32_t first, std::uint64_t mask) noexcept {
   constexpr std::uint32_t lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const narrow_register step = narrow_set(compressed_size);
@@ -264,8 +264,8 @@ SPECVERIFY_INLINE void write_compressed(token_id* to, std::uint32_t first, std::
   }
 }
 
-//! In place: keeps the ids of weights above `weight`, and the first `ties` of those that equal it. Returns how many it
-//! kept; what is left behind the last whole register is not looked at.
+//! Keeps, in place, the ids with weights above `weight`, and the first `ties` ids with exactly `weight`. Returns the
+//! number kept. Does not process entries after the last whole register.
 [[nodiscard]] inline std::uint32_t keep_above(token_id* ids, std::uint32_t* weights, std::uint32_t size,
                                               std::uint32_t weight, std::uint32_t& ties) noexcept {
   const narrow_register bound = narrow_set(weight);
@@ -276,7 +276,7 @@ SPECVERIFY_INLINE void write_compressed(token_id* to, std::uint32_t first, std::
     for (; lanes_of(equal) > ties; equal ^= std::uint32_t{1} << highest_lane(equal))
       taken ^= std::uint32_t{1} << highest_lane(equal);
     ties -= lanes_of(equal);
-    narrow_store(weights + kept, compressed(weighed, taken));  // what this writes over has been loaded
+    narrow_store(weights + kept, compressed(weighed, taken));  // the overwritten entries are already loaded
     narrow_store(ids + kept, compressed(named, taken));
     kept += lanes_of(taken);
   }

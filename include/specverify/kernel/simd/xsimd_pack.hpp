@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The packs of xsimd: a pack is its batch of the widest instruction set of this translation unit.
+//! Packs from xsimd: a pack is xsimd's batch for the widest instruction set of this translation unit.
 //!
 //! See: kernel/simd/vector_pack.hpp, the same packs without xsimd
 #ifndef SPECVERIFY_KERNEL_SIMD_XSIMD_PACK_HPP
@@ -54,7 +54,7 @@ SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexc
   value.store_unaligned(to);
 }
 
-//! The same bits as integers, and back.
+//! Returns the same bits as integers, and back.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Element>> integer_bits(const pack<Element>& value) noexcept {
 #if XSIMD_VERSION_MAJOR >= 9
@@ -78,7 +78,7 @@ template <class Element>
 #endif
 }
 
-//! Truncation towards zero. A float outside the range of int32 gives an unspecified integer.
+//! Truncates towards zero. A float outside the range of int32 gives an unspecified integer.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> truncated(const pack<float>& value) noexcept {
   return xsimd::to_int(value);
 }
@@ -96,26 +96,26 @@ template <class Element>
   return xsimd::to_float(value);
 }
 
-//! Lanes of `a` where the comparison is true, of `b` elsewhere.
+//! Returns lanes of `a` if the comparison is true, otherwise of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> chosen(const xsimd::batch_bool<Element>& truth, const pack<Element>& a,
                                                      const pack<Element>& b) noexcept {
   return xsimd::select(truth, a, b);
 }
 
-//! a * b + c, rounded once where the instruction set has it.
+//! Returns a * b + c, rounded once if the instruction set can.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused_lanes(const pack<float>& a, const pack<float>& b,
                                                         const pack<float>& c) noexcept {
   return xsimd::fma(a, b, c);
 }
 
-//! Whether a lane of `a` is larger than that of `b`.
+//! Returns whether any lane of `a` is larger than the same lane of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE bool any_above(const pack<Element>& a, const pack<Element>& b) noexcept {
   return xsimd::any(a > b);
 }
 
-//! Bit i of the result: lane i compares true.
+//! Returns a mask: bit i is set if lane i compares true.
 template <class Element, class Arch>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t mask_of(const xsimd::batch_bool<Element, Arch>& truth) noexcept {
   bool lanes[xsimd::batch<Element, Arch>::size];
