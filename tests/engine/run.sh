@@ -33,9 +33,9 @@ greedy() {
 }
 # A cut that keeps one token too many, as tests/adapters has it for the stand-in: here the real engine has to see it.
 planted() {
-  local bug=tests/adapters/twins/llama_cut_keeps_a_token_too_many.bug tree=build/llama/planted said got
+  local bug=llama_cut_keeps_a_token_too_many tree=build/llama/planted said got
   mkdir -p "$tree" && rm -rf "$tree/adapters" && cp -r adapters "$tree/" || return 1
-  [ "${SPECVERIFY_PLANT:-yes}" = no ] || perl scripts/plant "$bug" "$tree/adapters/llama_cpp/model.hpp" || return 1
+  [ "${SPECVERIFY_PLANT:-yes}" = no ] || bash scripts/twins plant "$bug" "$tree/adapters/llama_cpp/model.hpp" || return 1
   cmake -S apps/llama -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-march=native" \
     -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="${paths[0]}" \
     -DLLAMA_ADAPTER_DIR="$PWD/$tree/adapters" >"$tree/configure.log" 2>&1 || { tail -n 20 "$tree/configure.log"; return 1; }

@@ -194,14 +194,15 @@ header row/digest.hpp '// A judge decides.'; red phrases '"judge"'
 header row/digest.hpp 'const top_k rule;'; red phrases '"top_k rule"'
 header row/digest.hpp "//! Class (a)."; red phrases 'bit-exact'
 twin() { # old text, name of the test
-  printf 'header: include/specverify/row/digest.hpp\nsource: tests/unit/row/digest_test.cpp\ntest: %s\n--- old\n%s\n--- new\nint;\n' \
-    "$2" "$1" >tests/unit/row/a.bug
+  printf '=== a\nheader: include/specverify/row/digest.hpp\ntest: %s\n--- old\n%s\n--- new\nint;\n' "$2" "$1" >tests/unit/row/digest_test.bug
   echo 'TEST_CASE("digest: one") {}' >>tests/unit/row/digest_test.cpp
 }
 twin 'int digest(Policy);' 'digest: *'; lint twins || { echo "twins complains about a twin that fits"; cat "$work/out"; code=1; }; reset
 twin 'int gone();' 'digest: *'; red twins 'found 0 times'
 twin 'int digest(Policy);' 'law: *'; red twins 'is named law: *'
-rm tests/unit/row/a.bug
+twin 'int digest(Policy);' 'digest: *'; cp tests/unit/row/digest_test.bug tests/unit/row/a_test.bug; red twins 'there is no tests/unit/row/a_test.cpp'
+cat tests/unit/row/digest_test.bug >>tests/unit/row/a_test.bug; mv tests/unit/row/a_test.bug tests/unit/row/digest_test.bug; red twins 'has a twin of this name'
+rm tests/unit/row/*.bug
 echo 'Call `no_such_name`.' >docs/a.md; red stale 'no_such_name is nowhere'
 printf '# Changelog\n\n## 9.9.9\n' >CHANGELOG.md; red version 'its first entry is 9.9.9'
 mkdir -p apps/lab tests/unit/apps tests/session

@@ -32,7 +32,7 @@ for i in "${names[@]}"; do
   [ "$(cat "$work/$i.code")" = 0 ] || { failed=1; head -n 20 "$work/$i.said"; }
 done
 command -v clang++ >/dev/null || exit "$failed"
-cp -r include "$work/planted_include" && perl scripts/plant /dev/stdin "$work/planted_include/specverify/kernel/simd/log_sum_exp.hpp" <<'END' || exit 1
+cp -r include "$work/planted_include" && bash scripts/twins plant - "$work/planted_include/specverify/kernel/simd/log_sum_exp.hpp" <<'END' || exit 1
 --- old
 in_register(double_bits(bits + integer(std::int64_t{4096})) - wide(round_to_integer + 4096.0));
 --- new
