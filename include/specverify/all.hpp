@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Includes the whole library except the test kit: `specverify.hpp` plus draft blocks, message codecs, both session
-//! state machines and the host's loop. Use it if a program should not have to choose headers.
+//! state machines and the host's loop. Include it if you do not want to choose headers.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 

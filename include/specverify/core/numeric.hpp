@@ -127,7 +127,7 @@ template <class To, class From>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_nan(double value) noexcept {
   return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u;
 }
-//! Neither NaN nor infinite.
+//! False for NaN and infinity.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_finite(float value) noexcept {
   return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u;
 }

@@ -33,7 +33,7 @@ class session_secret {
       : key_{{numeric::load_le(bytes.data(), 8), numeric::load_le(bytes.data() + 8, 8)}} {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_missing() const noexcept { return key_ == siphash_words{}; }
-  //! The key for the functions below. Keep it as secret as the object.
+  //! The key for the functions below; as confidential as the secret.
   [[nodiscard]] SPECVERIFY_INLINE constexpr const siphash_words& key() const noexcept { return key_; }
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const session_secret& a, const session_secret& b) noexcept {
@@ -99,7 +99,7 @@ template <std::size_t N>
 }  // namespace detail
 
 //! Returns the secret whose bytes are the 32 hex digits of `text`, first byte first. For any other text it returns a
-//! missing secret, which a session refuses by name.
+//! missing secret, and a session then reports secret_missing.
 [[nodiscard]] constexpr session_secret secret_from_hex(std::string_view text) noexcept {
   std::array<std::byte, 16> bytes{};
   if (text.size() != 2 * bytes.size()) return {};
@@ -151,7 +151,7 @@ template <class Generator>
 }
 
 //! Returns the nonce of a device's hello, never 0. `count` numbers the nonces of one process; `salt` or the time `now`
-//! distinguishes it from other processes.
+//! distinguishes the process from others.
 [[nodiscard]] constexpr std::uint32_t derive_nonce(const session_secret& secret, std::uint64_t session_id,
                                                    std::uint64_t salt, std::uint64_t now,
                                                    std::uint64_t count) noexcept {

@@ -53,7 +53,7 @@ class workspace_base {
 //! State of a reading, kept in the workspace. A rewind below the mark clears the stamp, and so expires the reading.
 struct reading_mark {
   double normaliser = 0;    //!< Z after an operation needed it, else 0
-  double close = 0;         //!< Z by a quick sum (kernel::quick_error) after that was needed or requested, else 0
+  double close = 0;         //!< Z to kernel::quick_error after it was needed or requested, else 0
   std::uint64_t least = 0;  //!< least <= W <= most: current bounds of the total weight; both 0: not requested
   std::uint64_t most = 0;
   //! While most is 0, takes the bounds of W from the read. Later calls tighten them from the row, or compute W;

@@ -6,9 +6,9 @@
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
 //!             log10 R_d, eps_u, eps_d, rtt), standardized: (c - mean) / scale; d_in = drafter_size + target_size + 5.
 //! Guarantees: no allocation, noexcept. Near-tie: floats, but the same bits on one machine.
-//! Deviates:   the hidden states that belong to position i are a mode of the head, and are checked. `predicting`: the
-//!             states whose logits give the distributions at i; no extra pass. `consuming`: the states at input x_i.
-//!             The features of c are our choice.
+//! Deviates:   a mode of the head selects the hidden states of position i, and `check_states` compares it with the
+//!             engine's. `predicting`: the states whose logits give the distributions at i; no extra pass. `consuming`:
+//!             the states at input x_i. The features of c are our choice.
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp, examples/docs/features.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP

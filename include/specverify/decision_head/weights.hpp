@@ -227,7 +227,7 @@ class decision_head {
   //! Reads a file.
   //! Errors: truncated, trailing_bytes; weights_header, weights_unknown (`where` = byte of the header);
   //!         weights_missing, weights_shape (`where` = tensor, 0..3); weights_missing, weights_metadata (`where` =
-  //!         10..17, a field in the order of the head of this file); value_not_finite.
+  //!         10..17, a field in the order listed at the top of this file); value_not_finite.
   [[nodiscard]] static result<decision_head> make(std::span<const std::byte> file) noexcept {
     if (file.size() < 8) return detail::head_error(errc::truncated, file.size());
     const std::uint64_t length = numeric::load_le(file.data(), 8);
@@ -253,7 +253,7 @@ class decision_head {
     return made;
   }
 
-  //! Copies a head. Errors: those of check(head_weights).
+  //! Copies a head. Errors: as for check(head_weights).
   [[nodiscard]] static result<decision_head> make(const head_weights& head) noexcept {
     if (const status why = check(head); !why.ok()) return why;
     decision_head made;

@@ -90,8 +90,8 @@ class markov_channel {
   }
   [[nodiscard]] constexpr const markov_options& options() const noexcept { return options_; }
 
-  //! Returns the long-run share of rounds in the low state, P_hl / (P_lh + P_hl). If no state is ever left, the share
-  //! follows from the start.
+  //! Returns the long-run share of rounds in the low state, P_hl / (P_lh + P_hl). If no state is ever left, the start
+  //! state has a share of 1.
   [[nodiscard]] constexpr double stationary_low() const noexcept {
     const double both = options_.low_to_high + options_.high_to_low;
     if (both == 0) return options_.start == markov_start::low ? 1 : 0;

@@ -32,7 +32,7 @@ struct channel_state {
   double uplink_loss = 0;                 //!< packet error rate, in [0, 1)
   double downlink_loss = 0;               //!< packet error rate, in [0, 1)
   double round_trip = 0;                  //!< s, in [0, 2^64]
-  std::uint32_t index = 0;                //!< number of the state, for models with few; two-state links: 0 low, 1 high
+  std::uint32_t index = 0;                //!< index in models with few states; two-state links: 0 low, 1 high
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const channel_state& a, const channel_state& b) noexcept {
     return a.uplink_rate == b.uplink_rate && a.downlink_rate == b.downlink_rate && a.uplink_loss == b.uplink_loss &&
@@ -53,7 +53,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! 0 <= x < 1.
+//! Tests 0 <= x < 1.
 [[nodiscard]] constexpr bool is_loss(double x) noexcept {
   return std::bit_cast<std::uint64_t>(x) < std::bit_cast<std::uint64_t>(1.0);
 }

@@ -41,7 +41,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Decides the test if the result is the same for every Z between the bounds.
+//! Result of the test for all Z between two bounds; `open` if it depends on Z.
 enum class bound_decision : std::uint8_t { open, accepted, rejected };
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide(double drawn, double full, double have,
                                                                     double lower, double upper) noexcept {

@@ -5,7 +5,7 @@
 //! Symbols:    z = logits after bias and mask; M_b = max z and S_b = sum of e^((z - M_b) / T) over block b, as the
 //!             engine claims them.
 //! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T) and reads it. Sums of this block then pick an id,
-//!             as in row/sample.hpp. Accepting the id with a suitable probability removes the effect of S_b.
+//!             as in row/sample.hpp. The probability of accepting the id cancels S_b.
 //! Guarantees: draws follow the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`,
 //!             in about 1.07 / (1 - error) trials. The tokens differ from those of `read_row` because the proposals do;
 //!             both are near-tie. Argmax and top entries equal those of `read_row` (bit-exact). `accept` has bounds of

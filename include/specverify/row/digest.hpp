@@ -93,7 +93,7 @@ struct row_digest {
   workspace_slice kept_weights{};      //!< truncated rows: double e_v
   workspace_slice mark{};              //!< one reading_mark, followed by the data to find the row again
 
-  //! Returns whether the coarse sums cover all ids and are computed from them.
+  //! Returns whether the coarse sums cover all ids and were computed here, not claimed by an engine.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
     return lane_sums.count != 0 && !one_hot && !truncated && claimed_size == 0;
   }

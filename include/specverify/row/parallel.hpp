@@ -90,7 +90,7 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
 }
 
 //! Reads every row of a batch on the threads of a pool. Writes the readings to the front of `out` and returns that
-//! part. If a row has an error, `out` holds the status; but the other rows are read. The workspace stays taken,
+//! part. If a row has an error, its entry holds the status; the other rows are still read. The workspace stays taken,
 //! `digest_workspace_size` bytes per row even if a row needs less.
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small,
 //!         workspace_too_small (`where` = the first row without space). On an error nothing is read.

@@ -185,8 +185,8 @@ class reading_access {
   }
 };
 
-//! Reads a row under a transform. What it takes from `scratch` (at most `digest_workspace_size`) stays taken as long as
-//! the reading is needed; on an error it is released. O(V).
+//! Reads a row under a transform. What it takes from `scratch` (at most `digest_workspace_size`) stays taken, because
+//! the reading refers to it; on an error it is released. O(V).
 //! Errors: empty_vocabulary, null_span, misaligned (the row, a bias or a mask), vocabulary_too_large, invalid_argument
 //!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
 //!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
@@ -231,8 +231,8 @@ template <class Scalar>
 }  // namespace detail
 
 //! Reads every row of a batch. Writes the readings to the front of `out` and returns that part; `scratch` holds the
-//! arrays of all rows. If a row has an error, `out` holds the status and the row takes no space; but the other rows are
-//! read. O(rows * V).
+//! arrays of all rows. If a row has an error, its entry holds the status and it takes no space; the other rows are
+//! still read. O(rows * V).
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small. On an error
 //!         nothing is read.
 template <execution_policy Policy, class Scalar>

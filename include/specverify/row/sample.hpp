@@ -6,8 +6,9 @@
 //!             lane + t.
 //! Trial t:    U1 * coarse_total picks a block, then a lane, by serial prefix sums in double. Inside the lane the ids
 //!             are scanned by w in double, at the position scaled by S_exact / S (the lane's sum in double over the
-//!             float sum). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials: y
-//!             = least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of lane + trial_cap, sums serial in double.
+//!             float sum). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials
+//!             the exact rule draws: y = least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of lane + trial_cap,
+//!             sums serial in double.
 //! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
 //!             uniforms; an id with e_v = 0 is never returned; 1.04 trials on average; no allocation; noexcept. Tokens
 //!             are near-tie, but every backend runs this algorithm.

@@ -64,7 +64,7 @@ class row_summary {
   //! Returns whether the read took sums over all ids. False for claimed blocks, one-hot and truncated rows, and if the
   //! sums were not requested (`read_request::sums`).
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
-  //! Returns W for a support, or 0 unless `integer_total` was requested or every weight is listed.
+  //! Returns W for a support; 0 unless `integer_total` was requested or every weight is listed.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
   }
@@ -99,7 +99,7 @@ class row_summary {
     return *base_.first_of<reading_mark>(digest_.mark);
   }
 
-  // row_reading opens these members.
+  // row_reading uses these members.
   template <execution_policy Policy, class Scalar>
   friend class row_reading;
 

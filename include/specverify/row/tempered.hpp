@@ -132,7 +132,7 @@ class tempered_reader {
   }
 
  private:
-  //! Computes Z by a quick read, which adds a node to the rest. `sum`: the sum of the top entries.
+  //! Computes Z by a quick read, which adds a node to the bounds of the rest. `sum`: the sum of the top entries.
   [[nodiscard]] double read_at(double inverse, double sum) noexcept {
     const double total = row_.quick(inverse);
     rest_.learn_total(inverse, total, sum);
@@ -266,8 +266,8 @@ template <class Policy, class Scalar>
 }
 
 //! Writes bounds of p_t(token) for every temperature to `out` and returns the filled part. The mean width of the bounds
-//! is at most `width`, unless that is beyond exact sums, whose bounds are 4e-12 p wide. The row is read at the
-//! temperatures with the widest bounds until then.
+//! is at most `width`, unless even exact sums, with bounds 4e-12 p wide, do not reach it. Reads the row at the
+//! temperatures with the widest bounds until the mean is small enough.
 //! Errors: as for `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
 template <class Policy, class Scalar>
 [[nodiscard]] result<tempered_intervals> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,

@@ -162,7 +162,7 @@ struct lattice_tail {
 
 //! Makes a draft in the paper's order: `token` is drawn from x itself and is tested against x_d, whatever the format.
 //! x^ is only used for the residual after a rejection. The token must be among the reading's survivors; otherwise it
-//! has weight 0 and is accepted wherever the target has mass. Lossy: for `lossy_token_rule`.
+//! has weight 0, and any positive target probability accepts it. Lossy: for `lossy_token_rule`.
 //! Errors: as for `compressed_law`; token_out_of_range, reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,

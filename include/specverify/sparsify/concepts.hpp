@@ -5,8 +5,8 @@
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //! `online_vocabulary_budget`. A sparsifier only shrinks the drafter's distribution, so any sparsifier keeps the
 //! target's distribution exact. The state holds what a sparsifier learns along the text, for example an adaptive
-//! threshold. A session keeps one state per draft of a window, and returns to the state after the last accepted
-//! position.
+//! threshold. A session keeps one state per draft of a window, and returns to the state after the last position that
+//! gave a token.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP

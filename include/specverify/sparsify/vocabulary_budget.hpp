@@ -10,7 +10,7 @@
 //!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the
 //!             value for the weights, and within V / 2^30 + 2^-23 of the value for the distribution, because weights
 //!             have 31 bits. If N(k) <= epsilon, then for any y: a token d drawn from x and tested against x_d has a
-//!             distribution within epsilon of y. A token drawn from x^_k and verified against it has exactly the
+//!             distribution within epsilon of y. A token drawn from x^_k and verified against x^_k has exactly the
 //!             distribution y, and acceptance falls by at most epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.

@@ -177,7 +177,7 @@ template <class Value>
 }
 
 //! Tests whether two outcomes are independent. `table` contains rows * width joint counts, row by row. Empty rows and
-//! columns are left out, because they have no expectation.
+//! columns are left out, because their expectation is 0.
 //! Errors: size_mismatch; invalid_argument if the expectation of a cell is below min_expected (merge classes first) or
 //!         nothing was counted.
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,

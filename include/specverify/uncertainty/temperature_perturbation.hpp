@@ -84,8 +84,8 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns the transform for reading a row here: bias and mask, and the temperature whose coarse sum bounds others
-//! best.
+//! Returns the transform for reading a row here: bias and mask, and a temperature whose coarse sum gives good bounds at
+//! other temperatures.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;

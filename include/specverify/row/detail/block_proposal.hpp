@@ -12,7 +12,8 @@ namespace detail {
 
 using kernel::locate;
 
-//! Opens one block of a row, padded with forbidden ids to a multiple of 64. `buffer` holds kernel::block_size.
+//! Opens one block of a row, padded with forbidden ids to a multiple of 64. `buffer` must have space for
+//! kernel::block_size values.
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<float> open_block(const kernel::row_source<Scalar>& source, std::uint32_t first,
                                                           std::uint32_t size, float* buffer) noexcept {

@@ -75,14 +75,14 @@ class block_walk {
     return sum;
   }
 
-  //! Returns a bound of the difference to the running sums and the mass of `inverse`. `total` must be at least the sum
-  //! of all e_v.
+  //! Returns an upper bound of how far the sums and the mass differ from those of `inverse`. `total` must be at least
+  //! the sum of all e_v.
   [[nodiscard]] double slack(double mass, double total) const noexcept {
     return static_cast<double>(row_.source.size) * 0x1.0p-51 * mass + 0x1.0p-46 * total;
   }
 
   //! Returns the id at which the running sum passes `target`, or no_token unless it passes by more than the slack. With
-  //! this margin, the id is that of `inverse`.
+  //! this margin, `inverse` returns the same id.
   [[nodiscard]] token_id find(double target, double slack) noexcept {
     double sum = 0;
     for (std::uint32_t first = 0; first < row_.source.size; first += kernel::exact_size) {

@@ -125,7 +125,7 @@ class sampled_cut {
   const std::uint32_t middle = sample.middle();
   std::uint32_t low = middle, high = middle;
   std::uint64_t above = mass_from(weights, size, middle + 1), reached = mass_from(weights, size, middle);
-  if (above < target && reached >= target)  // the cut is among its ties
+  if (above < target && reached >= target)  // the cut is among the ties of `middle`
     return {middle, static_cast<std::uint32_t>((target - above + middle - 1) / middle)};
   if (reached < target) {
     low = sample.low();

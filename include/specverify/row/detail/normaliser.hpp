@@ -55,8 +55,8 @@ inline void know_bounds(reading_mark& mark) noexcept {
   mark.close = sum;
   return true;
 }
-//! Computes Z from the cache, or by one more read, much faster than the exact Z. Returns false if the row allows no
-//! such read.
+//! Gets Z from the cache, or by one more read, much faster than the exact Z. Returns false if the row allows no such
+//! read.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool take_quick_sum(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                          const kernel::exact_weight& weight) noexcept {
