@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The accept test of a drafted token against each row of a batch, with Thrust.
+//! Accept test of a drafted token against each row of a batch, with Thrust.
 //!
-//! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
-//! Symbols:    as in row/acceptance.hpp. A thread a row.
-//! Guarantees: the answers of exec::seq, whatever nvcc's flags. One logit of a row is read; where the bounds of Z leave
-//!             the answer open (about one row in twenty) the row is read once more, by many threads; of a
-//!             truncated row nothing but what it keeps. Temporary memory: 32 bytes for 1024 ids and 4 a row.
+//! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
+//! Symbols:    as in row/acceptance.hpp. One thread per row.
+//! Guarantees: the results of exec::seq, for any flags of nvcc. It reads one logit of a row. If the bounds of Z do not
+//!             decide (about one row in twenty), many threads read the row once more, but from a truncated row only the
+//!             kept ids. Temporary memory: 32 bytes per 1024 ids and 4 per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP
 #define SPECVERIFY_DEVICE_ACCEPT_HPP
@@ -44,9 +44,9 @@ struct accept_question {
 
 }  // namespace thrust_detail
 
-//! One accept test a row, from the digests that `read_rows` made before. Errors, of the arguments alone: those of
-//! `read_rows`; null_span (drafted, keys, positions, rounds or out); engine_failed. Of a row: those of its digest,
-//! token_out_of_range, invalid_resolution (0, or below count).
+//! Does one accept test per row, on digests from `read_rows`. Errors of the call, which depend only on arguments: those
+//! of `read_rows`; null_span (drafted, keys, positions, rounds or out); engine_failed. Errors of a row: those of the
+//! row's digest, token_out_of_range, invalid_resolution (0, or below count).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status accept(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const drafted_token* drafted, const device_stream<Key>& random,

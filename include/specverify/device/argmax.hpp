@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The greedy tokens of a batch of rows with Thrust, with the margin to the runner-up.
+//! Greedy tokens of a batch of rows with Thrust, with the margin to the runner-up.
 //!
-//! Use it when you decode greedily: it needs no digest.
-//! Guarantees: one read of a row; token, margin and near_tie are those of `argmax` (row/argmax.hpp) bit for bit: what
-//!             is reduced are values and ids as integers. Temporary memory: 16 bytes a row and what a reduction takes.
+//! Use it if you decode greedily, because it needs no digest.
+//! Guarantees: one read per row. Token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit,
+//!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row plus that
+//!             of a reduction.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP
 #define SPECVERIFY_DEVICE_ARGMAX_HPP
@@ -15,7 +16,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The two first of an order of values and ids (`order_key`).
+//! The first two of an order of values and ids (`order_key`).
 struct two_keys {
   std::uint64_t first = 0, second = 0;
 };
@@ -66,7 +67,7 @@ struct write_argmax {
   }
 };
 
-//! The first two of the order of each row.
+//! Computes the first two of each row's order.
 template <class Policy, class Scalar>
 SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar>& rows,
                                   const device_transform& transform, two_keys* out) {
@@ -77,8 +78,8 @@ SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar
 
 }  // namespace thrust_detail
 
-//! The greedy tokens of `rows`, one a row into `tokens`. Temperature and truncation do not matter. Errors, of the
-//! arguments alone: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation do not matter. Errors of
+//! the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status argmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                             const device_transform& transform, device_argmax* tokens) noexcept {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A batch of rows in device memory: the rows, what transforms them, what one read of them found, as one value.
+//! A batch of rows in device memory as one value: rows, transforms, and digests of one read.
 //!
-//! Use it to hand an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
-//! the same batch: `read_rows` first, then `sample`, `select`, `residual` and the others on the same value.
+//! Use it to pass an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
+//! the same batch: call `read_rows` first, then `sample`, `select`, `residual` and others on the same value.
 //! Symbols:    as in row/digest.hpp. Row r begins at data + r * pitch.
-//! Guarantees: plain structs, C++17. All pointers are to device memory, and the host never follows one: kernels read
-//!             temperatures, biases, masks, keys, positions and rounds when they run, so that a captured graph sees
-//!             those of its replay. No allocation; making a batch touches no memory.
-//! Deviates:   rows of logits in float or 16 bits, no rows of probabilities. Biases and masks are not checked: their
-//!             owner is the engine's own kernel.
+//! Guarantees: plain structs, C++17. The CPU must not dereference pointers, because all are to device memory. Kernels
+//!             read temperatures, biases, masks, keys, positions and rounds when they run, so a captured graph reads
+//!             the values at replay. No allocation; to make a batch accesses no memory.
+//! Deviates:   rows are logits in float or 16 bits, but not probabilities. Biases and masks are not checked, because
+//!             the engine's own kernel writes them.
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP
 #define SPECVERIFY_DEVICE_BATCH_HPP
@@ -33,24 +33,24 @@ struct device_rows {
       is_row_scalar<Scalar> && !std::is_same_v<Scalar, double>,
       "rows hold float, float16_bits or bfloat16_bits: reinterpret_cast a pointer to __half or __nv_bfloat16");
   const Scalar* data = nullptr;
-  std::size_t pitch = 0;    //!< entries from one row to the next, at least `size`
+  std::size_t pitch = 0;    //!< entries between the beginnings of two rows, at least `size`
   std::uint32_t count = 0;  //!< rows
-  std::uint32_t size = 0;   //!< ids of a row, 1 .. max_vocab_size; padding behind them is never read
+  std::uint32_t size = 0;   //!< ids of a row, 1 .. max_vocab_size; padding after them is never read
 };
 
-//! What stands between logits and law (row/transform.hpp). One for all rows, or one a row.
+//! Transform from logits to a distribution (row/transform.hpp), one for all rows or one per row.
 struct device_transform {
-  double temperature = 1;                       //!< of all rows; below 1e-6: one-hot at the argmax
-  const double* temperatures = nullptr;         //!< or one a row
-  const std::uint64_t* mask_words = nullptr;    //!< bit v of word v / 64: v is allowed. Null: all are
-  std::size_t mask_pitch = 0;                   //!< words from one row's mask to the next; 0: one mask for all
-  const std::uint32_t* bias_begin = nullptr;    //!< rows + 1 offsets into the two below; null: no bias
-  const token_id* bias_ids = nullptr;           //!< of a row: strictly ascending
+  double temperature = 1;                       //!< for all rows; below 1e-6: one-hot at the argmax
+  const double* temperatures = nullptr;         //!< or indexed by row
+  const std::uint64_t* mask_words = nullptr;    //!< token v is allowed if bit v % 64 of word v / 64 is set; null: all
+  std::size_t mask_pitch = 0;                   //!< words between the masks of two rows; 0: one mask for all
+  const std::uint32_t* bias_begin = nullptr;    //!< rows + 1 offsets into bias_ids and bias_values; null: no bias
+  const token_id* bias_ids = nullptr;           //!< strictly ascending within a row
   const float* bias_values = nullptr;           //!< added to the logits of bias_ids; -infinity forbids
-  row_truncation truncation{};                  //!< of all rows
-  const row_truncation* truncations = nullptr;  //!< or one a row
-  //! ids that the law of a truncated row may keep; 0: top_k of `truncation`, or all ids. A row that would keep more is
-  //! support_too_large (`where` = ids needed)
+  row_truncation truncation{};                  //!< for all rows
+  const row_truncation* truncations = nullptr;  //!< or indexed by row
+  //! maximum ids that a truncated row may keep; 0: top_k of `truncation`, or all ids. A row that would keep more
+  //! returns support_too_large (`where` = ids needed)
   std::uint32_t kept_capacity = 0;
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool may_truncate() const noexcept {
@@ -58,64 +58,66 @@ struct device_transform {
   }
 };
 
-//! Device memory of the caller, aligned to 64 bytes.
+//! Device memory of the caller; must be aligned to 64 bytes.
 struct device_memory {
   void* data = nullptr;
   std::size_t size = 0;  //!< bytes
 };
 
-//! What to compute beyond the coarse sums. Each takes one more read of a row, in the same call.
+//! Optional results besides the coarse sums. Each takes one more read per row, in the same call.
 struct device_request {
-  bool exact_normaliser = false;  //!< Z in double; else only its bracket
+  bool exact_normaliser = false;  //!< Z in double; otherwise only bounds of Z
   bool integer_total = false;     //!< W, the sum of integer weights
 };
 
-//! Which function made a digest.
+//! Function that made a digest.
 enum class digest_source : std::uint8_t {
-  none,   //!< none did, as in cleared memory
+  none,   //!< no function, as in cleared memory
   row,    //!< `read_rows`
-  claims  //!< `read_rows_from_blocks` (cuda/blocks.cuh): there are no lane sums and lane maxima
+  claims  //!< `read_rows_from_blocks` (cuda/blocks.cuh): without lane sums and lane maxima
 };
 
-//! What one read of a row found. Meaningful where `why` is ok.
+//! Results of one read of a row. They are valid only if `why` is ok.
 struct device_digest {
   status why{};                //!< row_has_nan, row_has_positive_infinity (`where` = least id), row_is_empty,
                                //!< invalid_temperature, invalid_truncation, support_too_large; under part::row
   token_id argmax = no_token;  //!< ties to the smaller id
   float maximum = 0;           //!< the logit of argmax, after bias and mask
-  float reference = 0;         //!< of the exponents e_v
-  bool one_hot = false;        //!< the temperature was below 1e-6
-  bool truncated = false;      //!< the law lives on kept_ids
+  float reference = 0;         //!< reference of the exponents e_v
+  bool one_hot = false;        //!< whether the temperature is below 1e-6
+  bool truncated = false;      //!< whether the distribution is limited to kept_ids
   digest_source made_by = digest_source::none;
-  std::uint32_t kept = 0;  //!< how many ids a truncated row keeps
+  std::uint32_t kept = 0;  //!< number of ids that a truncated row keeps
   double temperature = 1;
-  double coarse_total = 0;         //!< sum of the block sums, in their order
+  double coarse_total = 0;         //!< sum of the block sums, in order
   double lower = 0;                //!< lower <= Z
   double upper = 0;                //!< Z <= upper
-  double normaliser = 0;           //!< Z, or 0: not asked for. Truncated rows: always there
-  std::uint64_t total_weight = 0;  //!< W, or 0: not asked for. Truncated rows: of the kept ids
+  double normaliser = 0;           //!< Z, or 0 if not requested. Truncated rows always have it
+  std::uint64_t total_weight = 0;  //!< W, or 0 if not requested. Truncated rows: W of the kept ids
 
-  //! What functions ask that take no claims: `why`, or digest_insufficient where `read_rows` did not make the digest.
+  //! Returns `why`, or digest_insufficient if `read_rows` did not make the digest. For functions that cannot use
+  //! digests of claims.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr status of_whole_row() const noexcept {
     return why.ok() && made_by != digest_source::row ? status{errc::digest_insufficient, part::row, 0} : why;
   }
 };
 
-//! The digests of a batch and their arrays. Row r has entries r * blocks, and 16 times as many lanes.
+//! Digests of a batch and the arrays of the digests. The entries of row r begin at r * blocks, and at 16 times that for
+//! lanes.
 struct device_digests {
-  device_digest* rows = nullptr;    //!< one a row
-  double* block_sums = nullptr;     //!< one for 1024 ids
-  float* lane_sums = nullptr;       //!< 16 for 1024 ids
-  float* lane_maxima = nullptr;     //!< 16 for 1024 ids: the largest logit of each lane
-  token_id* kept_ids = nullptr;     //!< truncated rows: kept_capacity a row, ascending
+  device_digest* rows = nullptr;    //!< indexed by row
+  double* block_sums = nullptr;     //!< one per 1024 ids
+  float* lane_sums = nullptr;       //!< 16 per 1024 ids
+  float* lane_maxima = nullptr;     //!< 16 per 1024 ids: the largest logit of each lane
+  token_id* kept_ids = nullptr;     //!< truncated rows: kept_capacity per row, ascending
   double* kept_weights = nullptr;   //!< truncated rows: e_v
-  std::uint32_t* parts = nullptr;   //!< one a row: how many parts of a split row are done
+  std::uint32_t* parts = nullptr;   //!< indexed by row: finished parts of a split row
   std::uint32_t count = 0;          //!< rows
-  std::uint32_t blocks = 0;         //!< of 1024 ids in a row
+  std::uint32_t blocks = 0;         //!< blocks of 1024 ids per row
   std::uint32_t kept_capacity = 0;  //!< 0: no row is truncated
 };
 
-//! Rows, transform and digests, which belong together. Made by `make_device_batch`.
+//! Rows, transform and digests of one batch. `make_device_batch` makes it.
 template <class Scalar>
 struct device_batch {
   device_rows<Scalar> rows{};
@@ -123,20 +125,21 @@ struct device_batch {
   device_digests digests{};
 };
 
-//! A 128-bit block of randomness of a key. Kernels call it unqualified, so that a test can have keys of its own.
+//! Returns a 128-bit block of randomness for a key. Kernels call it unqualified, so that a test can use a key type of
+//! its own.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE random_block random_at(philox_key key, random_counter counter) noexcept {
   return philox{key}(counter);
 }
 
-//! The random numbers of one purpose for each row of a batch.
+//! Random numbers of one purpose for each row of a batch.
 template <class Key = philox_key>
 struct device_stream {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< keys from one row's to the next row's; 0: one for all
-  const std::uint32_t* positions = nullptr;  //!< one a row
-  const std::uint32_t* rounds = nullptr;     //!< one a row
+  std::uint32_t key_pitch = 0;               //!< keys between those of two rows; 0: one key for all
+  const std::uint32_t* positions = nullptr;  //!< indexed by row
+  const std::uint32_t* rounds = nullptr;     //!< indexed by row
   purpose use = purpose::draft_draw;
-  std::uint32_t lane = 0;  //!< of trial 0
+  std::uint32_t lane = 0;  //!< lane of trial 0
 
   [[nodiscard]] SPECVERIFY_INLINE bool has_all() const noexcept {
     return keys != nullptr && positions != nullptr && rounds != nullptr;
@@ -150,15 +153,15 @@ struct device_stream {
   }
 };
 
-//! Where each row of a batch stands in its text (core/uniforms.hpp). Everything is read on the device.
+//! Position of each row of a batch in a text (core/uniforms.hpp). Kernels read the data on the device.
 template <class Key = philox_key>
 struct device_uniforms {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< keys from one row's to the next row's; 0: one for all
-  const std::uint32_t* positions = nullptr;  //!< one a row: absolute token position
-  const std::uint32_t* rounds = nullptr;     //!< one a row: of its session
+  std::uint32_t key_pitch = 0;               //!< keys between those of two rows; 0: one key for all
+  const std::uint32_t* positions = nullptr;  //!< indexed by row: absolute token position
+  const std::uint32_t* rounds = nullptr;     //!< indexed by row: round in the session
 
-  //! The stream of one use, from `lane` on.
+  //! Returns the stream of one purpose, from `lane` on.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_stream<Key> at(purpose use,
                                                                       std::uint32_t lane = 0) const noexcept {
     return {keys, key_pitch, positions, rounds, use, lane};
@@ -187,7 +190,7 @@ template <class Scalar>
   return most == 0 || most > rows.size ? rows.size : most;
 }
 
-//! Cuts memory into arrays that begin on lines of 64 bytes.
+//! Divides memory into arrays that begin on lines of 64 bytes.
 class cutter {
  public:
   SPECVERIFY_INLINE explicit cutter(void* data) noexcept : next_(reinterpret_cast<std::uintptr_t>(data)) {}
@@ -202,7 +205,7 @@ class cutter {
   std::uintptr_t next_;
 };
 
-//! What can be said of rows and their transform without reading them.
+//! Checks rows and transform without reading them.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check(const device_rows<Scalar>& rows,
                                              const device_transform& transform) noexcept {
@@ -226,7 +229,7 @@ template <class Scalar>
   return cut.valid() ? status{} : refusal(errc::invalid_truncation);
 }
 
-//! What every function of a batch asks first.
+//! Checks that every function of a batch does first.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check(const device_batch<Scalar>& batch) noexcept {
   if (const status why = check(batch.rows, batch.transform); !why.ok()) return why;
@@ -243,8 +246,8 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Bytes of device memory that the digests of a batch take: 136 for 1024 ids and a struct a row, and 12 an id that a
-//! truncated row may keep. Pure; O(1).
+//! Returns the bytes of device memory for the digests of a batch: 136 per 1024 ids, one struct per row, and 12 per id
+//! that a truncated row may keep. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {
@@ -258,11 +261,10 @@ template <class Scalar>
   return static_cast<std::size_t>(all.value);
 }
 
-//! Joins rows and transform with memory for what is found of them. Nothing is read or written: cheap enough to do at
-//! every step. Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows;
-//! mask_pitch below the words of a row, `where` = words), invalid_temperature, invalid_truncation; workspace_too_small
-//! (`where` = bytes needed, at most 2^32 - 1); invalid_argument (memory that is not aligned to 64 bytes, or a mask not
-//! to 8).
+//! Joins rows and transform with memory for the digests. It reads and writes no memory, so it can run at every step.
+//! Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows; mask_pitch
+//! below the words of a row, `where` = words), invalid_temperature, invalid_truncation; workspace_too_small (`where` =
+//! bytes needed, at most 2^32 - 1); invalid_argument (memory not aligned to 64 bytes, or a mask not aligned to 8).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE result<device_batch<Scalar>> make_device_batch(const device_rows<Scalar>& rows,
                                                                                const device_transform& transform,

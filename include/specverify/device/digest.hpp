@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of a batch of rows with Thrust: argmax, lane and block sums, bounds of Z; where asked for, Z and W; of
-//! truncated rows what they keep.
+//! Digests of a batch of rows with Thrust: argmax, lane and block sums, bounds of Z, Z and W on request, and the kept
+//! ids of truncated rows.
 //!
-//! Use it first, on logits as the engine left them; the other functions of device/ go on from the digests.
+//! Use it first, on the engine's logits, because the other functions of device/ need the digests.
 //! Symbols:    as in row/digest.hpp.
-//! Shape:      a thread a lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then a thread a
-//!             block, then a thread a row. A row whose maximum stands more than 60 T above its sampled reference is
-//!             read twice. A truncation takes four reads more, and one for W where it cuts a share of that: a sort of
-//!             64-bit keys, then the ids up to the last key in their order. A thread a row sums what is kept.
-//! Guarantees: every field and every array is that of exec::seq bit for bit (Z under nvcc: with -fmad=false). No
-//!             temporary memory; with exact_normaliser 32 bytes for 1024 ids, with integer_total 8 a row and what a
-//!             reduction takes. With a truncation 8 bytes for each lane and 16 for each id (for each of 64 (K + 1),
-//!             where all rows have one top_k K), of at most 256 rows and about 2^22 ids at a time; 4 bytes for 32 ids,
-//!             16 a row, and what a sort and scans take.
+//! Shape:      one thread per lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then one
+//! thread per block, then one per row. If the maximum of a row is more than 60 T above the sampled reference, the row
+//! is read twice. A truncation takes four more reads, and another for W if it cuts a share of W: a sort of 64-bit keys,
+//! then the ids up to the last key, in order. One thread per row sums the kept ids.
+//! Guarantees: every field and every array equals that of exec::seq bit for bit (Z under nvcc: with -fmad=false). No
+//!             temporary memory, but with exact_normaliser 32 bytes per 1024 ids, and with integer_total 8 per row plus
+//!             that of a reduction. A truncation takes 8 bytes per lane and 16 per id (per id of 64 (K + 1) if all rows
+//!             have one top_k K), for at most 256 rows and about 2^22 ids at a time; 4 bytes per 32 ids, 16 per row,
+//!             and the memory of a sort and scans.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP
 #define SPECVERIFY_DEVICE_DIGEST_HPP
@@ -23,7 +23,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Digests of all rows; where rows may be truncated, what they keep.
+//! Writes the digests of all rows, and the kept ids of rows that may be truncated.
 template <class Policy, class Scalar>
 void write_digests(const Policy& policy, const device_batch<Scalar>& batch, const device_request& request) {
   write_whole_digests(policy, batch, request);
@@ -32,9 +32,9 @@ void write_digests(const Policy& policy, const device_batch<Scalar>& batch, cons
 
 }  // namespace thrust_detail
 
-//! Reads the rows of a batch into their digests. Errors, of the arguments alone: size_mismatch and those of
-//! `make_device_batch`; engine_failed. Rows in error say so in their digest, those of an invalid truncation and those
-//! that keep more than kept_capacity among them.
+//! Reads the rows of a batch into the digests. Errors of the call: size_mismatch and those of `make_device_batch`;
+//! engine_failed. A row's error is in the row's digest, for example invalid_truncation, or support_too_large if the row
+//! keeps more than kept_capacity ids.
 template <class Policy, class Scalar>
 [[nodiscard]] status read_rows(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                const device_request& request = {}) noexcept {

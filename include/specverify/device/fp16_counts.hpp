@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The laws of a batch of rows as fp16 values with Thrust: ids with counts of 2^-24 (row/fp16_row.hpp).
+//! Distributions of a batch of rows as fp16 values with Thrust: ids with counts of 2^-24 (row/fp16_row.hpp).
 //!
-//! Use it after `read_rows`, on the same batch: what a drafter uploads that sends half precision.
-//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
-//! Guarantees: ids and counts of exec::seq, whatever nvcc's flags. Three reads of a row, and one more where the digest
-//!             does not have Z (device_request::exact_normaliser); none where it is truncated. Temporary
-//!             memory: 4 bytes for 32 ids, 32 for 1024, 24 a row, and what a reduction and a scan take.
+//! Use it after `read_rows`, on the same batch, if a drafter uploads half-precision distributions.
+//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
+//! Guarantees: ids and counts of exec::seq, for any flags of nvcc. Three reads per row, and one more if the digest does
+//!             not have Z (device_request::exact_normaliser); none if the row is truncated. Temporary memory: 4 bytes
+//!             per 32 ids, 32 per 1024, 24 per row, and that of a reduction and a scan.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP
 #define SPECVERIFY_DEVICE_FP16_COUNTS_HPP
@@ -19,7 +19,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The counts of a row, or of the ids that it keeps.
+//! Counts of a row, or of the kept ids.
 template <class Scalar>
 struct counts_of_row {
   drawn_row<Scalar> row;
@@ -44,7 +44,7 @@ struct counts_of_row {
 template <class Scalar>
 struct fp16_entries {
   device_batch<Scalar> batch;
-  const double* inverses;  // one a row: 1 / Z
+  const double* inverses;  // 1 / Z, indexed by row
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE counts_of_row<Scalar> of(std::size_t r) const noexcept {
     const drawn_row<Scalar> row(batch, r);
     const bool is_there = row.digest.of_whole_row().ok() && !row.digest.one_hot;
@@ -109,9 +109,9 @@ void count_fp16(const Policy& policy, const device_batch<Scalar>& batch, const d
 
 }  // namespace thrust_detail
 
-//! The fp16 laws of all rows, from the digests that `read_rows` made before. Errors, of the arguments alone: those of
-//! `read_rows`; null_span; output_too_small (no places; `where` = 1); engine_failed. Of a row: those of its digest;
-//! support_too_large (`where` = ids needed), empty_support.
+//! Writes the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: those of
+//! `read_rows`; null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: those of the
+//! digest; support_too_large (`where` = ids needed), empty_support.
 template <class Policy, class Scalar>
 [[nodiscard]] status fp16_counts(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                  const device_laws& out) noexcept {

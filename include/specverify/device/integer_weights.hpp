@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The integer weights of the rows of a batch with Thrust: one an id, and their sum W.
+//! Integer weights of the rows of a batch with Thrust: one per id, and the total weight W.
 //!
-//! Use it when something decides on all weights of a row; for the largest, `select` is enough. It needs no digest.
-//! Guarantees: three reads of a row and a write; weights and W of exec::seq bit for bit. Temporary memory: 16 bytes a
-//!             row and what a reduction takes.
+//! Use it if you need all weights of a row. For only the largest, `select` is enough. It needs no digest.
+//! Guarantees: three reads and one write per row; weights and W equal those of exec::seq bit for bit. Temporary memory:
+//!             16 bytes per row plus that of a reduction.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP
 #define SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP
@@ -14,7 +14,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The weight of one id of a row that has a law.
+//! Returns the weight of one id. The row must have a distribution.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t weight_in(const topped_rows<Scalar>& all, std::size_t r,
                                                                       const row_top& top, std::uint32_t id) noexcept {
@@ -36,7 +36,7 @@ struct write_weight {
   }
 };
 
-//! The weights of a lane, summed.
+//! Sums the weights of a lane.
 template <class Scalar>
 struct weights_of_lane {
   topped_rows<Scalar> all;
@@ -66,7 +66,7 @@ struct write_total {
 
 }  // namespace thrust_detail
 
-//! The integer weights of all rows, and their totals. Errors: as `softmax` (device/softmax.hpp).
+//! Writes the integer weights of all rows and the totals. Errors: as `softmax` (device/softmax.hpp).
 template <class Policy, class Scalar>
 [[nodiscard]] status integer_weights(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                                      const device_transform& transform, const device_weights& out) noexcept {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point nearest to the law of each row of a batch with Thrust: laws of a drafter as they travel.
+//! Nearest lattice point of each row's distribution in a batch, with Thrust, as a drafter sends it.
 //!
-//! Use it after `read_rows`: on the same batch for dense laws (quantize/lattice.hpp), on what `select` gave for laws of
-//! a support (quantize/sparse_lattice.hpp).
-//! Symbols:    w = integer weights, W = their sum over the row or the support, l = resolution, b = counts.
-//! Shape:      W by one read, the min(V, 2 l) largest entries as `select` finds them; then a thread a row rounds and
-//!             repairs, by the host's own functions.
-//! Guarantees: counts are those of `lattice` and `sparse_lattice` bit for bit. Only ids of positive count are listed,
-//!             ascending. Temporary memory: that of `select` and 36 bytes an entry, of at most 256 rows and about 2^22
-//!             ids at a time; 8 bytes a row.
+//! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
+//! `select` for those of a support (quantize/sparse_lattice.hpp).
+//! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts.
+//! Shape:      W by one read, the min(V, 2 l) largest entries as in `select`; then one thread per row rounds and
+//! repairs with the functions that the CPU uses.
+//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids with a
+//!             positive count are listed. Temporary memory: that of `select` and 36 bytes per entry, for at most 256
+//!             rows and about 2^22 ids at a time; 8 bytes per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
 #define SPECVERIFY_DEVICE_LATTICE_HPP
@@ -20,14 +20,14 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Room for the lattice points of a few rows: `size` entries of each.
+//! Workspace for the lattice points of a few rows: `size` entries per row.
 struct lattice_work {
   std::uint32_t* counts;
   std::int64_t* remainders;
   std::uint32_t* heap;
   std::size_t size;
 
-  //! Rounds one list by its weights and writes the entries that are not 0. Returns how many there are.
+  //! Rounds one list by weight and writes the entries that are not 0. Returns the number of these entries.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t quantize(std::size_t list, const token_id* ids,
                                                                        const std::uint32_t* weights,
                                                                        std::uint32_t count, std::uint64_t total,
@@ -62,7 +62,7 @@ struct lattice_room {
   }
 };
 
-//! The law of a row from its largest entries. `kept`: row r of the chunk at r * kept.pitch.
+//! Writes a row's distribution from the largest entries. Row r of the chunk begins at r * kept.pitch in `kept`.
 template <class Scalar>
 struct write_law {
   device_batch<Scalar> batch;
@@ -88,7 +88,7 @@ struct write_law {
   }
 };
 
-//! The law of a support.
+//! Writes the distribution of a support.
 struct write_sparse_law {
   device_supports kept;
   std::uint32_t resolution;
@@ -146,8 +146,8 @@ void quantize_rows(const Policy& policy, const device_batch<Scalar>& batch, std:
 
 }  // namespace thrust_detail
 
-//! The dense law of each row: the lattice point nearest to the whole row's law, without its zeros. From the digests
-//! that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`; under part::quantize
+//! Writes the dense distribution of each row: the lattice point nearest to the whole row's distribution, without zeros.
+//! It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; under part::quantize
 //! invalid_resolution (0, or above max_lattice_resolution; `where` = it), null_span and output_too_small (pitch below
 //! `where` = min(V, l)); engine_failed.
 template <class Policy, class Scalar>
@@ -163,9 +163,9 @@ template <class Policy, class Scalar>
   });
 }
 
-//! The law of each of `rows` supports, normalised over the support's own weight, without its zeros. Supports of more
-//! than their own pitch are support_too_large, of more than that of the laws output_too_small; empty ones
-//! empty_support, those without weight zero_weight. Weights are at most 2^31. Errors, of the arguments alone, under
+//! Writes the distribution of each of `rows` supports, normalized over the weight of the support, without zeros.
+//! Weights must be at most 2^31. Errors of a row: support_too_large (more entries than the pitch of the supports),
+//! output_too_small (more than the pitch of the laws), empty_support, zero_weight. Errors of the call, under
 //! part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
 template <class Policy>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, std::uint32_t rows, const device_supports& kept,

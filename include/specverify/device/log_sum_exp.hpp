@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! log of the sum of e^(z_v / T) of each row of a batch, in nats, with Thrust.
+//! Log of the sum of e^(z_v / T) of each row of a batch, in nats, with Thrust.
 //!
-//! Use it when your engine wants the normaliser of rows. It needs no digest.
-//! Shape:      the maximum by a reduction of integers, then a thread a term of 256 ids, then a thread a row.
-//! Guarantees: two reads of a row; the value of exec::seq bit for bit, whatever nvcc's flags. Temporary memory: 32
-//!             bytes for 1024 ids, 8 a row and what a reduction takes.
+//! Use it if an engine needs the normalizer of rows. It needs no digest.
+//! Shape:      the maximum by a reduction of integers, then one thread per term of 256 ids, then one thread per row.
+//! Guarantees: two reads per row; the value of exec::seq bit for bit, for any flags of nvcc. Temporary memory: 32 bytes
+//!             per 1024 ids, 8 per row plus that of a reduction.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
 #define SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
@@ -36,9 +36,9 @@ struct write_log_sum {
 
 }  // namespace thrust_detail
 
-//! The log-sum-exp of each row into `values`. Errors, of the arguments alone: those of `make_device_batch` for rows and
-//! transform; unsupported (a truncation), null_span (values); engine_failed. Of a row: row_has_nan,
-//! row_has_positive_infinity, row_is_empty, invalid_temperature (below 1e-6 too), invalid_truncation, unsupported.
+//! Writes the log-sum-exp of each row to `values`. Errors of the call: those of `make_device_batch` for rows and
+//! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
+//! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
 template <class Policy, class Scalar>
 [[nodiscard]] status log_sum_exp(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                                  const device_transform& transform, device_value* values) noexcept {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token from norm((scale * p - q)+) for each row of a batch, with Thrust: what replaces a rejected draft.
+//! Draws a token from norm((scale * p - q)+) for each row of a batch, with Thrust, to replace a rejected draft.
 //!
-//! Use it after `read_rows`, on the same batch; for whole rounds of drafts take device/verify.hpp.
-//! Symbols:    as in row/residual.hpp. A thread a row.
-//! Guarantees: the tokens of exec::seq, whatever nvcc's flags. A proposal reads a lane of the row; where a decision
-//!             depends on Z the row is read once more, by many threads. The exact rule reads it twice, serially;
-//!             truncated rows take it alone, on what they keep. Temporary memory: 32 bytes for 1024 ids and 4 a row.
+//! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
+//! Symbols:    as in row/residual.hpp. One thread per row.
+//! Guarantees: the tokens of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a decision
+//!             depends on Z, many threads read the row once more. The exact rule reads the row twice, serially.
+//!             Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids and 4 per
+//!             row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP
 #define SPECVERIFY_DEVICE_RESIDUAL_HPP
@@ -38,10 +39,10 @@ struct residual_question {
 
 }  // namespace thrust_detail
 
-//! One draw a row, `laws[r]` subtracted from row r, from the digests that `read_rows` made before. The laws lie in
-//! device memory with their arrays and are not checked. Errors, of the arguments alone: those of `read_rows`; null_span
-//! (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Of a row: those
-//! of its digest, invalid_resolution (0), residual_unavailable (p has no mass).
+//! Draws one token per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and their
+//! arrays must be in device memory and are not checked. Errors of the call: those of `read_rows`; null_span (laws,
+//! keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a row: those
+//! of the digest, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
                               const device_stream<Key>& random, device_token* tokens,

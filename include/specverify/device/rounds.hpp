@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A ragged batch of rounds in device memory: the drafts of many requests, the rows that they are verified against,
-//! what may end each of them, and the verdicts.
+//! A ragged batch of rounds in device memory: drafts of many requests, target rows, limits of each round, verdicts.
 //!
-//! Use it to verify all requests of an engine's step at once: one `device_rounds`, one call of `verify_batch`.
+//! Use it to verify all requests of an engine's step in one call: one `device_rounds`, one call of `verify_batch`.
 //! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the
-//!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs L + 1 at most.
-//! Guarantees: plain structs, C++17. All pointers are to device memory and are followed when kernels run, so that a
-//!             captured graph sees the rounds of its replay. A round in error says so in its verdict; the others do not
-//!             notice. Where a round stands in its batch does not matter.
-//! Deviates:   no log-probabilities. Offsets beyond the rows are size_mismatch; those of drafts cannot be checked.
+//!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs at most L + 1.
+//! Guarantees: plain structs, C++17. All pointers are to device memory and are read when kernels run, so a captured
+//!             graph sees the rounds at replay. If a round has an error, it is in that round's verdict, but other
+//!             rounds are not affected. Results do not depend on a round's index in the batch.
+//! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
+//!             checked.
 //! See:        docs/algorithms/cuda.md, verify/verdict.hpp, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ROUNDS_HPP
 #define SPECVERIFY_DEVICE_ROUNDS_HPP
@@ -23,30 +23,31 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A token with what it was drawn from. With a law it is what `draft` and `received_draft` are on the host, and the law
-//! must be the one that it was drawn from. Without one it is a `claimed_draft`: count 0 a point mass, else a claim.
+//! A token and the distribution that it was drawn from. With a distribution it corresponds to `draft` and
+//! `received_draft` on the CPU, and must have been drawn from that distribution. Without one it is a `claimed_draft`: a
+//! point mass if the count is 0, otherwise a claim.
 struct device_draft {
-  token_id token = no_token;     //!< -1 ends the drafts of its round
-  std::uint32_t count = 0;       //!< of a claim
-  std::uint32_t resolution = 0;  //!< of a claim
-  law source{};                  //!< its arrays lie in device memory; vocab_size 0: no law
+  token_id token = no_token;     //!< -1 ends the drafts of the round
+  std::uint32_t count = 0;       //!< count of a claim
+  std::uint32_t resolution = 0;  //!< resolution of a claim
+  law source{};                  //!< arrays must be in device memory; vocab_size 0: no distribution
 };
 
-//! Rounds that are verified together.
+//! Rounds to verify together.
 template <class Scalar>
 struct device_rounds {
-  device_rows<Scalar> rows{};                  //!< of all rounds
-  device_transform transform{};                //!< of all rows
+  device_rows<Scalar> rows{};                  //!< rows of all rounds
+  device_transform transform{};                //!< for all rows
   std::uint32_t count = 0;                     //!< rounds
-  const device_draft* drafts = nullptr;        //!< of all rounds
+  const device_draft* drafts = nullptr;        //!< drafts of all rounds
   const std::uint32_t* draft_begin = nullptr;  //!< count + 1
-  const std::uint32_t* row_begin = nullptr;    //!< count + 1; null: a row a draft and one more, draft_begin[i] + i
+  const std::uint32_t* row_begin = nullptr;    //!< count + 1; null: one row per draft plus one, draft_begin[i] + i
   const std::uint32_t* remaining_budgets = nullptr;  //!< tokens that a round may still commit; null: no limit
   const token_id* stop_tokens = nullptr;
   const std::uint32_t* stop_begin = nullptr;     //!< count + 1 offsets into stop_tokens; null: one list for all
-  std::uint32_t stop_count = 0;                  //!< of that one list
-  const std::uint8_t* forced_rejects = nullptr;  //!< one a draft, not zero: reject it and draw from the target
-  bool bonus = true;                             //!< whether a token follows a draft that stands whole
+  std::uint32_t stop_count = 0;                  //!< size of that one list
+  const std::uint8_t* forced_rejects = nullptr;  //!< indexed by draft; not zero: reject it and draw from the target
+  bool bonus = true;                             //!< whether a token follows if all drafts are accepted
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t first_row(std::uint32_t round) const noexcept {
     return row_begin == nullptr ? draft_begin[round] + round : row_begin[round];
@@ -62,31 +63,31 @@ struct device_rounds {
   }
 };
 
-//! What a rule says about one round. Meaningful where `why` is ok.
+//! Verdict of a rule on one round. It is valid only if `why` is ok.
 struct device_verdict {
-  //! as of the rule on the host, under part::verify, `where` = row of the round: errors of its row, invalid_resolution
-  //! (a claim); too_few_rows (`where` = rows given), size_mismatch (offsets)
+  //! as from the rule on the CPU, under part::verify, `where` = row of the round: errors of that row,
+  //! invalid_resolution (a claim); too_few_rows (`where` = number of rows), size_mismatch (offsets)
   status why{};
   verdict decided{};
 };
 
-//! Where the verdicts of a batch go.
+//! Destination of the verdicts of a batch.
 struct device_verdicts {
-  device_verdict* rounds = nullptr;  //!< one a round
-  //! null, or one a row: ok, its error, or not_read after the stop; `where` = row of its round
+  device_verdict* rounds = nullptr;  //!< indexed by round
+  //! null, or indexed by row: ok, the row's error, or not_read after the stop; `where` = row within the round
   status* row_states = nullptr;
 };
 
 //! Token-level verification (verify/token.hpp).
 struct device_token_rule {
-  std::uint32_t trial_cap = 32;  //!< proposals of a draw before its exact rule
+  std::uint32_t trial_cap = 32;  //!< proposals per draw before the exact rule
 };
 //! Greedy verification (verify/greedy.hpp).
 struct device_greedy_rule {};
 
 namespace device_detail {
 
-//! A digest a round: that of the row which it looks at.
+//! Returns rows for one digest per round, that of the row under test.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr device_rows<Scalar> row_a_round(
     const device_rounds<Scalar>& rounds) noexcept {
@@ -95,7 +96,7 @@ template <class Scalar>
   return rows;
 }
 
-//! What can be said of rounds without reading them.
+//! Checks rounds without reading them.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check(const device_rounds<Scalar>& rounds) noexcept {
   if (const status why = check(rounds.rows, rounds.transform); !why.ok()) return why;
@@ -108,8 +109,8 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Bytes of device memory that `verify_batch` takes for rounds under a rule that draws: a digest a round. They are of
-//! no use afterwards. Pure; O(1).
+//! Returns the bytes of device memory that `verify_batch` needs for rounds under a rule that draws: one digest per
+//! round. The contents are useless afterwards. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t verify_memory_size(const device_rounds<Scalar>& rounds) noexcept {
   return device_batch_size(device_detail::row_a_round(rounds), rounds.transform);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One token from the law of each row of a batch with Thrust: the canonical draw of row/sample.hpp, from digests.
+//! Draws one token from the distribution of each row of a batch, with Thrust: the canonical draw of row/sample.hpp.
 //!
 //! Use it after `read_rows`, on the same batch. Keys, positions and rounds are read on the device.
-//! Symbols:    as in row/sample.hpp. A thread a row.
-//! Guarantees: the host's algorithm, its counters and its serial sums in double; tokens are those of exec::seq (under
-//!             nvcc: with -fmad=false, else near-tie). A draw reads the block sums, one lane of the row (at most 64
-//!             logits) and one logit; after `trial_cap` refused proposals the exact rule reads the row twice, serially.
-//!             Truncated rows are drawn by it alone, from what they keep. No temporary memory.
+//! Symbols:    as in row/sample.hpp. One thread per row.
+//! Guarantees: the algorithm, counters and serial sums in double of the CPU; tokens are those of exec::seq (under nvcc:
+//!             with -fmad=false, otherwise near-tie). A draw reads the block sums, one lane of the row (at most 64
+//!             logits) and one logit. After `trial_cap` rejected proposals the exact rule reads the row twice,
+//!             serially. Truncated rows use only that rule, on the kept ids. No temporary memory.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP
 #define SPECVERIFY_DEVICE_SAMPLE_HPP
@@ -30,8 +30,8 @@ struct draw_token {
 
 }  // namespace thrust_detail
 
-//! One draw a row into `tokens`, from the digests that `read_rows` made before. Errors, of the arguments alone: those
-//! of `read_rows`; null_span (keys, positions, rounds or tokens); engine_failed.
+//! Draws one token per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: those of
+//! `read_rows`; null_span (keys, positions, rounds or tokens); engine_failed.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status sample(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const device_stream<Key>& random, device_token* tokens,

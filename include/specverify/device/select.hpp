@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The largest entries of each row of a batch with Thrust, with their integer weights: what `top_k` keeps on the host.
+//! Selects the largest entries of each row of a batch, with integer weights, with Thrust, as `top_k` does on the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
-//! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
-//!             ids come ascending; of a truncated row those that it keeps. Sorts of 64-bit keys; at most two reads
-//!             of a row. Temporary memory: 8 bytes for each lane, for each of 64 (K + 1) ids and for each entry, and
-//!             what a sort takes, of at most 256 rows and about 2^22 ids at a time.
-//! Deviates:   no limit on K but the vocabulary.
+//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
+//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
+//!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. Sorts of 64-bit keys; at
+//!             most two reads per row. Temporary memory: 8 bytes per lane, per id of 64 (K + 1) and per entry, and that
+//!             of a sort, for at most 256 rows and about 2^22 ids at a time.
+//! Deviates:   K has no limit except the vocabulary.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP
 #define SPECVERIFY_DEVICE_SELECT_HPP
@@ -17,8 +17,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 
-//! The `k` largest entries of each row, at least 1; rows with fewer of positive weight give all of those. From the
-//! digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`; invalid_argument (k);
+//! Selects the `k` largest entries of each row, k >= 1. If a row has fewer entries of positive weight, all of them are
+//! selected. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; invalid_argument (k);
 //! null_span; output_too_small (pitch below k; `where` = k); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status select(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, std::uint32_t k,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the laws of the rows of a batch as floats, with Thrust. For engines that want probabilities.
+//! Writes the distributions of a batch's rows as floats, with Thrust, for engines that need probabilities.
 //!
-//! Use it when something outside the library needs them. It needs no digest.
-//! Guarantees: three reads of a row and a write; the floats of exec::seq bit for bit, whatever nvcc's flags. Temporary
-//!             memory: 32 bytes for 1024 ids, 16 a row and what a reduction takes.
+//! Use it if code outside the library needs probabilities. It needs no digest.
+//! Guarantees: three reads and one write per row; the floats of exec::seq bit for bit, for any flags of nvcc. Temporary
+//!             memory: 32 bytes per 1024 ids, 16 per row plus that of a reduction.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP
 #define SPECVERIFY_DEVICE_SOFTMAX_HPP
@@ -13,7 +13,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The reciprocal of a row's sum, and its status.
+//! Computes the reciprocal of a row's sum, and the row's status.
 template <class Scalar>
 struct invert_sum {
   topped_rows<Scalar> all;
@@ -60,10 +60,10 @@ void write_softmax(const Policy& policy, const device_rows<Scalar>& rows, const 
 
 }  // namespace thrust_detail
 
-//! The laws of all rows. Errors, of the arguments alone: those of `make_device_batch` for rows and transform;
-//! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = its size); engine_failed. Of
-//! a row, which then writes nothing else: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature,
-//! invalid_truncation, unsupported.
+//! Writes the distributions of all rows. Errors of the call: those of `make_device_batch` for rows and transform;
+//! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size); engine_failed.
+//! Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
+//! invalid_temperature, invalid_truncation, unsupported.
 template <class Policy, class Scalar>
 [[nodiscard]] status softmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                              const device_transform& transform, const device_probabilities& out) noexcept {

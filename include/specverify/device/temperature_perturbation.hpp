@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How often draws at random temperatures give another token than the one drafted, with Thrust, for each row.
+//! Counts draws at random temperatures that differ from the drafted token, with Thrust, for each row.
 //!
-//! Use it after `read_rows`, on the same batch, with the tokens that were drafted.
+//! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Shape:      a thread a term of 256 ids of a draw; no bounds but that Z is at least 1. Draws that this leaves open
-//!             are summed exactly, each in a read of the row: a GPU with few units for doubles is slow at it. The
-//!             kernel of cuda/ takes one read for all draws.
-//! Guarantees: counts are those of `temperature_perturbation` but for near ties. Temporary memory: 32 bytes for 1024
-//!             ids of each of 32 draws, of rows that come to about 2^20 terms at a time.
-//! Deviates:   no grid of temperatures (expected_disagreement): that stays on the host.
+//! Shape:      one thread per term of 256 ids of a draw. The only bound used is Z >= 1. If it does not decide a draw,
+//! the exact sum does, in one read of the row per draw, which is slow on a GPU with few units for doubles. However, the
+//! kernel of cuda/ takes one read for all draws.
+//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes per
+//!             1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
+//! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
@@ -28,10 +28,10 @@ struct tempered_draw {
   double temperature = 0;
   double drawn = 0;
   double weight = 0;     // e^((z - maximum) / temperature) of the token
-  bool is_open = false;  // Z decides
+  bool is_open = false;  // whether Z decides
 };
 
-//! The draws of the rows from `first_row` on, from sample `first` on.
+//! Draws of the rows from `first_row` on, beginning at sample `first`.
 template <class Scalar, class Key>
 struct tempered_draws_of {
   device_batch<Scalar> batch;
@@ -51,7 +51,7 @@ struct tempered_draws_of {
     const device_stream<Key> stream = random.at(use, sample);
     return decision_uniform(stream.at(number, stream.first_of(number)));
   }
-  //! Draw m of this group.
+  //! Returns draw m of this group.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE tempered_draw draw(std::size_t row, std::uint32_t m) const noexcept {
     tempered_draw made;
     const device_digest& digest = batch.digests.rows[row];
@@ -90,7 +90,7 @@ struct tempered_term {
   }
 };
 
-//! The answer of a draw: 1 where it gives the token, 2 more where the row was read for it.
+//! Result of a draw: 1 if it gives the token, plus 2 if the row was read for it.
 template <class Scalar, class Key>
 struct tempered_hit {
   tempered_draws_of<Scalar, Key> draws;
@@ -108,7 +108,7 @@ struct tempered_hit {
   }
 };
 
-//! Adds the answers of a group to what a row has.
+//! Adds the results of a group to the counts of a row.
 template <class Scalar, class Key>
 struct add_answers {
   tempered_draws_of<Scalar, Key> draws;
@@ -151,9 +151,9 @@ void perturb(const Policy& policy, tempered_draws_of<Scalar, Key> draws, device_
 
 }  // namespace thrust_detail
 
-//! The perturbation of each row: how many of options.samples draws are not tokens[row]. Any batch gives the same
-//! counts. Errors, of the arguments alone: those of `read_rows` and of check(options); null_span (tokens, keys,
-//! positions, rounds or `found`); engine_failed. Of a row: those of its digest, token_out_of_range.
+//! Counts, for each row, the draws of options.samples that are not tokens[row]. The counts do not depend on the batch.
+//! Errors of the call: those of `read_rows` and of check(options); null_span (tokens, keys, positions, rounds or
+//! `found`); engine_failed. Errors of a row: those of the digest, token_out_of_range.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status temperature_perturbation(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                               const token_id* tokens, const perturbation_options& options,

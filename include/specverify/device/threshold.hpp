@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All tokens of probability beta or more of each row of a batch with Thrust: what `threshold` keeps on the host.
+//! Selects all tokens of probability beta or more in each row of a batch, with Thrust, as `threshold` does on the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
-//! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
-//! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp), never none: above the largest probability the
-//!             largest token stays. Four reads of a row, three where the digest has W; of a truncated row what it
-//!             keeps. Temporary memory: 4 bytes for 32 ids, 24 a row, and what a reduction and a scan take.
+//! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
+//! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp). The result is never empty: if beta exceeds every
+//!             probability, the largest token is kept. Four reads per row, but three if the digest has W; of a
+//!             truncated row only the kept ids. Temporary memory: 4 bytes per 32 ids, 24 per row, and that of a
+//!             reduction and a scan.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
 #define SPECVERIFY_DEVICE_THRESHOLD_HPP
@@ -19,8 +20,8 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The integer weights of a row, or of the ids that it keeps, of which those from `least` on are listed; where none
-//! reaches it, the first of the largest one.
+//! Integer weights of a row, or of the kept ids. Weights from `least` on are listed; if there are none, the first id of
+//! the largest weight is.
 template <class Scalar>
 struct weights_above {
   drawn_row<Scalar> row;
@@ -40,8 +41,8 @@ struct weights_above {
   }
 
  private:
-  //! The first place of the largest weight, asked of one that has it. Ids of nearly the same logit may come before
-  //! argmax; in a list of kept ids none stands behind its own number.
+  //! Returns the first index of the largest weight. `at` must have that weight. Ids of nearly the same logit can
+  //! precede argmax, but in a list of kept ids no id's index exceeds the id.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t at) const noexcept {
     const auto top = static_cast<std::uint32_t>(row.digest.argmax);
     for (std::uint32_t before = 0; before < at && before < top; ++before)
@@ -94,9 +95,9 @@ struct write_above {
 
 }  // namespace thrust_detail
 
-//! The tokens of probability `minimum_probability` or more of each row; of 0 and below: all of positive weight. From
-//! the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`; invalid_argument (a
-//! NaN); null_span; output_too_small (no places; `where` = 1); engine_failed. Of a row: those of its digest;
+//! Selects the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, all tokens of
+//! positive weight. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; invalid_argument (a
+//! NaN); null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: those of the digest;
 //! support_too_large (`where` = entries).
 template <class Policy, class Scalar>
 [[nodiscard]] status select_above(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,

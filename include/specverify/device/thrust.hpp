@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The policy that runs a batch with Thrust, on any of its systems: `exec::thrust_on{thrust::device}`.
+//! Policy that runs a batch with Thrust, on any of Thrust's systems: `exec::thrust_on{thrust::device}`.
 //!
-//! Use it as the first argument of `read_rows`, `sample`, `select` and the others of device/, over the same batches as
-//! exec::cuda. Any execution policy of Thrust will do, one with an allocator or a stream among them:
-//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a host.
-//! Guarantees: integers alone are reduced, scanned and sorted; floats are summed by one thread, in the host's order. So
-//!             results do not depend on the system. Temporary memory comes from the policy's allocator and goes back in
-//!             the same call; sizes are functions of the batch's shape, so that an allocator that keeps what it got
-//!             takes no more after the first call. No row is copied. Calls may wait for the device.
-//! Errors:     what a function of Thrust throws is engine_failed under part::host, `where` = the code of a system error
-//!             (a cudaError_t), or 0.
+//! Use it as the first argument of `read_rows`, `sample`, `select` and others of device/, on the same batches as
+//! exec::cuda. It can hold any execution policy of Thrust, also with an allocator or a stream:
+//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a CPU.
+//! Guarantees: only integers are reduced, scanned and sorted; one thread sums floats, in the order of the CPU.
+//!             Therefore results do not depend on the system. The policy's allocator provides temporary memory, which
+//!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing
+//!             after the first call. No row is copied. Calls may wait for the device.
+//! Errors: an exception of Thrust returns engine_failed under part::host, `where` = code of a system error (a
+//!         cudaError_t), or 0.
 //! See:        docs/algorithms/device.md, tests/device/thrust_memory_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRUST_HPP
 #define SPECVERIFY_DEVICE_THRUST_HPP
@@ -35,8 +35,8 @@
 #include <new>
 #include <utility>
 
-// Functors name kernels, whose names must be the same on the host and on the device. Where no nvcc looks, they are
-// functions of their unit like all others (specverify/config.hpp).
+// Names of functors must be equal on the CPU and on the device, because functors name kernels. Without nvcc they are
+// ordinary functions of the translation unit (specverify/config.hpp).
 #if defined(__CUDACC__)
 #define SPECVERIFY_DEVICE_BEGIN SPECVERIFY_TYPES_BEGIN
 #define SPECVERIFY_DEVICE_END SPECVERIFY_TYPES_END
@@ -48,7 +48,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace exec {
 
-//! A batch with this execution policy of Thrust.
+//! Runs a batch with this execution policy of Thrust.
 template <class Policy>
 struct thrust_on {
   Policy policy;
@@ -62,7 +62,7 @@ SPECVERIFY_NAMESPACE_END
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-// Thrust as device/ names it: a build may wrap it in a namespace (THRUST_CUB_WRAPPED_NAMESPACE), as PyTorch does.
+// Name of Thrust in device/. A build may wrap Thrust in a namespace (THRUST_CUB_WRAPPED_NAMESPACE), as PyTorch does.
 namespace thrust_ns = THRUST_NS_QUALIFIER;
 
 using device_detail::refusal;
@@ -73,7 +73,7 @@ SPECVERIFY_INLINE void for_each_index(const Policy& policy, std::size_t count, c
   thrust_ns::for_each_n(policy, thrust_ns::counting_iterator<std::size_t>(0), count, work);
 }
 
-//! Memory of the policy's allocator, for as long as this lives.
+//! Memory of the policy's allocator for the lifetime of this object.
 template <class T, class Policy>
 class temporary {
  public:
@@ -99,7 +99,7 @@ class temporary {
   decltype(thrust_ns::get_temporary_buffer<T>(std::declval<const Policy&>(), std::ptrdiff_t{})) made_{};
 };
 
-//! Which group of `size` neighbours an index is in.
+//! Returns the group of `size` neighbours that an index is in.
 struct group_of {
   std::size_t size;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t operator()(std::size_t i) const noexcept {
@@ -107,8 +107,8 @@ struct group_of {
   }
 };
 
-//! out[g] = the reduction of value_of(i) over the `size` indices of group g. `join`: associative and commutative, on
-//! integers.
+//! out[g] = reduction of value_of(i) over the `size` indices of group g. `join` must be associative and commutative,
+//! and must work on integers.
 template <class Policy, class ValueOf, class Out, class Join>
 SPECVERIFY_INLINE void reduce_groups(const Policy& policy, std::size_t groups, std::size_t size,
                                      const ValueOf& value_of, Out* out, const Join& join) {
@@ -119,7 +119,7 @@ SPECVERIFY_INLINE void reduce_groups(const Policy& policy, std::size_t groups, s
                            thrust_ns::make_discard_iterator(), out, thrust_ns::equal_to<std::size_t>(), join);
 }
 
-//! The status of a call: what `work()` says, or what it throws.
+//! Returns the status of `work()`, or that of an exception.
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE status guarded(const Work& work) noexcept {
   try {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification of a ragged batch of rounds with Thrust: token-level and greedy, one call for all requests of a step.
+//! Verifies a ragged batch of rounds with Thrust: token-level and greedy, one call for all requests of a step.
 //!
-//! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
+//! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Shape:      all rows are read at once, then a thread a round takes its drafts in order. Where an answer depends on Z
-//!             of a row, the round waits: such rows are summed by many threads, and the round begins again.
-//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, whatever
-//!             nvcc's flags. Rows behind the first rejection are read and do not matter. The call waits for the device.
-//!             Temporary memory: a digest and 8 bytes a row (device_batch_size), 32 bytes for 1024 ids of a round and 8
-//!             a round, and that of `read_rows` where rows are truncated; under the greedy rule 40 bytes a row. The
-//!             scratch of the caller is not used.
+//! Shape:      reads all rows at once, then one thread per round takes the drafts in order. If a decision depends on Z
+//! of a row, the round waits: many threads sum such rows, and the round begins again.
+//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, for any flags
+//!             of nvcc. Rows after the first rejection are read, but do not matter. The call waits for the device.
+//!             Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a round and
+//!             8 per round, and that of `read_rows` if rows are truncated; under the greedy rule 40 bytes per row. The
+//!             caller's workspace is not used.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP
@@ -23,15 +23,15 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The token rule on one round, from the digests of all rows.
+//! Applies the token rule to one round, from the digests of all rows.
 template <class Scalar, class Key>
 struct decide_round {
   device_rounds<Scalar> rounds;
   device_batch<Scalar> batch;
   device_uniforms<Key> random;
   std::uint32_t trial_cap;
-  const double* sums;    // one a row: Z, or 0
-  std::uint32_t* asked;  // one a round: the row whose Z it waits for, plus 1; 0: it is decided
+  const double* sums;    // Z or 0, indexed by row
+  std::uint32_t* asked;  // indexed by round: the row whose Z it needs, plus 1; 0: decided
   device_verdicts out;
 
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -45,7 +45,7 @@ struct decide_round {
   }
 
  private:
-  //! One row of a round. Whether the next one is due.
+  //! Decides on one row of a round. Returns true if the next row is needed.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool step(round_at_work<Scalar>& round, std::uint32_t index,
                                                           std::uint32_t& waits) const noexcept {
     const bool bonus = index == round.length, forced = !bonus && round.is_forced(index);
@@ -74,7 +74,7 @@ struct decide_round {
     return stands && !ends && !row.needs_sum;
   }
 
-  //! Whether a draft stands; `ends`: and ends its round.
+  //! Returns whether a draft is accepted. `ends`: whether it is accepted and ends the round.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool test(round_at_work<Scalar>& round, tested_row<Scalar>& row,
                                                           const drafted_token& drafted, std::uint32_t index,
                                                           bool& ends) const noexcept {
@@ -88,7 +88,7 @@ struct decide_round {
     return answer.accepted;
   }
 
-  //! The token that ends a round.
+  //! Draws the token that ends a round.
   SPECVERIFY_HD SPECVERIFY_INLINE void end(round_at_work<Scalar>& round, tested_row<Scalar>& row,
                                            const subtracted& taken, purpose use, std::uint32_t index,
                                            token_source source) const noexcept {
@@ -121,7 +121,7 @@ struct no_sum {
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_rounds(const Policy& policy, std::uint32_t trial_cap, const device_rounds<Scalar>& rounds,
                                    const device_uniforms<Key>& random, const device_verdicts& out) {
-  // A line more: allocators of the caller may align to less than that.
+  // One line more, because a caller's allocator may align to less than 64 bytes.
   const std::size_t bytes = device_batch_size(rounds.rows, rounds.transform);
   const temporary<unsigned char, Policy> memory(policy, bytes + 64);
   unsigned char* const line = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
@@ -143,7 +143,7 @@ template <class Policy, class Scalar, class Key>
   }
 }
 
-//! The greedy rule on one round, from the greedy tokens of all rows.
+//! Applies the greedy rule to one round, from the greedy tokens of all rows.
 template <class Scalar>
 struct decide_greedily {
   device_rounds<Scalar> rounds;
@@ -187,9 +187,9 @@ struct decide_greedily {
 
 }  // namespace thrust_detail
 
-//! The verification of `rounds` by the token rule. `random`: one place a round, that of its first draft. Errors, of the
-//! arguments alone: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts,
-//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. Rounds in error say so in their verdict.
+//! Verifies `rounds` by the token rule. `random` must have one position per round, that of the first draft. Errors of
+//! the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts,
+//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in its verdict.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_token_rule& rule,
                                   const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,
@@ -200,7 +200,7 @@ template <class Policy, class Scalar, class Key>
       [&] { return thrust_detail::verify_rounds(how.policy, rule.trial_cap, rounds, random, out); });
 }
 
-//! The same by the greedy rule: no random numbers, and temperature and truncation do not matter.
+//! Verifies `rounds` by the greedy rule. It needs no random numbers; temperature and truncation do not matter.
 template <class Policy, class Scalar>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_greedy_rule&,
                                   const device_rounds<Scalar>& rounds, const device_verdicts& out) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The entries of rows that pass a cut, written in the order of their ids: counted by pieces, placed by a scan.
+//! Writes the entries of rows that pass a test, in the order of ids: counts them by chunks and places them by a scan.
 #ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 #define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 
@@ -10,9 +10,9 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-inline constexpr std::uint32_t piece_ids = 32;  // neighbouring ids that one thread looks at
+inline constexpr std::uint32_t piece_ids = 32;  // neighbouring ids that one thread tests
 
-//! What a piece, or a row, has: `listed` entries that pass with sum `sum`, and `positive` ones in all.
+//! Counts of a chunk or a row: `listed` entries that pass, with the sum `sum`, and all `positive` entries.
 struct entry_count {
   std::uint32_t listed = 0, positive = 0;
   std::uint64_t sum = 0;
@@ -27,8 +27,8 @@ struct add_counts {
   return (size + piece_ids - 1) / piece_ids;
 }
 
-//! Counts the entries of pieces. `Entries`: of(r) gives a row or a list of size() entries, whose values are value(i);
-//! passes(i, value) says which of them are listed, id(i) which id that is.
+//! Counts the entries of chunks. `Entries`: of(r) must return a row or a list of size() entries with the values
+//! value(i). passes(i, value) returns whether an entry is listed, and id(i) returns the id.
 template <class Entries>
 struct count_piece {
   Entries entries;
@@ -55,7 +55,7 @@ struct listed_in_piece {
   }
 };
 
-//! Ids and values of all rows, as many as there is room for.
+//! Writes ids and values of all rows, up to the pitch.
 struct list_writer {
   token_id* ids;
   std::uint32_t* values;
@@ -69,7 +69,7 @@ struct list_writer {
   }
 };
 
-//! Writes the entries of a piece, as many as a row has room for.
+//! Writes the entries of a chunk, up to the room of a row.
 template <class Entries, class Writer>
 struct write_piece {
   Entries entries;
@@ -90,7 +90,7 @@ struct write_piece {
   }
 };
 
-//! Writes the entries of `rows` rows of at most `size`.
+//! Writes the entries of `rows` rows with at most `size` entries each.
 template <class Policy, class Entries, class Writer>
 void place_entries(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
                    const Writer& write) {
@@ -104,7 +104,7 @@ void place_entries(const Policy& policy, std::size_t rows, std::uint32_t size, c
   for_each_index(policy, rows * pieces, write_piece<Entries, Writer>{entries, pieces, places.data(), write});
 }
 
-//! The same, and what each row has goes to `counts`.
+//! Writes the entries, and the counts of each row to `counts`.
 template <class Policy, class Entries, class Writer>
 void compact_rows(const Policy& policy, std::size_t rows, std::uint32_t size, const Entries& entries,
                   const Writer& write, entry_count* counts) {

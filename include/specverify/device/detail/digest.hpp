@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of whole rows: what `read_rows` finds before anything is cut.
+//! Digests of whole rows: results of `read_rows` before any truncation.
 #ifndef SPECVERIFY_DEVICE_DETAIL_DIGEST_HPP
 #define SPECVERIFY_DEVICE_DETAIL_DIGEST_HPP
 
@@ -10,12 +10,12 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Bits of an integer where a block's sum will stand.
+//! Returns an integer's bits that are stored at the address of a block's future sum.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key_at(const double* place) noexcept {
   return kernel::bits_as<std::uint64_t>(*place);
 }
 
-//! Of a block: the largest of the first ids, which choose the reference.
+//! Per block: finds the largest of the first ids, which determine the reference.
 template <class Scalar>
 struct sample_block {
   device_batch<Scalar> batch;
@@ -32,7 +32,7 @@ struct sample_block {
   }
 };
 
-//! Of a row: its temperature, and the reference of its exponents.
+//! Per row: sets the temperature and the reference of the exponents.
 template <class Scalar>
 struct open_digest {
   device_batch<Scalar> batch;
@@ -52,11 +52,11 @@ struct open_digest {
   }
 };
 
-//! Of a lane: its sum and its largest logit, NaN where it has one.
+//! Per lane: computes the sum and the largest logit, NaN if the lane has a NaN.
 template <class Scalar>
 struct sum_lane {
   device_batch<Scalar> batch;
-  bool again;  // only the rows whose reference did not serve
+  bool again;  // only rows whose reference was unsuitable
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
     const auto at = lane_place::of(i, batch.digests.blocks);
     const device_digest& digest = batch.digests.rows[at.row];
@@ -79,7 +79,7 @@ struct sum_lane {
   }
 };
 
-//! Of a block: the largest of its lanes.
+//! Per block: finds the largest of the lanes.
 struct top_of_block {
   device_digests out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -91,7 +91,7 @@ struct top_of_block {
   }
 };
 
-//! Of a row: its argmax or why it has none, and whether its reference serves.
+//! Per row: finds the argmax or the reason why there is none, and whether the reference is suitable.
 template <class Scalar>
 struct find_top {
   device_batch<Scalar> batch;
@@ -122,7 +122,7 @@ struct find_top {
     out.rows[r] = digest;
   }
 
-  //! The least id of a block that has its largest value.
+  //! Returns the least id of a block that has the block's largest value.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE static std::uint32_t least_id(const kernel::row_source<Scalar>& row,
                                                                               const float* maxima,
                                                                               std::uint32_t block) noexcept {
@@ -136,7 +136,7 @@ struct find_top {
       if (order_key(maxima[j], 0) != best) continue;
       for (std::uint32_t id = first + j; id < end; id += kernel::lane_count) {
         if (order_key(row.value(id), 0) != best) continue;
-        least = end = id;  // lanes behind look only before it
+        least = end = id;  // later lanes search only before it
         break;
       }
     }
@@ -144,7 +144,7 @@ struct find_top {
   }
 };
 
-//! Of a block: its sum.
+//! Per block: computes the sum.
 struct sum_block {
   device_digests out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -152,7 +152,8 @@ struct sum_block {
   }
 };
 
-//! Of a row: the sum of its blocks and what follows from it. `terms`: of the exact sum, or null; `totals`: W, or null.
+//! Per row: sums the blocks and computes the derived fields. `terms`: terms of the exact sum, or null; `totals`: W, or
+//! null.
 struct close_digest {
   device_digests out;
   const double* terms;
@@ -178,7 +179,7 @@ struct close_digest {
   }
 };
 
-//! One term of the exact sum of a row, under the reference of its digest.
+//! Computes one term of a row's exact sum, under the digest's reference.
 template <class Scalar>
 struct term_of_digest {
   device_batch<Scalar> batch;
@@ -198,7 +199,7 @@ struct term_of_digest {
   return {static_cast<double>(digest.maximum), kernel::weight_scale(digest.temperature), false};
 }
 
-//! The integer weights of a lane, summed; 0 where the digest has W.
+//! Sums the integer weights of a lane; 0 if the digest has W.
 template <class Scalar>
 struct weight_of_lane {
   device_batch<Scalar> batch;
@@ -215,7 +216,7 @@ struct weight_of_lane {
   }
 };
 
-//! W of each row of a batch whose maxima are known, where the digest does not have it.
+//! Computes W of each row of a batch whose maxima are known, unless the digest has W.
 template <class Policy, class Scalar>
 SPECVERIFY_INLINE void sum_weights(const Policy& policy, const device_batch<Scalar>& batch, std::uint64_t* totals) {
   const std::size_t lanes = std::size_t{batch.digests.blocks} * kernel::lane_count;

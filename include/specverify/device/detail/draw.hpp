@@ -9,7 +9,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! A row that tokens are drawn from.
+//! A row to draw tokens from.
 template <class Scalar>
 struct drawn_row {
   kernel::row_source<Scalar> source;
@@ -35,21 +35,21 @@ struct drawn_row {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight(std::uint32_t id) const noexcept {
     return exact()(static_cast<double>(source.value(id)));
   }
-  //! e_v of a token that the row has.
+  //! Returns e_v of a token. The row must contain the token.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight_of(token_id token) const noexcept {
     if (digest.one_hot) return token == digest.argmax ? 1.0 : 0.0;
     if (!digest.truncated) return weight(static_cast<std::uint32_t>(token));
     const std::uint32_t at = first_where(digest.kept, [&](std::uint32_t i) { return kept_ids[i] >= token; });
     return at < digest.kept && kept_ids[at] == token ? kept_weights[at] : 0.0;
   }
-  //! The ids that have a weight are among these: those that are kept, or all.
+  //! Returns the number of ids that can have a weight: the kept ids, or all ids.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t entries() const noexcept {
     return digest.truncated ? digest.kept : source.size;
   }
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id entry(std::uint32_t at) const noexcept {
     return digest.truncated ? kept_ids[at] : static_cast<token_id>(at);
   }
-  //! Proposals of a draw: a truncated row takes the exact rule at once.
+  //! Returns the proposals per draw; 0 for a truncated row, because it uses only the exact rule.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t trials(std::uint32_t cap) const noexcept {
     return digest.truncated ? 0 : cap;
   }
@@ -58,7 +58,7 @@ struct drawn_row {
   }
 };
 
-//! The random numbers of one row: trial t of its stream.
+//! Random numbers of one row: trial t of the row's stream.
 template <class Key>
 struct row_stream {
   device_stream<Key> stream;
@@ -70,14 +70,14 @@ struct row_stream {
   }
 };
 
-//! A proposed id with its envelope; `correction`: the lane's sum in double over its sum in float.
+//! A proposed id with its envelope. `correction` is the lane's sum in double divided by its sum in float.
 struct proposed {
   token_id token = no_token;
   double envelope = 0;
   double correction = 1;
 };
 
-//! One proposal from one uniform, by serial prefix sums (row/detail/proposal.hpp).
+//! Returns one proposal from one uniform, by serial prefix sums (row/detail/proposal.hpp).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE proposed propose(const drawn_row<Scalar>& row, double uniform) noexcept {
   double position = numeric::product(uniform, row.digest.coarse_total);
@@ -103,7 +103,8 @@ template <class Scalar>
           static_cast<double>(entries[at]), correction};
 }
 
-//! The serial sum of weight(id, e_v) until it exceeds `target`: the token there, or the last one of positive weight.
+//! Sums weight(id, e_v) serially until the sum exceeds `target`. Returns the token there, or the last of positive
+//! weight.
 template <class Scalar, class Weight>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id walk(const drawn_row<Scalar>& row, double target,
                                                             const Weight& weight, double& sum) noexcept {
@@ -123,14 +124,14 @@ template <class Scalar, class Weight>
   return last;
 }
 
-//! The weights e_v themselves.
+//! The weights e_v without a subtraction.
 struct whole_weight {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double operator()(token_id, double weight) const noexcept {
     return weight;
   }
 };
 
-//! The exact rule: the least id whose running sum exceeds uniform * Z.
+//! The exact rule: returns the least id whose running sum exceeds uniform * Z.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id exact_token(const drawn_row<Scalar>& row,
                                                                    double uniform) noexcept {
@@ -143,7 +144,7 @@ template <class Scalar>
   return walk(row, uniform * mass, whole_weight{}, sum);
 }
 
-//! The canonical draw. `random.block(t)`: of trial t.
+//! The canonical draw. `random.block(t)` must return the block of trial t.
 template <class Scalar, class Random>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_token draw_from(const drawn_row<Scalar>& row, const Random& random,
                                                                      std::uint32_t trial_cap) noexcept {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The largest entries of rows by sorts of integers: row, weight and id in one key of 64 bits, 256 rows at a time.
+//! Finds the largest entries of rows by sorts of integers: row, weight and id in one key of 64 bits, 256 rows at a
+//! time.
 //!
-//! The K + 1 largest entries of a row lie in the K + 1 lanes whose largest entries come first: a lane is 64 ids. So the
-//! lanes of a row are sorted, then the ids of its first lanes, then the first K of those by id.
+//! A lane has 64 ids. The K + 1 largest entries of a row lie in the K + 1 lanes whose largest entries come first. So
+//! the lanes of a row are sorted first, then the ids of the first lanes, and then the first K of these by id.
 #ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 
@@ -14,14 +15,14 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-inline constexpr std::uint32_t row_shift = 56;  // the row within its chunk
+inline constexpr std::uint32_t row_shift = 56;  // the row within the chunk
 inline constexpr std::uint32_t weight_shift = 24;
 inline constexpr std::size_t most_rows_at_once = 256;
 inline constexpr std::size_t most_keys_at_once = std::size_t{1} << 22;
 inline constexpr std::uint32_t id_mask = 0xFFFFFFu;
-inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // behind every entry of its row
+inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // after every entry of the row
 
-//! Ascending keys: by row, descending weight, ascending id. Weights are positive.
+//! Returns keys that ascend by row, descending weight and ascending id. A weight of 0 gives no_entry.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key_of(std::uint32_t weight, std::uint32_t id) noexcept {
   return weight == 0 ? no_entry : std::uint64_t{~weight} << weight_shift | id;
 }
@@ -29,13 +30,13 @@ inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // behind every en
   return ~static_cast<std::uint32_t>(key >> weight_shift);
 }
 
-//! How the entries of a batch are selected: shapes alone, so that room is a function of them.
+//! Shape of a selection. It depends only on the shape of the batch, because the size of the workspace must, too.
 struct selection {
-  std::uint32_t k;        // entries of a row
-  std::uint32_t lanes;    // of a row
+  std::uint32_t k;        // entries per row
+  std::uint32_t lanes;    // lanes per row
   std::uint32_t looked;   // lanes whose ids are sorted
-  std::uint32_t entries;  // ids that are sorted
-  std::size_t rows;       // at once
+  std::uint32_t entries;  // sorted ids
+  std::size_t rows;       // rows at once
 
   [[nodiscard]] SPECVERIFY_INLINE static selection of(std::uint32_t blocks, std::uint32_t size, std::size_t rows,
                                                       std::uint32_t k) noexcept {
@@ -51,7 +52,7 @@ struct selection {
   }
 };
 
-//! The key of a lane's largest entry, first id first.
+//! Computes the key of a lane's largest entry and the lane's first id.
 template <class Scalar>
 struct key_of_lane {
   device_batch<Scalar> batch;
@@ -76,7 +77,7 @@ struct key_of_lane {
   }
 };
 
-//! The keys of all ids of the first lanes of each row.
+//! Computes the keys of all ids in the first lanes of each row.
 template <class Scalar>
 struct key_of_id {
   device_batch<Scalar> batch;
@@ -100,7 +101,7 @@ struct key_of_id {
   }
 };
 
-//! The first k of each row, or those that it keeps, as keys in the order of their ids: row, id, weight.
+//! Converts the first k entries of each row, or the kept entries, to keys in the order of ids: row, id, weight.
 struct key_by_id {
   const device_digest* digests;  // of the chunk
   selection shape;
@@ -115,10 +116,10 @@ struct key_by_id {
   }
 };
 
-//! Writes ids and weights of the rows of a chunk.
+//! Writes ids and weights of a chunk's rows.
 struct write_entry {
   selection shape;
-  std::size_t first_place;  // of the chunk's ids and weights
+  std::size_t first_place;  // beginning of the chunk's ids and weights
   const std::uint64_t* keys;
   device_supports out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -130,7 +131,7 @@ struct write_entry {
   }
 };
 
-//! Writes what is said of each row of a chunk.
+//! Writes the result of each row of a chunk.
 template <class Scalar>
 struct write_support {
   device_batch<Scalar> batch;
@@ -161,7 +162,7 @@ struct write_support {
   }
 };
 
-//! Room for the largest entries of one chunk of rows.
+//! Workspace for the largest entries of one chunk of rows.
 template <class Policy>
 struct entry_room {
   temporary<std::uint64_t, Policy> lanes, entries;
@@ -176,8 +177,8 @@ struct selection_room {
       : largest(policy, shape), kept(policy, shape.rows * shape.k) {}
 };
 
-//! The keys of `count` rows, at most shape.rows, from `first_row` on, into room.entries: the first k + 1 of a row are
-//! the first of its order, all of them come ascending.
+//! Writes the keys of `count` rows from `first_row` on to room.entries, with count <= shape.rows. All keys are
+//! ascending, and the first k + 1 of a row are the first of the row's order.
 template <class Policy, class Scalar>
 void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
                   const selection& shape, const entry_room<Policy>& room) {
@@ -188,8 +189,8 @@ void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::
   thrust_ns::sort(policy, entries, entries + count * shape.entries);
 }
 
-//! Selects from `count` rows, at most shape.rows, from `first_row` on. Ids and weights of the first go to the places of
-//! row `first_place`; what is said of a row goes to its own place.
+//! Selects from `count` rows from `first_row` on, with count <= shape.rows. Ids and weights of the first row go to row
+//! `first_place` of the output; the result of a row goes to the row's own index.
 template <class Policy, class Scalar>
 void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
                  std::size_t first_place, const selection& shape, const selection_room<Policy>& room,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A round of drafts while one thread verifies it: its rows, its verdict, what a draft is tested against.
+//! A round of drafts while one thread verifies it: rows, verdict, and the distribution that a draft is tested against.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROUND_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROUND_HPP
 
@@ -10,7 +10,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! A round in the making, by one thread.
+//! One thread's work on a round.
 template <class Scalar>
 struct round_at_work {
   const device_rounds<Scalar>& rounds;
@@ -25,7 +25,7 @@ struct round_at_work {
     begin(all.first_row(round + 1), all.draft_begin[round], all.draft_begin[round + 1]);
   }
 
-  //! The length of the round and its rows, or what is wrong with it.
+  //! Determines the length of the round and its rows, or an error.
   SPECVERIFY_HD SPECVERIFY_INLINE void begin(std::uint32_t last, std::uint32_t begin, std::uint32_t end) noexcept {
     const device_rounds<Scalar>& all = rounds;
     for (std::uint32_t row = first_row; states != nullptr && last <= all.rows.count && row < last; ++row)
@@ -56,13 +56,13 @@ struct round_at_work {
   SPECVERIFY_HD SPECVERIFY_INLINE void fail(errc code, std::uint32_t index) noexcept {
     made.why = {code, part::verify, index};
   }
-  //! A row was read; whether that went well.
+  //! Records a read row. Returns false if the read failed.
   SPECVERIFY_HD SPECVERIFY_INLINE bool row_read(errc code, std::uint32_t index) noexcept {
     if (states != nullptr) states[first_row + index] = {code, part::verify, index};
     if (code != errc::ok) fail(code, index);
     return code == errc::ok;
   }
-  //! A draft stands. True when the round ends with it.
+  //! Accepts a draft. Returns true if the round ends with it.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool accept(token_id token) noexcept {
     return detail::accept_draft(made.decided, rounds.limits(number), token);
   }
@@ -71,11 +71,11 @@ struct round_at_work {
   }
 };
 
-//! What a draft is tested against, and what its rejection subtracts.
+//! Distribution that a draft is tested against, and that a rejection subtracts.
 struct tested_draft {
   drafted_token drafted{no_token, 1, 1};
   subtracted taken{};
-  bool known = true;  // whether a rejection can be replaced here
+  bool known = true;  // whether a rejected draft can be replaced here
 
   SPECVERIFY_HD SPECVERIFY_INLINE tested_draft() noexcept {}
   SPECVERIFY_HD SPECVERIFY_INLINE explicit tested_draft(const device_draft& given) noexcept
@@ -96,7 +96,7 @@ struct tested_draft {
   }
 };
 
-//! The random numbers of one draft of a round.
+//! Random numbers of one draft of a round.
 template <class Key>
 struct draft_stream {
   device_stream<Key> stream;

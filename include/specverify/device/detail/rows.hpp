@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a thread of device/ sees a row: opened with bias and mask, its values as integers in their order.
+//! Access of device/ to a row: with bias and mask, and with values as integers in order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 
@@ -38,8 +38,9 @@ template <class Scalar>
   return numeric::is_finite(value) && value >= 0.0 && value <= max_temperature;
 }
 
-//! A value with its id as an integer: the greatest is the largest value, of equal ones that of the least id. A NaN is
-//! above all, -0 and +0 are equal. Never 0, which stands for none.
+//! Returns a value and an id as an integer. The greatest integer has the largest value. If values are equal, the
+//! smaller id gives the greater integer, for example id 3 a greater one than id 7. A NaN is above all values, and -0
+//! equals +0. The result is never 0, which means "none".
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t order_key(float value, std::uint32_t id) noexcept {
   const std::uint32_t bits = kernel::bits_as<std::uint32_t>(value == 0.0f ? 0.0f : value);
   std::uint32_t order = (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
@@ -50,7 +51,7 @@ template <class Scalar>
   return 0xFFFFFFFFu - static_cast<std::uint32_t>(key);
 }
 
-//! A thread's ids: those of lane `lane` of block `block`.
+//! Ids of one thread: those of lane `lane` of block `block`.
 struct lane_place {
   std::size_t row;
   std::uint32_t block, lane;
@@ -63,14 +64,15 @@ struct lane_place {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t first() const noexcept {
     return block * kernel::block_size + lane;
   }
-  //! One past the last id that the lane may have.
+  //! Returns the end of the lane's ids.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t end(std::uint32_t size) const noexcept {
     const std::uint32_t most = (block + 1) * kernel::block_size;
     return most < size ? most : size;
   }
 };
 
-//! The first of the places 0 .. count - 1 for which `holds`, which then holds for all behind it; count: none.
+//! Returns the first index in 0 .. count - 1 for which `holds`, or count if there is none. `holds` must then hold for
+//! all later indices.
 template <class Holds>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t first_where(std::uint32_t count,
                                                                         const Holds& holds) noexcept {
@@ -86,7 +88,7 @@ template <class Holds>
   return low;
 }
 
-//! One term of an exact sum: 256 ids in the fixed shape (kernel::exact_block).
+//! Computes one term of an exact sum: 256 ids in the fixed shape (kernel::exact_block).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double exact_term(const kernel::row_source<Scalar>& row,
                                                                 std::uint32_t first,
@@ -101,14 +103,14 @@ template <class Scalar>
   return kernel::block_count(size, kernel::exact_size);
 }
 
-//! The terms of a row in their order.
+//! Sums the terms of a row in order.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double sum_of_terms(const double* terms, std::uint32_t count) noexcept {
   double sum = 0;
   for (std::uint32_t i = 0; i < count; ++i) sum += terms[i];
   return sum;
 }
 
-//! The larger of two integers.
+//! Returns the larger of two integers.
 struct larger {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t operator()(std::uint64_t a,
                                                                          std::uint64_t b) const noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a residual subtracts from a row's law, as kernels and Thrust functions see it. C++17 clean.
+//! Distribution that a residual subtracts from a row's distribution, for kernels and Thrust. Compiles as C++17.
 #ifndef SPECVERIFY_DEVICE_DETAIL_SUBTRACTED_HPP
 #define SPECVERIFY_DEVICE_DETAIL_SUBTRACTED_HPP
 
@@ -8,23 +8,23 @@
 SPECVERIFY_TYPES_BEGIN
 namespace device_detail {
 
-//! What is subtracted in a run of ids: a law of the ids that are listed there, or a point mass.
+//! The part of the subtraction for a run of ids: a law of the ids listed there, or a point mass.
 struct subtracted_part {
   law listed{};
   token_id point = no_token;
   double unit = 0;  // 1 / resolution
 
-  //! Whether no id of the run has a share.
+  //! Returns whether no id of the run has a share.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_empty() const noexcept {
     return listed.size == 0 && listed.tail_count == 0 && point == no_token;
   }
-  //! q of an id of the run.
+  //! Returns q of an id of the run.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double share(token_id token) const noexcept {
     return numeric::product(static_cast<double>(token == point ? 1u : listed.count(token)), unit);
   }
 };
 
-//! What is subtracted from p: a law, a point mass, or nothing.
+//! Subtraction from p: a law, a point mass, or nothing.
 struct subtracted_law {
   const law* listed = nullptr;
   token_id point = no_token;
@@ -33,12 +33,12 @@ struct subtracted_law {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool is_nothing() const noexcept {
     return listed == nullptr && point == no_token;
   }
-  //! q of an id.
+  //! Returns q of an id.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double share(token_id token) const noexcept {
     const std::uint32_t count = listed != nullptr ? listed->count(token) : token == point ? 1u : 0u;
     return numeric::product(static_cast<double>(count), unit);
   }
-  //! Of the ids from `first` to below `end`, by searches of as many steps whatever the run.
+  //! Returns the part for ids in [first, end). The number of search steps does not depend on the run.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE subtracted_part within(token_id first, token_id end) const noexcept {
     subtracted_part part;
     part.unit = unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests of tokens against rows and draws from what is left of a law, by one thread. Where Z is needed and not known,
-//! they say so: it is then summed by many threads, and the same question is asked again.
+//! Tests of tokens against rows and draws from a residual, by one thread. If a decision needs Z and Z is unknown, they
+//! report it. Many threads then sum Z, and the test runs again.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 
@@ -14,7 +14,7 @@ namespace thrust_detail {
 
 using subtracted = device_detail::subtracted_law;
 
-//! (scale * e_v - q(v) Z)+; e_v itself where nothing is subtracted.
+//! Returns (scale * e_v - q(v) Z)+, or e_v if nothing is subtracted.
 struct left_weight {
   subtracted taken;
   double scale;
@@ -26,13 +26,13 @@ struct left_weight {
   }
 };
 
-//! A row and what is known of its Z.
+//! A row, with Z if it is known.
 template <class Scalar>
 struct tested_row {
   drawn_row<Scalar> row;
-  double summed;           // Z by a sum of its own, or 0
-  bool needs_sum = false;  // an answer depended on Z, and it was not known
-  bool used_sum = false;   // an answer depended on that sum
+  double summed;           // Z from a separate sum, or 0
+  bool needs_sum = false;  // whether a decision needed Z, but Z was unknown
+  bool used_sum = false;   // whether a decision used that sum
 
   SPECVERIFY_HD SPECVERIFY_INLINE tested_row(const device_batch<Scalar>& batch, std::size_t number, double sum) noexcept
       : row(batch, number), summed(sum) {}
@@ -40,7 +40,7 @@ struct tested_row {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool knows() const noexcept {
     return row.digest.one_hot || row.digest.normaliser > 0.0;
   }
-  //! Z. 0, and needs_sum is set: not known.
+  //! Returns Z. If Z is unknown, it returns 0 and sets needs_sum.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double normaliser() noexcept {
     if (knows()) return row.digest.one_hot ? 1.0 : row.digest.normaliser;
     used_sum = summed > 0.0;
@@ -48,7 +48,7 @@ struct tested_row {
     return summed;
   }
 
-  //! The accept test (row/acceptance.hpp) of a token that the row has.
+  //! Accept test (row/acceptance.hpp) of a token. The row must contain the token.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE acceptance test(const drafted_token& drafted, double uniform) noexcept {
     acceptance tested;
     const double weight = row.weight_of(drafted.token);
@@ -69,7 +69,7 @@ struct tested_row {
     return tested;
   }
 
-  //! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing (row/residual.hpp).
+  //! Draws a token from norm((scale * p - q)+), q = `taken`, or from p if nothing is subtracted (row/residual.hpp).
   template <class Random>
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_token draw(const subtracted& taken, const Random& random,
                                                                   const residual_options& options) noexcept {
@@ -95,7 +95,7 @@ struct tested_row {
   }
 
  private:
-  //! Whether a proposal stands.
+  //! Returns whether a proposal is accepted.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool keeps(const proposed& tried, const subtracted& taken, double scale,
                                                            double uniform) noexcept {
     const double have = numeric::product(scale, row.weight(static_cast<std::uint32_t>(tried.token)));
@@ -109,7 +109,7 @@ struct tested_row {
     return !needs_sum && need < slack * kernel::left_of(have, share, total);
   }
 
-  //! The exact rule, or that of p where what is left has no mass that doubles can hold.
+  //! Draws by the exact rule, or by that of p if the residual's mass is too small for doubles.
   SPECVERIFY_HD SPECVERIFY_INLINE void draw_exactly(const left_weight& left, double uniform,
                                                     device_token& drawn) noexcept {
     drawn.exact = true;
@@ -121,11 +121,11 @@ struct tested_row {
   }
 };
 
-//! Terms of Z of the rows that are asked for.
+//! Computes terms of Z for the rows that need it.
 template <class Scalar>
 struct term_if_needed {
   device_batch<Scalar> batch;
-  const std::uint32_t* asked;  // one a group of terms: the row plus 1, or 0
+  const std::uint32_t* asked;  // per group of terms: the row plus 1, or 0
   double* terms;
   std::uint32_t count;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -135,7 +135,7 @@ struct term_if_needed {
   }
 };
 
-//! Room for questions that may depend on Z: one row each.
+//! Workspace for questions that may depend on Z; each concerns one row.
 template <class Policy>
 struct question_room {
   std::uint32_t terms_of_row;
@@ -145,13 +145,13 @@ struct question_room {
       : terms_of_row(exact_terms(size)), asked(policy, questions), terms(policy, questions * terms_of_row) {}
 };
 
-//! Asks each row, and those once more whose answer depended on Z. `Question`: operator()(row, Z or 0) gives whether
-//! it did.
+//! Asks each question, and asks again if the answer depended on Z. `Question`: operator()(row, Z or 0) must return
+//! whether it did.
 template <class Question>
 struct ask_row {
   Question question;
   std::uint32_t* asked;
-  const double* terms;  // null: for the first time
+  const double* terms;  // null on the first pass
   std::uint32_t count;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
     if (terms == nullptr) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncated rows with Thrust: the ids that a truncation keeps, their e_v and Z, next to the digest of a row.
+//! Truncates rows with Thrust: the kept ids, e_v and Z are stored with the digest of a row.
 //!
-//! What is kept is the shortest of three prefixes of the total order (integer weight descending, id ascending): the
-//! first top_k, those of weight min_p and more, and the smallest that holds top_p of the mass: of W, or of the first
-//! top_k. The order is that of sorted keys, of at most 256 rows and about 2^22 ids at a time. A scan of their weights
-//! and three binary searches a row give the last key that is kept; the ids up to it are then placed as they come.
+//! The kept ids are the shortest of three prefixes of the total order (integer weight descending, id ascending): the
+//! first top_k, all with at least the weight for min_p, and the smallest prefix with top_p of the mass, which is W or
+//! that of the first top_k. Sorted keys give the order, for at most 256 rows and about 2^22 ids at a time. A scan of
+//! the weights and three binary searches per row give the last kept key. Then the ids up to that key are placed in
+//! order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 
@@ -20,14 +21,14 @@ namespace thrust_detail {
   return transform.truncations == nullptr ? transform.truncation : transform.truncations[row];
 }
 
-//! Entries that the cut of a row may need in their order: a top_k of all rows says how many, else all of them.
+//! Returns the entries of a row that a truncation may need in order: top_k if all rows have one top_k, otherwise all.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t ordered_of(const device_batch<Scalar>& batch) noexcept {
   const device_transform& transform = batch.transform;
   const bool counted = transform.truncations == nullptr && detail::is_counted(transform.truncation, batch.rows.size);
   return counted ? transform.truncation.top_k : batch.rows.size;
 }
-//! Whether the cut of some row may need W.
+//! Returns whether the truncation of some row may need W.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE bool needs_totals(const device_batch<Scalar>& batch) noexcept {
   const device_transform& transform = batch.transform;
@@ -41,22 +42,22 @@ struct weight_of_entry {
   }
 };
 
-//! The largest entries of the rows of a chunk in their order, and the sum of all weights up to each of them.
+//! Largest entries of a chunk's rows in order, and the running sums of all weights.
 struct ordered_entries {
   const std::uint64_t* keys;
   const std::uint64_t* masses;
-  std::uint32_t count;  // of a row
+  std::uint32_t count;  // per row
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key(std::size_t r, std::uint32_t i) const noexcept {
     return keys[r * count + i] & no_entry;
   }
-  //! What the first `size` entries of a row hold.
+  //! Returns the mass of the first `size` entries of a row.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t mass(std::size_t r, std::uint32_t size) const noexcept {
     const std::size_t first = r * count;
     const std::uint64_t before = first == 0 ? 0 : masses[first - 1];
     return size == 0 ? 0 : masses[first + size - 1] - before;
   }
-  //! How many entries a truncation keeps of a row, whose sum of weights is `total`.
+  //! Returns the number of entries that a truncation keeps of a row with the total weight `total`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t kept(std::size_t r, const row_truncation& cut,
                                                                    std::uint32_t row_size,
                                                                    std::uint64_t total) const noexcept {
@@ -72,14 +73,14 @@ struct ordered_entries {
   }
 };
 
-//! Cuts a row: its digest says how many ids it keeps and what they weigh, `last` which key is the last of them.
+//! Truncates a row: the digest gets the number of kept ids and the mass, and `last` the last kept key.
 template <class Scalar>
 struct cut_row {
   device_batch<Scalar> batch;
   std::size_t first_row;
   ordered_entries entries;
-  const std::uint64_t* totals;  // null: no cut needs W
-  std::uint64_t* last;          // one a row; 0: it is not truncated
+  const std::uint64_t* totals;  // null: no truncation needs W
+  std::uint64_t* last;          // indexed by row; 0: the row is not truncated
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
     const std::size_t row = first_row + r;
     device_digest& digest = batch.digests.rows[row];
@@ -96,7 +97,7 @@ struct cut_row {
   }
 };
 
-//! The ids of a row up to the last key.
+//! Ids of a row up to the last key.
 template <class Scalar>
 struct kept_of_row {
   kernel::row_source<Scalar> row;
@@ -129,7 +130,7 @@ struct kept_entries {
   }
 };
 
-//! Ids and e_v of all rows, as many as there is room for.
+//! Writes ids and e_v of all rows, up to kept_capacity.
 struct law_writer {
   device_digests out;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t room() const noexcept { return out.kept_capacity; }
@@ -141,7 +142,7 @@ struct law_writer {
   }
 };
 
-//! Enters the sum of what a row keeps.
+//! Stores the sum of the kept ids.
 struct close_truncated {
   device_digests out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t r) const noexcept {
@@ -155,7 +156,7 @@ struct close_truncated {
   }
 };
 
-//! The last key that each row keeps, from its digest, a chunk of rows after another.
+//! Finds the last key that each row keeps, one chunk of rows after another.
 template <class Policy, class Scalar>
 void cut_rows(const Policy& policy, const device_batch<Scalar>& batch, const std::uint64_t* totals,
               std::uint64_t* last) {
@@ -175,7 +176,7 @@ void cut_rows(const Policy& policy, const device_batch<Scalar>& batch, const std
   }
 }
 
-//! Cuts the rows of a batch whose digests were made.
+//! Truncates the rows of a batch, which must have digests.
 template <class Policy, class Scalar>
 void truncate_rows(const Policy& policy, const device_batch<Scalar>& batch) {
   const std::size_t rows = batch.rows.count;

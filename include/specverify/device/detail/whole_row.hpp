@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows that are read whole without a digest: their maxima, and terms of their exact sums.
+//! Reads whole rows without a digest: maxima, and terms of exact sums.
 #ifndef SPECVERIFY_DEVICE_DETAIL_WHOLE_ROW_HPP
 #define SPECVERIFY_DEVICE_DETAIL_WHOLE_ROW_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The first of a lane's order.
+//! Finds the first of a lane's order.
 template <class Scalar>
 struct top_of_lane {
   device_rows<Scalar> rows;
@@ -25,21 +25,21 @@ struct top_of_lane {
   }
 };
 
-//! Why a row has no law, from the first of its order; ok where it has one.
+//! Returns the reason why a row has no distribution, from the first value of the row's order, or ok if it has one.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE status why_of(float first, std::uint32_t id) noexcept {
   if (kernel::is_nan(first)) return {errc::row_has_nan, part::row, id};
   if (kernel::is_positive_infinity(first)) return {errc::row_has_positive_infinity, part::row, id};
   return kernel::is_finite(first) ? status{} : status{errc::row_is_empty, part::row, 0};
 }
 
-//! The maximum of a row, or why it has no law.
+//! Maximum of a row, or the reason why there is no distribution.
 struct row_top {
   status why{};
   std::uint32_t id = 0;
   float maximum = 0;
 };
 
-//! Rows whose tops are known.
+//! Rows with known maxima.
 template <class Scalar>
 struct topped_rows {
   device_rows<Scalar> rows;
@@ -76,7 +76,7 @@ struct topped_rows {
   }
 };
 
-//! One term of a row's exact sum under its maximum.
+//! Computes one term of a row's exact sum under the row's maximum.
 template <class Scalar>
 struct term_of_row {
   topped_rows<Scalar> all;
@@ -99,7 +99,7 @@ template <class Policy, class Scalar>
   return {rows, transform, tops};
 }
 
-//! What functions of whole rows ask first.
+//! Checks that functions of whole rows do first.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {
