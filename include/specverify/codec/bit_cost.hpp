@@ -74,7 +74,7 @@ namespace detail {
 [[nodiscard]] inline std::uint64_t dense_law_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return ceil_log2_binomial(std::uint64_t{resolution} + vocab_size - 1, resolution);
 }
-//! QS: returns the bits of a draft, that is its distribution and its token id.
+//! QS: returns the bits of a draft: distribution and token id.
 [[nodiscard]] inline std::uint64_t dense_token_bits(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return dense_law_bits(vocab_size, resolution) + token_bits(vocab_size);
 }
@@ -94,7 +94,8 @@ namespace detail {
   return low;
 }
 
-//! K-SQS: returns log2 C(V,K) + log2 C(l+K-1,K-1). Like the paper's formula, it does not count the drafted token.
+//! K-SQS: returns log2 C(V,K) + log2 C(l+K-1,K-1). But the drafted token is not counted, because the paper's formula
+//! leaves it out.
 [[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                            std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, support_size) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Codes the counts of a distribution as a subset (stars and bars), so every composition costs the same: log2 of their
-//! number.
+//! Codes the counts of a distribution as a subset (stars and bars), so every composition costs the same: log2 of the
+//! number of compositions.
 //!
 //! A composition of l into K positive parts is a (K-1)-subset of l-1 slots. If zeros are allowed, it is a (K-1)-subset
 //! of l+K-1 slots. Counts over a whole vocabulary of V ids are an l-subset of l+V-1 slots, which is coded in O(l) for
@@ -28,7 +28,7 @@ class composition_encoder {
         step_(zeros ? 1 : 0) {
     SPECVERIFY_ASSERT(parts > 0 && (zeros || parts <= resolution), "a composition without room");
   }
-  //! Writes the next count. The last count follows from the others, so it is not written.
+  //! Writes the next count. The last count is not written, because it follows from the others.
   void put(std::uint32_t count) noexcept {
     if (left_ == 0) return;
     SPECVERIFY_ASSERT(step_ == 1 || count > 0, "a count of zero");
@@ -89,8 +89,8 @@ class dense_lattice_encoder {
   std::uint32_t placed_ = 0;
 };
 
-//! Decodes ids with positive counts, ascending, and returns their number. `ids` and `counts` must have the same size;
-//! if there are more ids than that, the function stops and returns that size plus one.
+//! Decodes ids with positive counts, ascending, and returns the number of ids. `ids` and `counts` must have the same
+//! size; if there are more ids than that, the function stops and returns that size plus one.
 [[nodiscard]] inline std::uint32_t decode_dense_lattice(range_decoder& coder, std::uint32_t resolution,
                                                         std::uint32_t vocab_size, std::span<token_id> ids,
                                                         std::span<std::uint32_t> counts) noexcept {

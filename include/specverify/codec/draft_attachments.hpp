@@ -11,7 +11,7 @@
 //! Guarantees: noexcept, no allocation, canonical. A report is sent as 5 halves: log10(1 + rate) twice, the two losses,
 //!             seconds. A received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
 //!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a whole number of units of 2^-31, at least one
-//!             unit, so its error is below 2^-32.
+//!             unit, so the error is below 2^-32.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
 //!             examples/docs/draft_attachments.cpp
@@ -39,13 +39,13 @@ struct attachment_format {
                                  at_max_skipped = 4, at_resolution_with_draft = 5, at_drafted_probability = 6;
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; must be 0 exactly if hidden is none
   hidden_format hidden = hidden_format::none;
-  //! FH: each draft message carries the vectors of all its drafts; false: sent on request (SH, lazy)
+  //! FH: each draft message carries the vectors of all drafts; false: sent on request (SH, lazy)
   bool hidden_with_draft = false;
   bool channel_report = false;    //!< each draft message carries the state of the edge's channel
   std::uint32_t max_skipped = 0;  //!< maximum skipped ids per message, 0..2^16
-  //! each draft message announces the resolution of its distributions, 1..wire_format::resolution; lattices only
+  //! each draft message announces the resolution of the distributions, 1..wire_format::resolution; lattices only
   bool resolution_with_draft = false;
-  //! drafts are drawn from the row itself, and each carries its probability in that row; top_k_tail only
+  //! drafts are drawn from the row itself, and each carries the probability in that row; top_k_tail only
   bool drafted_probability = false;
   friend SPECVERIFY_INLINE constexpr bool operator==(const attachment_format&,
                                                      const attachment_format&) noexcept = default;

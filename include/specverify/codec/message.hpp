@@ -2,15 +2,15 @@
 //! Encodes and decodes every message: hello, draft, request, supply, feedback, text, refuse, stop.
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages start
-//! with their kind in 4 bits, followed directly by their own bits. They end with a check of 0, 8 or 16 bits over values
-//! that both sides know; only stop has no check. Everything is little-endian. docs/wire-format.md has every field and
-//! golden bytes.
+//! with the kind in 4 bits, directly followed by other bits. They end with a check of 0, 8 or 16 bits over values that
+//! both sides know; only stop has no check. Everything is little-endian. docs/wire-format.md has every field and golden
+//! bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
-//!             draft if a dense lattice has V < 8 l. A decoder reads only inside its input, and sizes in the input
-//!             never decide how much is written. It accepts exactly the byte strings that the encoder writes, so every
+//!             draft if a dense lattice has V < 8 l. A decoder reads only inside the input, and no size in the input
+//!             decides how much is written. It accepts exactly the byte strings that the encoder writes, so every
 //!             accepted message encodes to the same bytes again. Bit-exact. On an error outputs are unchanged, but a
 //!             received_draft_block is left empty.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
@@ -76,9 +76,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Returns a hash of the drafts of a round.
 [[nodiscard]] inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept;
 
-//! Encodes 0..max_draft_length drafts with their distributions and attachments. The distributions must have the
-//! format's vocabulary size and resolution, and no tail. For top_k_tail the resolution must be l (V-K), or l if K = V,
-//! and counts must be multiples of V-K.
+//! Encodes 0..max_draft_length drafts with distributions and attachments. The distributions must have the format's
+//! vocabulary size and resolution, and no tail. For top_k_tail the resolution must be l (V-K), or l if K = V, and
+//! counts must be multiples of V-K.
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (a tail; a format without
 //!         distributions; a count that is no half float or no multiple), support_too_large, token_not_in_law and those
 //!         of check(law); `where` = index of the draft. not_canonical (chance 2^-128): no decoder can follow the code

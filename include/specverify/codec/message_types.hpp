@@ -32,7 +32,7 @@ enum class hello_field : std::uint8_t {
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
   check = 3          //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
 };
-//! Header of hello and refuse. The other messages begin with their kind in 4 bits.
+//! Header of hello and refuse. The other messages begin with the kind in 4 bits.
 inline constexpr std::size_t message_header_bytes = 8;
 inline constexpr std::uint32_t max_wire_draft_length = 4096;
 inline constexpr std::uint32_t max_pad_to = std::uint32_t{1} << 16;
@@ -65,8 +65,8 @@ struct wire_place {
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_place&, const wire_place&) noexcept = default;
 };
 
-//! Format that the hello agrees on for every message: encoding of drafts and their distributions, and V, which gives
-//! the width of a token id.
+//! Format that the hello agrees on for every message: encoding of drafts and distributions, and V, which gives the
+//! width of a token id.
 struct wire_format {
   // values of `where` if a check fails; fields of `attachments` follow at_attachments
   static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
@@ -81,8 +81,8 @@ struct wire_format {
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< attachments of the drafts; none by default
-  //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term, so
-  //! each connection can have another value
+  //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term,
+  //! because each connection may need another value
   std::uint8_t check_bits = 8;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
@@ -133,7 +133,7 @@ struct hello_name {
   friend SPECVERIFY_INLINE constexpr bool operator==(const hello_name&, const hello_name&) noexcept = default;
 };
 
-//! The cloud's last verdict, as its hello names it.
+//! The last verdict of a cloud, as hello names it.
 struct verdict_notice {
   std::uint32_t round = 0;  //!< 0: none
   std::uint16_t accepted = 0;
@@ -154,17 +154,17 @@ struct feedback_message {
                                                      const feedback_message&) noexcept = default;
 };
 
-//! Drafts without distributions, and their attachments.
+//! Drafts without distributions, and the attachments.
 struct claims_message {
   std::span<const claimed_draft> claims{};
   draft_attachments attachments{};
 };
 
-//! Asks for more data about some drafted positions of the round, for example their hidden states.
+//! Asks for more data about some drafted positions of the round, for example the hidden states.
 struct request_message {
-  // values of `where` for a field outside its range, in a request and in a supply
+  // values of `where` for a field out of range, in a request and in a supply
   static constexpr std::uint32_t at_what = 0, at_positions = 1;
-  //! 0: the distribution of the position; 1: its hidden state, as attachment_format::hidden; other values are rejected
+  //! 0: the distribution of the position; 1: the hidden state, as attachment_format::hidden; other values are rejected
   std::uint8_t what = 0;
   //! position i of the draft is bit i % 64 of word i / 64; must have exactly ceil(L / 64) words
   std::span<const std::uint64_t> positions{};

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer range coder: encodes symbols with integer odds in at most 8 bits more than their information.
+//! An integer range coder: encodes symbols with integer odds in at most 8 bits more than the information in them.
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
 //! byte string whose value lies inside, and with the smallest such value. Bytes after the end count as zeros, so a
 //! string never ends with a zero byte. A decoder may therefore take steps after the end of the string: without limit if
-//! each of them is the first of its symbols, otherwise for max_bytes_ahead bytes.
+//! each of them takes the first symbol, otherwise for max_bytes_ahead bytes.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
-//! Symbols:    cost of a code = sum of log2(total / width) over its steps; the string is shorter than cost / 8 + 1.001
+//! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
 //! Guarantees: O(1) per step (carries amortised); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
 //!             noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish` accepts exactly
-//!             the strings that an encoder ends with and calls decodable. A decoder fails after at most bytes + 24
-//!             bytes of information, unless every further step is the first of its symbols.
+//!             the strings that an encoder ends with and calls decodable. Because a short string must not claim many
+//!             steps, a decoder fails after at most bytes + 24 bytes of information, unless every further step takes
+//!             the first symbol.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -27,9 +28,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further step is the
-//! first of its symbols. Because of this limit, a few bytes cannot claim many steps. An encoder exceeds it with a
-//! chance of about 2^-128.
+//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further step takes the
+//! first symbol. An encoder exceeds it with a chance of about 2^-128.
 inline constexpr std::size_t max_bytes_ahead = 16;
 
 namespace detail {
@@ -87,7 +87,7 @@ class range_encoder {
     narrow(unit * first, unit * width);
   }
 
-  //! Ends the code and returns its length in bytes. Must be called once, as the last call.
+  //! Ends the code and returns the length in bytes. Must be called once, as the last call.
   [[nodiscard]] std::size_t finish() noexcept {
     constexpr std::uint64_t unit = std::uint64_t{1} << 56;
     if (low_ != 0) {
@@ -107,7 +107,7 @@ class range_encoder {
 
   //! Returns whether the whole code fits in the span. Call it after `finish`.
   [[nodiscard]] bool fits() const noexcept { return length_ <= out_.size(); }
-  //! Returns whether a decoder can follow the code to its end (see max_bytes_ahead). Call it after `finish`.
+  //! Returns whether a decoder can follow the code to the end (see max_bytes_ahead). Call it after `finish`.
   [[nodiscard]] bool decodable() const noexcept { return carried_ <= length_ + max_bytes_ahead; }
 
  private:
@@ -167,8 +167,8 @@ class range_encoder {
 };
 
 //! Decodes what the encoder wrote, if called with the same odds in the same order. After the first impossible value it
-//! stays failed, but returns values inside their ranges, so a caller may check once per distribution. The caller must
-//! end with `finish`.
+//! stays failed, but returns values that are in range, so a caller may check once per distribution. The caller must end
+//! with `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
@@ -242,7 +242,7 @@ class range_decoder {
     position_ = bytes_.size() + 8;
   }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  //! Returns whether every further step is the first of its symbols, so that the caller may skip these steps.
+  //! Returns whether every further step takes the first symbol, so that the caller may skip these steps.
   [[nodiscard]] bool rests() const noexcept { return value_ == 0 && position_ >= bytes_.size() + 8; }
 
   //! Returns the bytes that belong to the code; the others are zeros. Errors: not_canonical (an encoder ends these
@@ -251,7 +251,7 @@ class range_decoder {
     const std::size_t used = bytes_.size();
     if (failed_) return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
     if (used > position_) return status{errc::trailing_bytes, part::codec, static_cast<std::uint32_t>(position_)};
-    // The window ends at byte position_. The value has position_ - used zero bytes below its last nonzero byte.
+    // The window ends at byte position_. The value has position_ - used zero bytes below the last nonzero byte.
     const std::size_t zeros = position_ - used;
     if (used > 0 && zeros < 8) {
       constexpr std::uint64_t unit = std::uint64_t{1} << 56;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A sparsifier under a window's bit budget, so that no position costs more than a round has.
 //!
-//! Use it to draft with a `budgeted_window`, as sessions do. If a rule keeps K tokens, the window's plan sets its K,
-//! and this class marks a support that the budget has cut. If a rule chooses the number of tokens and its support costs
-//! too much, this class calls the rule again with a maximum.
+//! Use it to draft with a `budgeted_window`, as sessions do. If a rule keeps K tokens, the window's plan sets K, and
+//! this class marks a support that the budget has cut. If a rule chooses the number of tokens and the support costs too
+//! much, this class calls the rule again with a maximum.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch; the cut is ours.
 //! Symbols:    K' = support size after `clamp`.
 //! Guarantees: it is a sparsifier with the state of the one it holds; `support::cut` tells `advance` that the budget

@@ -51,7 +51,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! `begin(observation)` plans a round. `proceed(position, law, bits)` returns whether to draft the position with this
 //! distribution, too, if the earlier distributions cost `bits`. Both must be pure. A policy whose `proceed` is always
 //! true can set `unconditional = true`. If it reads `observation::accepted_probability`, it must set
-//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in its own unit also
+//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in another unit also
 //! has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits the plan: L and l to the window's
 //! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
 //! round), `bit_budget_window`, `model_window`, `dqn_window`.
@@ -63,8 +63,8 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
 };
 
 //! A window with a range of L and l, which determines the size of a session's messages. If l can change from round to
-//! round, each draft message announces its own. A window without `range` plans up to 8 drafts, at l = 100. Satisfied
-//! by: every window of the library.
+//! round, each draft message announces l. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by:
+//! every window of the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
   { policy.range() } noexcept -> std::same_as<plan_range>;
@@ -77,7 +77,7 @@ concept counting_window = window_policy<Policy> && requires(Policy& policy, std:
   { policy.count_with(size, size) } noexcept -> std::same_as<void>;
 };
 
-//! A window policy that returns the cost of a distribution in its own unit.
+//! A window policy that returns the cost of a distribution, in any unit.
 template <class Policy>
 concept charging_window = window_policy<Policy> && requires(const Policy& policy, const law& next) {
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;

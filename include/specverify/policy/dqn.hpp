@@ -61,8 +61,7 @@ struct dqn_weights {
   std::array<float, dqn_parameters> values{};
 };
 
-//! Inputs of the network: 64 probabilities, their mean over non-zero entries, the newest non-zero entry, the uplink
-//! state.
+//! Inputs of the network: 64 probabilities, the mean of those that are not zero, the newest of those, the uplink state.
 using dqn_features = std::array<float, dqn_inputs>;
 //! One value per action.
 using dqn_values = std::array<float, dqn_actions>;

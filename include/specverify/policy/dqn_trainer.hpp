@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Trains the network of policy/dqn.hpp by double deep Q-learning.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of its code; double Q-learning: van
-//!             Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of the authors' code; double Q-learning:
+//!             van Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
 //! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss
 //!             (Q_online(s, a) - target)^2, mean over the batch.
 //! Guarantees: the same seed, options and environment give the same weights, bit for bit (in the same build); only
 //!             `make` allocates.
 //! Deviates:   the defects of the authors' code are not repeated: the environment gives rewards and evaluations, and
-//!             charges each round at its own rate.
+//!             charges each round at that round's rate.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp, examples/docs/dqn.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
 #define SPECVERIFY_POLICY_DQN_TRAINER_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Data that a policy can use to plan the next round: recorded numbers, never a clock and never a token.
 //!
-//! A session fills it from its counters and from the host's measurements of the link, and keeps it in the journal.
+//! A session fills it from counters and from the host's measurements of the link, and keeps it in the journal.
 //! Therefore a run with faults and a run without faults choose alike.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of its adaptive policy is the drafter's
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of the paper's adaptive policy is the drafter's
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
 //! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp, examples/docs/window.cpp
@@ -19,7 +19,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 inline constexpr std::uint32_t observed_probabilities = 64;  //!< accepted drafts whose probability is kept
-inline constexpr std::uint32_t observed_resolutions = 4;     //!< resolutions with a mean acceptance of their own
+inline constexpr std::uint32_t observed_resolutions = 4;     //!< maximum number of resolutions with a mean acceptance
 
 //! Acceptance of the tested drafts of one resolution: an exponential mean.
 struct resolution_acceptance {
@@ -70,9 +70,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr float acceptance_weight = 0.05f;  //!< weight of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before the first draft
 
-//! Returns the expected acceptance of a draft of this resolution. If it has no mean of its own, the function returns
-//! that of the nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if there is
-//! none.
+//! Returns the expected acceptance of a draft of this resolution. If it has no mean, the function returns that of the
+//! nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if there is none.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
@@ -88,7 +87,7 @@ inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before t
   return mean;
 }
 
-//! Adds the tested drafts of a round to the mean of their resolution. A fifth resolution replaces the fourth.
+//! Adds the tested drafts of a round to the mean of this resolution. A fifth resolution replaces the fourth.
 constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
                                  std::uint32_t accepted) noexcept {
   if (resolution == 0 || drafted == 0) return;
@@ -106,7 +105,7 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
   if (accepted < drafted) take(0.0f);
 }
 
-//! Records an accepted draft and its probability, in [0, 1], in the drafter's own distribution before quantization.
+//! Records an accepted draft and the probability, in [0, 1], in the drafter's own distribution before quantization.
 //! Must be called in order of position.
 constexpr void record_accepted(observation& seen, float probability) noexcept {
   for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i)
@@ -115,7 +114,7 @@ constexpr void record_accepted(observation& seen, float probability) noexcept {
 }
 
 //! Records a decided round: the observation of round r becomes that of round r + 1. `emitted`: tokens that the round
-//! committed. `resolution`: l of its distributions, or 0 if they are no lattice.
+//! committed. `resolution`: l of the distributions, or 0 if they are no lattice.
 constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
                             std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);

@@ -99,8 +99,8 @@ struct protocol_model {
     const double one = request_bits(draft_length, {1, 1, 1});
     return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
   }
-  //! Returns the fastest protocol, and FH if FH and SH tie. `link` must be measured once per request, for all of its
-  //! rounds.
+  //! Returns the fastest protocol, and FH if FH and SH tie. `link` must be measured once per request, for all rounds of
+  //! the request.
   [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link,
                                                  const mismatch_means& means) const noexcept {
     const double full = extra_time(hidden_protocol::full, draft_length, link, means);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Actions of an adaptive drafter: number of drafts and resolution.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; its
-//!             code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
+//!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
 //! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
@@ -53,7 +53,7 @@ struct action_range {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Checks a grid. Errors: invalid_argument (no actions, or more than max_window_actions: `where` = their number; L = 0:
+//! Checks a grid. Errors: invalid_argument (no actions, or more than max_window_actions: `where` = number; L = 0:
 //! `where` = action), invalid_resolution (l = 0 or above 2^16: `where` = action).
 [[nodiscard]] constexpr status check(const action_grid& grid) noexcept {
   if (grid.size == 0 || grid.size > max_window_actions) return {errc::invalid_argument, part::policy, grid.size};

@@ -99,7 +99,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Drafts while the bits of the round are within a budget.
 //!
 //! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. top_k charges K (after
-//! the clamp); the other accountings charge the listed tokens, so threshold needs distributions with their zero counts
+//! the clamp); the other accountings charge the listed tokens, so threshold needs distributions that list zero counts
 //! (law_format::sparse_paper).
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget

@@ -2,7 +2,7 @@
 //! Greedy verification: accepts drafts while they are the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
-//! Symbols:    x_i = drafts[i], p_i = rows(i) under its transform, T = first i with x_i != argmax p_i, y = argmax
+//! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, y = argmax
 //!             p_{T+1}.
 //! Guarantees: unconditional, relative to greedy decoding: the text equals it for any drafts. One read per row and no
 //!             softmax (PRF-5); no rows after the first mismatch; no uniforms; no allocation. Bit-exact. Ties go to the

@@ -26,7 +26,7 @@ struct lossy_token_rule {
   static constexpr guarantee strength = guarantee::lossy;
 
   //! Verifies like `token_rule::verify`, and takes drafts of any kind. The workspace must have `verify_workspace_size`
-  //! bytes. Errors (`where` = row): those of `token_rule::verify`; invalid_resolution if a count exceeds its
+  //! bytes. Errors (`where` = row): those of `token_rule::verify`; invalid_resolution if a count exceeds the
   //! resolution, or if a claimed distribution has none (`where` = index of the draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,

@@ -76,7 +76,7 @@ struct no_rows {};
 
 }  // namespace detail
 
-//! Output of `compare_greedily`, in the caller's memory. After an error its contents are unspecified.
+//! Output of `compare_greedily`, in the caller's memory. After an error the contents are unspecified.
 struct greedy_comparison {
   std::span<token_id> best{};             //!< argmax of each row read, no_token elsewhere; one more than drafts
   std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: drafts that need a score
@@ -123,7 +123,7 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
 //! Step 2: returns the verdict from the output of step 1 and one score per mark, ascending. If a needed score is
 //! missing, the outcome is `needs` and `accepted` is the index of that draft; the marks from there on are the scores to
 //! ask for, but a lazy host asks only for the first. Scores after a rejection may be missing. `request` must be that of
-//! step 1; its row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
+//! step 1; the row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
 //! Errors: invalid_argument (the threshold is NaN; a score is outside [0, 1], `where` = index of the score),
 //!         output_too_small (`best` or `mismatches` is shorter than the drafts), not_read (`best` has no id for a row
 //!         that is needed, `where` = row), unsupported (log-probabilities).

@@ -4,7 +4,7 @@
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
-//! Symbols:    x_i = drafts[i], q^_i = count / resolution, p_i = rows(i) under its transform, U_i = the acceptance
+//! Symbols:    x_i = drafts[i], q^_i = count / resolution, p_i = rows(i) under rows.transform(i), U_i = the acceptance
 //!             uniform, accept iff U_i * count * Z < resolution * e^(z - reference); y ~ norm((p - q^)+) after a
 //!             rejection, y ~ p_{L+1} after none.
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
@@ -42,7 +42,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The distribution that a draft is tested against. For a claim without a count it is the point mass on its token.
+//! The distribution that a draft is tested against. For a claim without a count it is the point mass on the token.
 class tested_law {
  public:
   explicit tested_law(const draft& drafted) noexcept
@@ -83,7 +83,7 @@ class tested_law {
 struct lossy_token_rule;
 
 struct token_rule {
-  //! maximum proposals per draw before its exact pass, >= 1; changes the tokens, but never their distribution
+  //! maximum proposals per draw before the exact pass, >= 1; changes the tokens, but never the distribution
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;
@@ -92,7 +92,7 @@ struct token_rule {
   //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i): acceptance, and
   //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `read_row` for the rows read;
   //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count
-  //! exceeds its resolution; `where` = index of the claim).
+  //! exceeds the resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

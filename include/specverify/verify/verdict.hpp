@@ -90,7 +90,7 @@ struct round_limits {
 };
 
 #if __cplusplus >= 202002L
-//! The caller's settings for a round, apart from its uniforms. All spans may be empty.
+//! The caller's settings for a round, apart from the uniforms. All spans may be empty.
 struct verify_request {
   std::span<const token_id> stop_tokens{};
   std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed

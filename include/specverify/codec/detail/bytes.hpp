@@ -14,7 +14,7 @@ namespace detail {
 
 inline constexpr std::uint64_t max_message_bytes = 0xffffffffu;
 
-//! Out of line and cold, so the usual path contains no error code.
+//! Out of line and cold, because the usual path should contain no error code.
 [[nodiscard, gnu::cold, gnu::noinline]] constexpr status codec_error(errc code, std::uint64_t where = 0) noexcept {
   return {code, part::codec, static_cast<std::uint32_t>(where < max_message_bytes ? where : max_message_bytes)};
 }

@@ -12,7 +12,7 @@ inline constexpr std::uint32_t max_slots = std::uint32_t{1} << 25;
 inline constexpr std::uint64_t certain = std::uint64_t{1} << 40;          // S(0)
 inline constexpr std::uint64_t escape_survival = std::uint64_t{1} << 32;  // 2^-8
 
-//! Returns whether the gap is coded by its survival function: if there are two members or more, and they are sparse.
+//! Returns whether the survival function codes the gap, that is, if there are two members or more and they are sparse.
 [[nodiscard]] constexpr bool gap_regime(std::uint32_t slot_count, std::uint32_t members) noexcept {
   return members >= 2 && slot_count >> 3 >= members;
 }

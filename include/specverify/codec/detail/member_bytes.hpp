@@ -41,7 +41,7 @@ constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
 template <class State>
 inline constexpr std::size_t state_bytes = std::is_empty_v<State> ? 0 : sizeof(State);
 
-//! Stores a state. Padding between its members is zero if the compiler can clear it.
+//! Stores a state. Padding between members is zero if the compiler can clear it.
 template <class State>
 void store_state(State state, std::byte* at) noexcept {
   static_assert(std::is_trivially_copyable_v<State>);
@@ -101,8 +101,8 @@ class member_writer {
   std::byte* at_;
 };
 
-//! Reads members back. A bool other than 0 and 1, an enum above its last value or a term outside its range makes `good`
-//! false, and the member keeps its value. `why` returns the first such error, if the bytes begin with the terms.
+//! Reads members back. A bool other than 0 and 1, an enum above the last value or a term out of range makes `good`
+//! false, but the member keeps the old value. `why` returns the first such error, if the bytes begin with the terms.
 class member_reader {
  public:
   explicit member_reader(const std::byte* at) noexcept : begin_(at), at_(at) {}

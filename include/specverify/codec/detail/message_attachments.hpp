@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fields of a draft message before its drafts: skipped ids, channel report, hidden states, probabilities. Used by
+//! Fields of a draft message before the drafts: skipped ids, channel report, hidden states, probabilities. Used by
 //! codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP

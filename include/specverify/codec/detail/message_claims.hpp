@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the ideal cost of the most expensive distribution and its token, in bits.
+//! Returns the ideal cost of the most expensive distribution with a token, in bits.
 [[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)
@@ -53,8 +53,8 @@ namespace detail {
   return most + 2 * std::log2(static_cast<double>(limit));
 }
 
-//! Returns the maximum bits of one distribution and its token: a subset and a composition, each within 0.2 bits + 0.02
-//! % of its ideal (codec/support_code.hpp).
+//! Returns the maximum bits of one distribution with a token: a subset and a composition, each within 0.2 bits + 0.02 %
+//! of the ideal (codec/support_code.hpp).
 [[nodiscard]] inline double max_law_bits(const wire_format& format) noexcept {
   return dearest_law_bits(format) * 1.0002 + 2;
 }
@@ -149,7 +149,7 @@ inline result<claims_message> decode_claims(const wire_place& place, const wire_
   if (!detail::has_bytes(detail::bits_to_bytes(begin + detail::claims_bits(format, 0)), format, message))
     return detail::codec_error(errc::truncated, message.size());
   std::uint32_t length = 0;
-  // Two passes, because nothing may be written before every claim has passed its check.
+  // Two passes, because nothing may be written before every claim is checked.
   for (const bool write : {false, true}) {
     detail::bit_reader bits(message.data() + static_cast<std::size_t>(begin / 8));
     static_cast<void>(bits.take(begin % 8));

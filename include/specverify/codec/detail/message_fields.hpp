@@ -47,14 +47,14 @@ class field_writer {
 };
 
 inline constexpr unsigned kind_bits = 4;
-//! A message kind of version 2; its edges may also begin a connection with it.
+//! A message kind of version 2. An edge of that version may also begin a connection with it.
 inline constexpr unsigned resume_of_version_2 = 6;
 
 //! Packs numbers of up to 32 bits, low bit first, and fills the last byte with zeros.
 class bit_writer {
  public:
   explicit bit_writer(std::byte* at) noexcept : at_(at) {}
-  //! Begins a steady message with its kind.
+  //! Begins a steady message with the kind.
   bit_writer(message_kind kind, std::span<std::byte> message) noexcept : at_(message.data()) {
     put(static_cast<std::uint64_t>(kind), kind_bits);
   }
@@ -184,8 +184,8 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
   return whole;
 }
-//! Compares header and checksum of a message that has at least its header. The bits next to the kind are not compared,
-//! because version 2 stores a number there.
+//! Compares header and checksum of a message, which must have at least a header. The bits next to the kind are not
+//! compared, because version 2 stores a number there.
 [[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
   if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
     return codec_error(errc::checksum_mismatch, 4);
@@ -222,7 +222,7 @@ inline std::span<std::byte> seal(message_kind kind, const wire_place& place, con
   const std::uint64_t theirs = numeric::load_le(message.data() + at, static_cast<unsigned>(check));
   return theirs == (check_of(place, kind) & mask) ? status{} : codec_error(errc::checksum_mismatch, at);
 }
-//! Returns whether the message has its own bytes, before padding and check.
+//! Returns whether the message has all `bytes` bytes before padding and check.
 [[nodiscard]] inline bool has_bytes(std::uint64_t bytes, const wire_format& format,
                                     std::span<const std::byte> message) noexcept {
   return message.size() >= bytes + check_bytes(format);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! hello and its fields. Used by codec/message.hpp, which documents them.
+//! hello and the fields of hello. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 
@@ -101,7 +101,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   return nullptr;
 }
 
-//! Checks a hello whose terms are in their ranges, for encoder and decoder; `where` = byte of the field.
+//! Checks a hello, for encoder and decoder; the terms must be in range; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (const status why = check(value.format); !why.ok()) return why;
   if (const status why = check_fields(value.fields); !why.ok()) return why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One distribution and its token in every format. Used by codec/message.hpp, which documents them.
+//! A distribution with the drafted token, in every format. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 
@@ -193,8 +193,8 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-//! Reads one distribution and its token. Ids and counts go to the front of `ids` and `counts`, which must have the same
-//! size. All values are inside their ranges for any input. Errors: not_canonical, support_too_large (more entries than
+//! Reads one distribution and the drafted token. Ids and counts go to the front of `ids` and `counts`, which must have
+//! the same size. All values are in range for any input. Errors: not_canonical, support_too_large (more entries than
 //! that size), token_not_in_law; `where` = `index`.
 [[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,

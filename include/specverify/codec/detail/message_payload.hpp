@@ -112,7 +112,7 @@ inline result<std::span<const token_id>> decode_text(const wire_place& place, co
   const std::uint64_t bytes = detail::bits_to_bytes(head + count * width);
   if (const status why = detail::close_steady(bytes, format, message); !why.ok()) return why;
   if (count > storage.size()) return detail::codec_error(errc::output_too_small, count);
-  // Two passes, because nothing may be written before every id has passed its check.
+  // Two passes, because nothing may be written before every id is checked.
   for (const bool write : {false, true}) {
     detail::bit_reader bits(message);
     static_cast<void>(bits.take(detail::count_width(most)));

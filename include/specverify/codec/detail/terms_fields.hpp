@@ -126,7 +126,7 @@ constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) n
   field(terms.text_chunk, term::text_chunk, "most ids in a text message", term_range{1});
 }
 
-//! Finds the first term outside its range.
+//! Finds the first term that is out of range.
 class term_checker {
  public:
   template <class T>
@@ -163,14 +163,14 @@ class term_list {
   std::array<std::uint64_t, static_cast<std::size_t>(term::none)> bits_{};
 };
 
-//! Returns a checker with the first term outside its range, or `none`. The format is not checked.
+//! Returns a checker with the first term that is out of range, or `none`. It checks all terms, but not the format.
 [[nodiscard]] constexpr term_checker checked(const session_terms& terms, std::uint32_t prompt_length = 0) noexcept {
   term_checker checker;
   terms_fields(checker, terms, prompt_length);
   return checker;
 }
 
-//! Returns the first term in which two sessions differ. The guarantee is left out because each side claims its own.
+//! Returns the first term in which two sessions differ. The guarantee is left out because each side claims another.
 [[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
   const term_list a(one), b(other);
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {

@@ -100,7 +100,7 @@ class round {
   //! Accepts a draft. Returns true if the round ends with it.
   [[nodiscard]] bool accept(token_id token) noexcept { return accept_draft(result_, limits_, token); }
 
-  //! Counts a mismatch with its score. Returns true if the mismatch is accepted.
+  //! Counts a mismatch with this score. Returns true if the mismatch is accepted.
   [[nodiscard]] bool weigh(double rho, double threshold) noexcept {
     ++result_.counters.mismatches;
     const bool stands = rho < threshold;
