@@ -37,7 +37,8 @@ class message_pipe {
   };
 
  public:
-  //! Transport of one side (host/language_model.hpp). Only one thread may use it at a time. The pipe must outlive it.
+  //! Transport of one side (host/language_model.hpp). Only one thread may use it at a time, because it keeps the last
+  //! message. The pipe must outlive it.
   class end {
    public:
     static constexpr bool ordered_and_whole = true;
