@@ -8,8 +8,8 @@
 //!             the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. Memory is
 //!             owned, but the samples are not.
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
-//!             standardized over the training part; the numbers are folded into W_1 and b_1, so that a finished head
-//!             takes raw states. c keeps a separate standardization.
+//!             standardized over the training part; the numbers are folded into W_1 and b_1, because a finished head
+//!             must take raw states. But c keeps a separate standardization.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp, examples/docs/trainer.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
