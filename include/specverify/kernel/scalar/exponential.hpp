@@ -111,8 +111,8 @@ inline constexpr double weight_ceiling = 33.0 * 67108864.0;
 inline constexpr double round_to_integer = 6755399441055744.0;
 
 //! Returns the exponent of (maximum - z) * scale: one subtraction, one product, one rounding to an integer. Every
-//! backend must use these signs. Otherwise equal logits of a row would get different weights on a thread that rounds
-//! up.
+//! backend must use these signs. Otherwise equal logits of a row would get different weights if a thread's rounding
+//! mode is upward.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double below, double scale) noexcept {
   const double scaled = below * scale;
   const double kept = scaled < weight_ceiling ? scaled : weight_ceiling;

@@ -227,7 +227,7 @@ inline void gather(exec::simd_on<Level> policy, const row_source<Scalar>& source
       return;  // no weight is this large
     const topped_row<Scalar> row(source, tops, weight);
     const float bar = list.wanted == 0 ? static_cast<float>(weight.maximum) : row.bar_for(list.wanted);
-    const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // it may be below all values
+    const bool weighs = is_finite(bar) && !(weight.probabilities && bar < 0.0f);  // bar may be below all values
     const std::uint32_t at_bar = weighs ? weight(static_cast<double>(bar)) : 0;
     std::uint32_t lowest = at_bar < list.always ? at_bar : list.always;
     lowest = lowest > 1 ? lowest : 1;

@@ -45,7 +45,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
 //! never fall if values rise. Starts at a nearby value, gallops, then bisects.
 [[nodiscard, gnu::noinline]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
   std::int64_t low = SPECVERIFY_LIKELY(!weight.probabilities) ? float_place(-largest_float) - 1 : -1;
-  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // high reaches it, low is below all
+  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // high reaches `least`; low: below all
   std::int64_t next = float_place(value_near(weight, least)), step = 1;
   for (bool reached = false, missed = false; high - low > 1;) {
     next = next > low ? (next < high ? next : high - 1) : low + 1;
@@ -232,7 +232,7 @@ class topped_row {
   }
 
   //! Returns a value that about `wanted` ids reach, from a sample of the groups with an id that reaches `bar`. Another
-  //! `look` takes another sample. Of 16 neighbours one vector is sampled, at a pseudorandom position.
+  //! `look` takes another sample. Values are sampled in runs of 16 neighbours, at pseudorandom positions.
   [[nodiscard]] float sampled(float bar, std::uint32_t wanted, std::uint32_t look) const noexcept {
     constexpr std::uint32_t most = 4096, vectors = top_size / lane_count;
     alignas(64) float sample[most], buffer[lane_count];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packs from the vector types of g++ and clang, for builds without xsimd: the same names, the same results.
 //!
-//! If the compiler would not find a single instruction (a maximum, a conversion), it is named.
+//! Operations for which the compiler does not find the single instruction (a maximum, a conversion) use an intrinsic.
 //! See:        kernel/simd/xsimd_pack.hpp
 #ifndef SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
