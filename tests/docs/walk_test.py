@@ -25,7 +25,7 @@ def bodies(text, name):
     found = []
     for match in re.finditer(r"\b%s\s*\(" % re.escape(name), text):
         end = closing(text, match.end() - 1, "(", ")")
-        head = re.match(r"(?:\s|const\b|noexcept\b(?:\([^)]*\))?|->\s*[\w:<>]+)*\{", text[end + 1 :])
+        head = re.match(r"(?:\s|const\b|noexcept\b(?:\([^)]*\))?|override\b|->\s*[\w:<>]+)*\{", text[end + 1 :])
         if head:
             start = end + head.end()
             found.append(text[start : closing(text, start, "{", "}")])
@@ -51,7 +51,7 @@ def names(path, name, other):
 
 
 def join_complaints(where, part, links, walked):
-    """How the list is reached. `walked`: the functions of the side's earlier lists."""
+    """How the list is reached. `walked`: the functions of earlier lists."""
     first = links[0][0]
     joined = FROM.search(part)
     if not joined:
@@ -67,11 +67,11 @@ def complaints(page):
     sides = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
     if len(sides) < 2:
         wrong.append("fewer than two sides")
+    walked = set()
     for side in sides:
         title = side.split("\n", 1)[0]
         if len(LINK.findall(side)) > MOST_LINKS:
             wrong.append(f"{title}: more than {MOST_LINKS} links")
-        walked = set()
         for part in re.split(r"^### ", side, flags=re.MULTILINE)[1:]:
             links = LINK.findall(part)
             where = f"{title}, {part.split(chr(10), 1)[0]}"
