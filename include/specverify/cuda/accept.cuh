@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The accept test of speculative verification for a token of each row of a batch, on a GPU.
+//! Accept test of speculative verification for a token of each row of a batch, on a GPU.
 //!
-//! Use it after digest.cuh where drafts are tested but not replaced; `verify_batch` (verify.cuh) does whole rounds.
-//! Symbols:    as in row/acceptance.hpp. A thread block a row.
-//! Guarantees: accepted, near_tie and exact are those of exec::seq. The bounds of the digest decide first: then one
-//!             logit is read; else the row once more in float, and again for the exact Z where that is closer than
-//!             2e-5; of a truncated row what it keeps. No allocation, no synchronisation, no read-back.
+//! Use it after digest.cuh if drafts are tested but not replaced. `verify_batch` (verify.cuh) verifies whole rounds.
+//! Symbols:    as in row/acceptance.hpp. One thread block per row.
+//! Guarantees: accepted, near_tie and exact equal those of exec::seq. If the bounds of the digest decide, only one
+//!             logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result is
+//!             closer than 2e-5. Of a truncated row only the kept ids are read. No allocation, no synchronisation, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH
@@ -30,7 +31,7 @@ __global__ void __launch_bounds__(test_threads, 1)
     found.why = {errc::token_out_of_range, part::row, 0};
   if (found.why.ok() && (mine.resolution == 0 || mine.count > mine.resolution))
     found.why = {errc::invalid_resolution, part::row, 0};
-  if (found.why.ok()) {  // the same for all threads
+  if (found.why.ok()) {  // uniform across the block
     tested_row<Scalar, Cuts> row =
         open_digest<Cuts>(open_row(batch.rows, batch.transform, number), batch.digests, number, room);
     double uniform = 0;
@@ -45,8 +46,8 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one accept test a row, from the digests that `read_rows` made before. Errors, of the arguments alone: those
-//! of `read_rows`; null_span (drafted, keys, positions, rounds or out). Of a row: those of its digest,
+//! Enqueues one accept test per row, on digests from `read_rows`. Errors of the call, which depend only on arguments:
+//! those of `read_rows`; null_span (drafted, keys, positions, rounds or out). Errors of a row: those of the digest,
 //! token_out_of_range, invalid_resolution (0, or below count).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,

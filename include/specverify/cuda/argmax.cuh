@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The greedy tokens of a batch of rows on a GPU, with the margin to the runner-up.
+//! Greedy tokens of a batch of rows on a GPU, with the margin to the runner-up.
 //!
-//! Use it when you decode greedily: it needs no digest.
-//! Guarantees: one read of a row; token, margin and near_tie are those of `argmax` (row/argmax.hpp) bit for bit. No
-//!             allocation, no synchronisation, nothing is read back.
+//! Use it if you decode greedily, because it needs no digest.
+//! Guarantees: one read per row; token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit. No
+//!             allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
 #define SPECVERIFY_CUDA_ARGMAX_CUH
@@ -17,13 +17,14 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t argmax_in_flight = 6;  // loads of a thread at once
+inline constexpr std::uint32_t argmax_in_flight = 6;  // loads in flight per thread
 
-//! The largest of the logits that a thread has seen, with its least id, and the next one; ids came ascending.
+//! The largest logit that a thread has read, with the least id, and the second largest. Ids must be added in ascending
+//! order.
 struct two_best {
   best_entry first;
   float second;
-  float nan;  // or the largest
+  float nan;  // NaN if a logit was NaN, otherwise the largest logit
 
   __device__ __forceinline__ void add(float value, std::uint32_t id) noexcept {
     nan = larger_or_nan(nan, value);
@@ -38,7 +39,7 @@ struct argmax_room {
   std::uint32_t least;
 };
 
-//! The greedy token of a row, by a block; every thread gets it.
+//! Finds the greedy token of a row, by a thread block. Every thread gets it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_argmax argmax_of_row(const kernel::row_source<Scalar>& row,
                                                                      argmax_room& room) noexcept {
@@ -72,8 +73,8 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues the greedy tokens of `rows`, one a row into `tokens`. Temperature and truncation do not matter. Errors, of
-//! the arguments alone: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation do not matter.
+//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,
                                               const device_transform& transform, device_argmax* tokens) noexcept {

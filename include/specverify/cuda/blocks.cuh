@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows whose engine already has the maximum and the sum of every block, on a GPU: a draw then reads a block or two in
-//! place of the row.
+//! Draws from rows whose engine provides the maximum and the sum of every block, on a GPU. A draw then reads only one
+//! or two blocks instead of the row.
 //!
-//! Use it where the epilogue of the LM head writes, for every 64 to 1024 neighbouring ids, the largest logit and the
-//! sum of e^((z - maximum) / T): `read_rows_from_blocks`, then `sample` with the same claims.
+//! Use it if the epilogue of the LM head writes, for every 64 to 1024 neighbouring ids, the largest logit and the sum
+//! of e^((z - maximum) / T). Call `read_rows_from_blocks`, then `sample` with the same claims.
 //! Symbols:    as in row/blocks.hpp.
-//! Shape:      claims: a thread block a row. Draws: a warp a row, which brings a block of ids to shared memory.
-//! Guarantees: digests, tokens and what is noticed of wrong claims are those of `read_row_from_blocks` (row/blocks.hpp)
-//!             on the host, near-tie. One block is read for the argmax, one for each trial. No allocation, no
-//!             synchronisation, nothing is read back.
-//! Trust:      as in row/blocks.hpp: what is not read is believed.
+//! Shape:      claims: one thread block per row. Draws: one warp per row, which loads a block of ids into shared
+//! memory.
+//! Guarantees: digests, tokens and detected errors in claims equal those of `read_row_from_blocks` (row/blocks.hpp) on
+//!             the CPU, near-tie. One block is read for the argmax, and one per trial. No allocation, no
+//!             synchronisation, no read-back.
+//! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH
 #define SPECVERIFY_CUDA_BLOCKS_CUH
@@ -20,16 +21,16 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! What an engine claims about the rows of a batch, in device memory: row r from r * pitch on.
+//! An engine's claims about the rows of a batch, in device memory. Row r begins at r * pitch.
 struct device_row_blocks {
-  std::uint32_t block_size = 1024;  //!< ids, 64 .. 1024, a multiple of 64; the last block may be shorter
-  const float* maxima = nullptr;    //!< the largest logit after bias and mask, exactly; -infinity: none is allowed
-  const float* sums = nullptr;      //!< of e^((z - maximum) / T), T of the row; with -infinity not looked at
-  double* shares = nullptr;         //!< room, as much as `sums`: what `read_rows_from_blocks` leaves for the draws
-  std::size_t pitch = 0;            //!< claims from one row to the next, at least its blocks
-  double error = 0x1.0p-10;         //!< the largest relative error of a sum, [0, 1/2]
+  std::uint32_t block_size = 1024;  //!< ids per block, 64 .. 1024, a multiple of 64; the last block may be shorter
+  const float* maxima = nullptr;    //!< exact largest logit after bias and mask; -infinity: no id is allowed
+  const float* sums = nullptr;      //!< sums of e^((z - maximum) / T); ignored if the maximum is -infinity
+  double* shares = nullptr;         //!< workspace of the size of `sums`; `read_rows_from_blocks` fills it for draws
+  std::size_t pitch = 0;            //!< claims between the beginnings of two rows; at least the blocks of a row
+  double error = 0x1.0p-10;         //!< maximum relative error of a sum, [0, 1/2]
 
-  //! How many blocks a row has.
+  //! Returns the number of blocks in a row.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t count(std::uint32_t vocab_size) const noexcept {
     return kernel::block_count(vocab_size, block_size);
   }
@@ -37,9 +38,9 @@ struct device_row_blocks {
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t claim_threads = 256;  // at most
+inline constexpr std::uint32_t claim_threads = 256;  // maximum
 
-//! One block of a row in shared memory, with its lane sums.
+//! One block of a row in shared memory, with lane sums.
 struct read_block_room {
   float values[kernel::block_size];
   float lanes[kernel::lane_count];
@@ -61,13 +62,13 @@ struct pick_room {
   read_block_room block;
 };
 
-//! What a block holds; ids from its first one on.
+//! Contents of a block, beginning at the first id.
 struct block_found {
   best_entry best;
   std::uint32_t nan;  // the least; no_id: none
 };
 
-//! How many ids of a block are read.
+//! Returns the number of ids of a block to read.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t read_size(const kernel::row_source<Scalar>& row,
                                                                  std::uint32_t first,
@@ -76,8 +77,8 @@ template <class Scalar>
   return kernel::block_groups(left < block_size ? left : block_size, 64);
 }
 
-//! Brings a block to shared memory and sums its lanes under `weight`, as the host's coarse pass. By a warp; every lane
-//! gets what is found.
+//! Loads a block into shared memory and sums the lanes under `weight`, like the coarse pass on the CPU. Runs on a warp;
+//! every lane gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ block_found read_block(const kernel::row_source<Scalar>& row,
                                                                 std::uint32_t first, std::uint32_t size,
@@ -110,7 +111,7 @@ template <class Scalar>
   return {best_of_warp(mine.best), __reduce_min_sync(all_lanes, mine.nan)};
 }
 
-//! Whether a block has the maximum that was claimed, and no NaN.
+//! Checks that a block has the claimed maximum and no NaN.
 [[nodiscard]] __device__ __forceinline__ status compare(const block_found& found, float claimed,
                                                         std::uint32_t first) noexcept {
   if (found.nan != no_id) return {errc::row_has_nan, part::row, first + found.nan};
@@ -118,7 +119,7 @@ template <class Scalar>
   return same ? status{} : status{errc::blocks_disagree, part::row, first};
 }
 
-//! The claims of one row.
+//! Claims about one row.
 struct row_claims {
   const float* maxima;
   const float* sums;
@@ -140,7 +141,8 @@ struct row_claims {
   }
 };
 
-//! The claims by themselves: the first block that claims the largest maximum. By a thread block.
+//! Checks the claims without reading the row, and finds the first block that claims the largest maximum. Runs on a
+//! thread block.
 [[nodiscard]] __device__ __forceinline__ status find_largest(const row_claims& claims, claims_room& room,
                                                              best_entry& largest) noexcept {
   best_entry best{kernel::negative_infinity<float>(), no_id};
@@ -155,7 +157,7 @@ struct row_claims {
   return kernel::is_finite(largest.value) ? status{} : status{errc::row_is_empty, part::row, 0};
 }
 
-//! Every share, and their serial sum; the first thread gets it.
+//! Computes every share, and the serial sum of shares. The first thread gets the sum.
 [[nodiscard]] __device__ __forceinline__ double sum_shares(const row_claims& claims, const kernel::exact_weight& weight,
                                                            claims_room& room) noexcept {
   double total = 0;
@@ -187,7 +189,7 @@ __global__ void __launch_bounds__(claim_threads) claims_kernel(device_batch<Scal
   digest.temperature = temperature_of(batch.transform, number);
   if (!is_temperature(digest.temperature)) digest.why = {errc::invalid_temperature, part::row, 0};
   best_entry largest{0, 0};
-  if (digest.why.ok()) digest.why = find_largest(claims, room, largest);  // the same for all threads
+  if (digest.why.ok()) digest.why = find_largest(claims, room, largest);  // uniform across the block
   if (digest.why.ok()) {
     const kernel::row_source<Scalar> row = open_row(batch.rows, batch.transform, number);
     const std::uint32_t first = largest.id * claims.block_size;
@@ -216,13 +218,13 @@ __global__ void __launch_bounds__(claim_threads) claims_kernel(device_batch<Scal
   if (threadIdx.x == 0) batch.digests.rows[number] = digest;
 }
 
-//! What a trial gave: no_token where the proposal is refused.
+//! Result of a trial: no_token if the proposal is rejected.
 struct claimed_trial {
   token_id token;
   status why;
 };
 
-//! One trial. By a warp; every lane gets the answer.
+//! Makes one trial. Runs on a warp; every lane gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ claimed_trial try_claimed(const drawn_row<Scalar>& row,
                                                                    const row_claims& claims,
@@ -254,7 +256,7 @@ template <class Scalar>
             kernel::envelope_slack * tried.correction * row.weight(static_cast<std::uint32_t>(tried.token)))
       token = tried.token;
   }
-  __syncwarp();  // the room may be written again
+  __syncwarp();  // the workspace may be overwritten from here on
   if (__shfl_sync(all_lanes, disagrees, 0) != 0) return {no_token, {errc::blocks_disagree, part::row, first}};
   return {__shfl_sync(all_lanes, token, 0), {}};
 }
@@ -311,11 +313,11 @@ template <class Scalar>
 
 }  // namespace cuda_detail
 
-//! Reads the rows of a batch by what their engine claims: enqueues digests without block sums, for the functions that
-//! take the same claims. The others need `read_rows` and answer digest_insufficient for such rows. Rows in error say
-//! so in their digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first of a
-//! block), row_is_empty, invalid_temperature. Errors, of the arguments alone: those of `read_rows`; unsupported
-//! (truncation), invalid_argument (block size, error), null_span, size_mismatch (pitch).
+//! Enqueues digests of a batch's rows from the engine's claims, without block sums. Only functions that take the same
+//! claims can use these digests; all others return digest_insufficient, because they need `read_rows`. Errors of a row,
+//! in the digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first id of a
+//! block), row_is_empty, invalid_temperature. Errors of the call: those of `read_rows`; unsupported (truncation),
+//! invalid_argument (block size, error), null_span, size_mismatch (pitch).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows_from_blocks(exec::cuda how, const device_batch<Scalar>& batch,
                                                              const device_row_blocks& claims) noexcept {
@@ -324,10 +326,10 @@ template <class Scalar>
   return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::claims_kernel<Scalar>, batch, claims);
 }
 
-//! Enqueues one draw a row into `tokens`, from the digests that `read_rows_from_blocks` made of the same claims; those
-//! of `read_rows` are digest_insufficient. A draw may answer blocks_disagree or row_has_nan. The law is `sample`'s
-//! without claims, the tokens are not. Errors: of the arguments, as above; null_span (keys, positions, rounds or
-//! tokens).
+//! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. Digests
+//! of `read_rows` return digest_insufficient. A draw can also return blocks_disagree or row_has_nan. The distribution
+//! equals that of `sample` without claims, but the tokens may differ. Errors of the call: as above; null_span (keys,
+//! positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_row_blocks& claims, const device_stream<Key>& random,

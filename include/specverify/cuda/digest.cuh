@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Digests of a batch of rows on a GPU: argmax, lane and block sums, bounds of Z, in one read of each row.
 //!
-//! Use it first, on logits as the engine left them; sample.cuh and select.cuh go on from the digests.
+//! Use it first, on the engine's logits, because sample.cuh and select.cuh need the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
-//! Shape:      a thread block a row; where rows are fewer than the thread blocks that run at once (cuda/tuning.cuh), a
-//!             row is split into parts that meet at a counter, behind one more kernel for the references. Four threads
-//!             read a block of 1024 ids, four lanes each, ascending: the float sums of the host, in its order. The tree
-//!             of a block and the serial sum of blocks are the host's functions.
-//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds are those of exec::seq bit for bit,
-//!             whatever nvcc's flags but -ftz=true (in -use_fast_math). One read of a row: the first 16 ids of blocks,
-//!             which choose the reference, are read twice behind the first 128 blocks and in split rows, and so are 64
-//!             ids or a few more of the maximum's block (below 1.02 of a row from V = 4096 on). A row whose maximum
-//!             stands more than 60 T above that reference is read twice. Z and W cost a read each, a truncation what
-//!             cuda/detail/truncate.cuh says. No allocation, no synchronisation, nothing is read back.
+//! Shape:      one thread block per row. If there are fewer rows than thread blocks that run at once (cuda/tuning.cuh),
+//! a row is split into parts that meet at a counter, after one more kernel for the references. Four threads read a
+//! block of 1024 ids, four lanes each, ascending, so float sums have the order of the CPU. The tree of a block and the
+//! serial sum of blocks are the CPU's functions.
+//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal those of exec::seq bit for
+//!             bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but some ids are read
+//!             twice: the first 16 ids of blocks, which determine the reference, after the first 128 blocks and in
+//!             split rows; and 64 ids or a few more of the maximum's block (below 1.02 reads from V = 4096 on). If the
+//!             maximum of a row is more than 60 T above the reference, the row is read twice. Z and W cost one read
+//!             each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no synchronisation, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
@@ -27,13 +28,14 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! Blocks of a multiprocessor at once: 4 leave 64 registers to a thread, 3 leave 80, where bf16 rows would spill.
+//! Thread blocks per multiprocessor: 4 leave 64 registers per thread, 3 leave 80. With fewer registers bf16 rows would
+//! spill.
 template <class Scalar, bool Plain>
 inline constexpr int digest_residents = !Plain                                 ? 2
                                         : std::is_same_v<Scalar, float>        ? 4
                                         : std::is_same_v<Scalar, float16_bits> ? 3
                                                                                : 2;
-//! Loads of a thread at once, as many as its registers hold.
+//! Loads in flight per thread, limited by the registers.
 template <class Scalar, bool Plain>
 inline constexpr std::uint32_t read_in_flight = !Plain || std::is_same_v<Scalar, float16_bits> ? digest_in_flight
                                                 : std::is_same_v<Scalar, float>                ? 3
@@ -45,7 +47,7 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar, Plain
   __shared__ digest_room room;
   const std::uint32_t row = blockIdx.x;
   const double temperature = temperature_of(transform, row);
-  if (!is_temperature(temperature)) {  // the same for all threads
+  if (!is_temperature(temperature)) {  // uniform across the block
     if (threadIdx.x == 0) out.rows[row].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
@@ -54,13 +56,13 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar, Plain
   if (threadIdx.x == 0) out.rows[row] = digest;
 }
 
-//! Threads of a thread block of a digest, at most.
+//! Returns the maximum threads in a thread block of a digest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t most_threads_of(const cuda_tuning& tuning) noexcept {
   const bool is_given = tuning.digest_threads >= lanes_per_warp && tuning.digest_threads < digest_threads;
   return is_given ? tuning.digest_threads / lanes_per_warp * lanes_per_warp : digest_threads;
 }
 
-//! Threads that read a row of so many blocks: all passes take about as many blocks.
+//! Returns the threads that read a row of `blocks` blocks, such that all passes take about the same number of blocks.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_of_digest(const cuda_tuning& tuning,
                                                                 std::uint32_t blocks) noexcept {
   const std::uint32_t most = most_threads_of(tuning);
@@ -68,7 +70,7 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar, Plain
   return threads_for((blocks + passes - 1) / passes * per_block, most);
 }
 
-//! Into how many parts each row is split, so that all multiprocessors have work.
+//! Returns the parts that each row is split into, so that all multiprocessors have work.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t parts_of(const cuda_tuning& tuning,
                                                        const device_batch<Scalar>& batch) noexcept {
@@ -78,7 +80,7 @@ template <class Scalar>
   return parts == 0 ? 1 : parts;
 }
 
-//! Whether rows are read as they are stored, in wide loads.
+//! Returns whether rows can be read as they are stored, in wide loads.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE bool is_plain(const device_rows<Scalar>& rows,
                                               const device_transform& transform) noexcept {
@@ -86,8 +88,8 @@ template <class Scalar>
   return aligned && rows.pitch % per_load == 0 && transform.mask_words == nullptr && transform.bias_begin == nullptr;
 }
 
-//! Threads of each of `parts` parts of rows: what it takes to read them, and as many more as multiprocessors hold one
-//! of, since those of the last part close the row.
+//! Returns the threads per part for `parts` parts of rows: enough to read the part, and more if the multiprocessors
+//! have room, because the threads of the last part close the row.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_of_part(const cuda_tuning& tuning, std::uint32_t blocks,
                                                               std::uint32_t parts) noexcept {
   const std::uint32_t read = threads_of_digest(tuning, blocks), most = most_threads_of(tuning);
@@ -109,9 +111,8 @@ template <bool Plain, class Scalar>
 
 }  // namespace cuda_detail
 
-//! Reads the rows of a batch: enqueues their digests, and a kernel more where rows are truncated or totals asked
-//! for. Errors, of the arguments alone: size_mismatch and those of `make_device_batch`; engine_failed. Rows in error
-//! say so in their digest.
+//! Enqueues the digests of a batch's rows, and one more kernel if rows are truncated or totals are requested. Errors of
+//! the call: size_mismatch and those of `make_device_batch`; engine_failed. A row's error is in the digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The laws of a batch of rows as fp16 values, on a GPU: ids with counts of 2^-24 (row/fp16_row.hpp).
+//! Distributions of a batch of rows as fp16 values, on a GPU: ids with counts of 2^-24 (row/fp16_row.hpp).
 //!
-//! Use it after digest.cuh, on the same rows and transform: what a drafter uploads that sends half precision.
-//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = their sum.
-//! Shape:      a thread block a row: counts in id order, placed by a scan over the block.
-//! Guarantees: ids and counts of exec::seq, whatever nvcc's flags but -ftz=true. One read of a row where the digest has
-//!             Z (device_request::exact_normaliser), else two; none where it is truncated. No allocation, no
-//!             synchronisation, nothing is read back.
+//! Use it after digest.cuh, on the same rows and transform, if a drafter uploads half-precision distributions.
+//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
+//! Shape:      one thread block per row: counts in id order, placed by a scan over the block.
+//! Guarantees: ids and counts of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the digest has
+//!             Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No allocation, no
+//!             synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
 #define SPECVERIFY_CUDA_FP16_COUNTS_CUH
@@ -39,7 +39,7 @@ struct row_counts {
   }
 };
 
-//! Counts of the ids that a truncated row keeps.
+//! Counts of a truncated row's kept ids.
 struct kept_counts {
   const double* weights;
   std::uint32_t size;
@@ -54,7 +54,7 @@ struct kept_counts {
   }
 };
 
-//! Places the counts of one law, as many as there is room for.
+//! Writes the counts of one distribution, up to the room.
 struct count_writer {
   const token_id* of_index;  // null: an index is an id
   token_id* ids;
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(row_threads, 2) counts_kernel(device_batch<Sca
 
 }  // namespace cuda_detail
 
-//! Enqueues the fp16 laws of all rows, from the digests that `read_rows` made before. Errors, of the arguments alone:
-//! those of `read_rows`; null_span; output_too_small (no places; `where` = 1). Of a row: those of its digest;
+//! Enqueues the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: those of
+//! `read_rows`; null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: those of the digest;
 //! support_too_large (`where` = ids needed), empty_support.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status fp16_counts(exec::cuda how, const device_batch<Scalar>& batch,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The laws of a batch of rows as integers, on a GPU: w_v = 2^31 e^((z_v - max) / T), and their sum W.
+//! Integer weights of a batch of rows, on a GPU: w_v = 2^31 e^((z_v - max) / T), and the total weight W.
 //!
-//! Use it to quantize or to compare laws where every backend must have the same numbers. It needs no digest.
-//! Shape:      a thread block a row: the maximum, then the weights.
-//! Guarantees: two reads of a row and one write. The integers of exec::seq (row/integer_weights.hpp) on every card,
-//!             whatever nvcc's flags but -ftz=true. No allocation, no synchronisation, nothing is read back.
+//! Use it to quantize or compare distributions if every backend must have equal numbers. It needs no digest.
+//! Shape:      one thread block per row: the maximum, then the weights.
+//! Guarantees: two reads and one write per row. The integers of exec::seq (row/integer_weights.hpp) on every GPU, for
+//!             any flags of nvcc except -ftz=true. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
@@ -20,7 +20,7 @@ struct weights_room {
   std::uint64_t sums[most_warps];
 };
 
-//! Writes all weights. Every thread gets their sum.
+//! Writes all weights. Every thread gets the sum.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint64_t write_weights(const kernel::row_source<Scalar>& row,
                                                                      const kernel::integer_weight& weight,
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the integer weights of all rows, and their totals. Errors: as `softmax` (cuda/softmax.cuh).
+//! Enqueues the integer weights of all rows, and the totals. Errors: as `softmax` (cuda/softmax.cuh).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status integer_weights(exec::cuda how, const device_rows<Scalar>& rows,
                                                        const device_transform& transform,

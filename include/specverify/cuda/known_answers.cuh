@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether kernels of your build compute as the host does: no macro says which of nvcc's flags were set, a kernel does.
+//! Checks that kernels of your build compute like the CPU. A kernel must do it, because no macro tells which flags nvcc
+//! had.
 //!
-//! Use it once when an engine starts, or in a test of its build: -ftz=true and -use_fast_math are found out.
-//! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronisation, nothing is read back.
+//! Use it once when an engine starts, or in a test of the build: it detects -ftz=true and -use_fast_math.
+//! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH
 #define SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH
@@ -16,18 +17,18 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a card said.
+//! Answers of a GPU.
 struct device_answers {
   bool denormals;  //!< small numbers are kept
-  bool roundings;  //!< a product is rounded before a sum where the library asks for that
-  bool shared;     //!< weights and random numbers have the host's bits
-  bool fuses;      //!< plain products and sums are fused: allowed
+  bool roundings;  //!< a product is rounded before a sum if the library asks for that
+  bool shared;     //!< weights and random numbers have the bits of the CPU
+  bool fuses;      //!< plain products and sums are fused, which is allowed
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool right() const noexcept { return denormals && roundings && shared; }
 };
 
 namespace cuda_detail {
 
-//! What the functions that kernels share with the host give.
+//! Results of the functions that kernels share with the CPU.
 struct shared_answer {
   float coarse;
   std::uint32_t weight;
@@ -47,7 +48,7 @@ struct shared_answer {
           random_at(philox_key{{at, 17u}}, random_counter{at, 3, 5, purpose::bonus_draw, 0})};
 }
 
-//! Numbers that no compiler knows beforehand, and the host's answers.
+//! Inputs that no compiler knows in advance, and the CPU's answers.
 struct known_questions {
   float tiny, half, factor, minus;
   double wide_factor, wide_minus;
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(Threads) answers_kernel(known_questions q, dev
   const std::uint32_t agreed = __ballot_sync(all_lanes, same);
   if (lane != 0) return;
   device_answers found;
-  const float quarter = 0.25f * q.tiny;  // by an operator: flags reach it
+  const float quarter = 0.25f * q.tiny;  // by an operator, so flags affect it
   found.denormals = __fmul_rn(q.tiny, q.half) == 0.5f * q.tiny && quarter > 0.0f && q.tiny > quarter &&
                     __fadd_rn(q.tiny, q.tiny) > q.tiny;
   found.roundings = __fadd_rn(__fmul_rn(q.factor, q.factor), q.minus) == 0.0f &&
@@ -74,8 +75,7 @@ __global__ void __launch_bounds__(Threads) answers_kernel(known_questions q, dev
 
 }  // namespace cuda_detail
 
-//! Enqueues the questions; `answers` lies in device memory and is written when the kernel has run. Errors: null_span,
-//! engine_failed.
+//! Enqueues the test. `answers` must be in device memory; the kernel writes it. Errors: null_span, engine_failed.
 [[nodiscard]] SPECVERIFY_INLINE status known_answers(exec::cuda how, device_answers* answers) noexcept {
   if (answers == nullptr) return device_detail::refusal(errc::null_span);
   cuda_detail::known_questions asked{0x1p-140f,   0.5f,           1 + 0x1p-12f, -(1 + 0x1p-11f),

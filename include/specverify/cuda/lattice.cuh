@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point nearest to the law of each row of a batch, on a GPU: laws of a drafter as they travel and are
-//! drawn from.
+//! Nearest lattice point of each row's distribution in a batch, on a GPU, as a drafter draws from it and sends it.
 //!
-//! Use it after digest.cuh: on the same batch for dense laws (quantize/lattice.hpp), on what select.cuh gave for laws
-//! of a support (quantize/sparse_lattice.hpp).
-//! Symbols:    w = integer weights, W = their sum over the row or the support, l = resolution, b = counts; zeta and D
-//!             as in kernel/scalar/lattice.hpp.
-//! Shape:      a thread block a row. W by one read, then the min(V, 2 l) largest entries as select.cuh finds them,
-//!             which decide. The |D| entries that lose or gain one lie beyond a cut of (zeta, id), found by digits.
-//! Guarantees: counts are those of `lattice` and `sparse_lattice` bit for bit: integers, and the host's own rounding.
-//!             At most two reads of a row, one where its digest has W, none of a support. Only ids of positive count
-//!             are listed, ascending. No allocation, no synchronisation, nothing is read back.
-//! Deviates:   dense laws take resolutions up to 1024, or V up to 2048.
+//! Use it after digest.cuh: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
+//! select.cuh for those of a support (quantize/sparse_lattice.hpp).
+//! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts; zeta and D as
+//!             in kernel/scalar/lattice.hpp.
+//! Shape:      one thread block per row. W by one read, then the min(V, 2 l) largest entries as in select.cuh, which
+//! are enough to decide. The |D| entries that lose or gain one are after a cut of (zeta, id), found by digits.
+//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, because they are integers and the
+//!             rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only ids
+//!             with a positive count are listed, ascending. No allocation, no synchronisation, no read-back.
+//! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH
 #define SPECVERIFY_CUDA_LATTICE_CUH
@@ -31,13 +30,13 @@ struct lattice_room {
   std::uint64_t sums[most_warps];
 };
 
-//! The entries of one row while they are rounded. Counts stand where weights stood, remainders in the upper half of the
-//! list: zeta W + 2^55, which is positive.
+//! Entries of one row while they are rounded. Counts replace weights in the list, and the upper half of the list holds
+//! remainders: zeta W + 2^55, which is positive.
 struct lattice_list {
   entry_list& list;
   std::uint32_t size;
 
-  static constexpr std::uint32_t digits = 31;  // of a remainder in one word; the higher ones stand in the other
+  static constexpr std::uint32_t digits = 31;  // bits of a remainder in one word; another word has the higher bits
   static constexpr std::int64_t middle = std::int64_t{1} << 55;
 
   __device__ __forceinline__ void round(std::uint32_t i, std::uint64_t normaliser, double inverse,
@@ -48,7 +47,8 @@ struct lattice_list {
     list.ids[max_device_selected + i] = static_cast<std::uint32_t>(shifted >> digits);
     list.weights[max_device_selected + i] = static_cast<std::uint32_t>(shifted & ((1u << digits) - 1));
   }
-  //! Larger for those that move sooner: those that lose are the last of (zeta, id), those that gain the first.
+  //! Returns a key that is larger for entries that move sooner. The last by (zeta, id) lose first, and the first by
+  //! (zeta, id) gain first.
   [[nodiscard]] __device__ __forceinline__ std::uint64_t key(std::uint32_t i, bool lose) const noexcept {
     const std::uint64_t shifted = std::uint64_t{list.ids[max_device_selected + i]} << digits |
                                   std::uint64_t{list.weights[max_device_selected + i]};
@@ -65,7 +65,7 @@ struct lattice_list {
   }
 };
 
-//! The first `moves` entries by (high, low, place) lose or gain one.
+//! Adds or subtracts one at the first `moves` entries by (high, low, index).
 __device__ __forceinline__ void repair_list(const lattice_list& entries, std::uint32_t moves, bool lose,
                                             order_room& room) noexcept {
   const auto high = [&](std::uint32_t i) { return entries.high(i, lose); };
@@ -80,7 +80,7 @@ __device__ __forceinline__ void repair_list(const lattice_list& entries, std::ui
   }
 }
 
-//! Turns the weights of a list into counts that sum to the resolution.
+//! Converts the weights of a list to counts that sum to the resolution.
 __device__ __forceinline__ void make_counts(const lattice_list& entries, std::uint64_t normaliser,
                                             std::uint32_t resolution, lattice_room& room) noexcept {
   const double inverse = kernel::lattice_inverse(normaliser);
@@ -92,10 +92,10 @@ __device__ __forceinline__ void make_counts(const lattice_list& entries, std::ui
   const std::uint64_t sum = sum_of_block(mine, room.sums);
   const bool lose = sum > resolution;
   const auto moves = static_cast<std::uint32_t>(lose ? sum - resolution : resolution - sum);
-  if (moves != 0) repair_list(entries, moves, lose, room.select.order);  // the same for all threads
+  if (moves != 0) repair_list(entries, moves, lose, room.select.order);  // uniform across the block
 }
 
-//! Writes the entries of positive count, ids ascending. Returns how many.
+//! Writes the entries with a positive count, ids ascending. Returns the number of these entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t write_counts(const lattice_list& entries, token_id* ids,
                                                                     std::uint32_t* counts,
                                                                     std::uint32_t* per_warp) noexcept {
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(select_threads, 1)
     if (total == 0)
       total = integer_total(row.source, row.weight, room.sums, least_logit(row.weight.maximum, row.temperature, 0));
     std::uint32_t wanted = lattice_support_size(batch.rows.size, resolution);
-    if (digest.truncated && digest.kept < wanted) wanted = digest.kept;  // a prefix of the order, with its W
+    if (digest.truncated && digest.kept < wanted) wanted = digest.kept;  // a prefix of the order, with its own W
     const lattice_list entries{room.select.list, select_row(row, wanted, room.select).size};
     make_counts(entries, total, resolution, room);
     law.size = write_counts(entries, ids, counts, room.select.order.per_warp[0]);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = law;
 }
 
-inline constexpr std::uint32_t support_threads = 256;  // of a sparse law
+inline constexpr std::uint32_t support_threads = 256;  // for a sparse distribution
 
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads, 2)
@@ -192,11 +192,11 @@ __global__ void __launch_bounds__(Threads, 2)
 
 }  // namespace cuda_detail
 
-//! Enqueues the dense law of each row: the lattice point nearest to the whole row's law, without its zeros, as
-//! `make_draft_law` makes it for law_format::dense_lattice. From the digests that `read_rows` made before. Errors, of
-//! the arguments alone: those of `read_rows`; under part::quantize invalid_resolution (0, or above
-//! max_lattice_resolution; `where` = it), null_span, support_too_large (`where` = min(V, 2 l), above
-//! max_device_selected) and output_too_small (pitch below `where` = min(V, l)).
+//! Enqueues the dense distribution of each row: the lattice point nearest to the whole row's distribution, without
+//! zeros, as `make_draft_law` makes it for law_format::dense_lattice. It needs the digests of `read_rows`. Errors of
+//! the call: those of `read_rows`; under part::quantize invalid_resolution (0, or above max_lattice_resolution; `where`
+//! = it), null_span, support_too_large (`where` = min(V, 2 l), above max_device_selected) and output_too_small (pitch
+//! below `where` = min(V, l)).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, const device_batch<Scalar>& batch,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -211,10 +211,10 @@ template <class Scalar>
                               laws);
 }
 
-//! Enqueues the law of each of `rows` supports, normalised over the support's own weight, without its zeros. Rows of
-//! more than max_device_selected entries are support_too_large, of more than the pitch output_too_small; empty ones
-//! empty_support, those without weight zero_weight. Weights are at most 2^31. Errors, of the arguments alone, under
-//! part::quantize: invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
+//! Enqueues the distribution of each of `rows` supports, normalized over the weight of the support, without zeros.
+//! Weights must be at most 2^31. Errors of a row: support_too_large (more than max_device_selected entries),
+//! output_too_small (more than the pitch), empty_support, zero_weight. Errors of the call, under part::quantize:
+//! invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, std::uint32_t rows, const device_supports& kept,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
   if (const status why = cuda_detail::check(resolution, laws); !why.ok()) return why;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! log of the sum of e^(z_v / T) of each row of a batch, in nats, on a GPU.
+//! Log of the sum of e^(z_v / T) of each row of a batch, in nats, on a GPU.
 //!
-//! Use it when your engine wants the normaliser of rows. It needs no digest.
-//! Shape:      a thread block a row. Each thread sums powers in float, as far as they stand 4 octaves above its
-//!             reference at most; else the reference rises. Sixteen logits are joined by a tree, then in double. Exact
-//!             ones: the maximum, then the sum in terms of 256 ids, as row/log_sum_exp.hpp.
-//! Guarantees: one read of a row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond: the host's
-//!             promise under exec::simd. At most 13.1 from distances in nats that are rounded twice, by 2^-24 each;
-//!             2^-22 from the power, 2^-22 from the tree. The same bits at every run on one card, not on all cards.
-//!             With `exact`, two reads and the value of exec::seq bit for bit: exponentials and logarithm are the
-//!             host's own, and nothing is fused whatever nvcc's flags. About 40 operations in double an id: cards with
-//!             few units for them are bound by those. No allocation, no synchronisation, nothing is read back.
+//! Use it if an engine needs the normalizer of rows. It needs no digest.
+//! Shape:      one thread block per row. Each thread sums powers in float if they are at most 4 octaves above the
+//! thread's reference; otherwise it raises the reference. A tree joins sixteen logits, and the rest is in double. The
+//! exact form finds the maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
+//! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
+//!             promises under exec::simd. At most 13.1 comes from distances in nats that are rounded twice, by 2^-24
+//!             each; 2^-22 from the power, 2^-22 from the tree. One GPU gives the same bits at every run, but different
+//!             GPUs may differ. With `exact`, it takes two reads and gives the value of exec::seq bit for bit, because
+//!             exponentials and logarithm are the CPU's and nothing is fused for any flags of nvcc. That costs about 40
+//!             operations in double per id, which limits GPUs with few units for double. No allocation, no
+//!             synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
@@ -22,15 +23,15 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! How log_sum_exp sums.
+//! Options of log_sum_exp.
 struct device_sum_options {
   bool exact = false;  //!< the bits of exec::seq, by two reads and in double
 };
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t quick_in_flight = 4;  // loads of a thread at once
-inline constexpr float sum_headroom = 4;             // octaves that a term may stand above the reference
+inline constexpr std::uint32_t quick_in_flight = 4;  // loads in flight per thread
+inline constexpr float sum_headroom = 4;             // maximum octaves of a term above the reference
 
 struct quick_room {
   float tops[most_warps];
@@ -43,19 +44,19 @@ struct log_sum_exp_room {
   sum_room sum;
 };
 
-//! What log_sum_exp refuses before it reads.
+//! Returns the errors of log_sum_exp that need no read.
 [[nodiscard]] __device__ __forceinline__ status check_sum(const device_transform& transform,
                                                           std::uint32_t row) noexcept {
   if (const status why = check_whole(transform, row); !why.ok()) return why;
   return is_greedy(temperature_of(transform, row)) ? status{errc::invalid_temperature, part::row, 0} : status{};
 }
 
-//! What one thread sums, relative to a logit of its own.
+//! Sum of one thread, relative to a logit of the thread.
 struct quick_part {
   float reference = -3.402823466e+38f;  // finite, so that differences from it are numbers
-  double sum = 0;                       // NaN where a logit is, or where one is +infinity
+  double sum = 0;                       // NaN if a logit is NaN or +infinity
 
-  //! Terms relative to the reference `to`.
+  //! Makes the terms relative to the reference `to`.
   __device__ __forceinline__ void move(float to, double inverse) noexcept {
     if (!(sum <= 0.0))  // NaN stays
       sum = __dmul_rn(
@@ -82,7 +83,7 @@ struct quick_part {
   }
 };
 
-//! The largest number of all threads; every thread gets it. `room`: most_warps entries.
+//! Returns the maximum over all threads; every thread gets it. `room`: most_warps entries.
 [[nodiscard]] __device__ __forceinline__ float top_of_block(float mine, float* room) noexcept {
   for (int with = 16; with > 0; with /= 2) mine = std::fmax(mine, __shfl_xor_sync(all_lanes, mine, with));
   if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
@@ -112,7 +113,7 @@ template <class Scalar>
   const float top = top_of_block(mine.reference, room.tops);
   mine.move(top, inverse);
   const double sum = real_sum_of_block(mine.sum, room.sums);
-  if (!(sum > 0.0)) {  // the same for all threads
+  if (!(sum > 0.0)) {  // uniform across the block
     found.why = find_error(row, &room.least);
     return found;
   }
@@ -156,9 +157,9 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the log-sum-exp of each row into `values`. Errors, of the arguments alone: those of `make_device_batch` for
-//! rows and transform; unsupported (a truncation), null_span (values); engine_failed. Of a row: row_has_nan,
-//! row_has_positive_infinity, row_is_empty, invalid_temperature (below 1e-6 too), invalid_truncation, unsupported.
+//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: those of `make_device_batch` for rows and
+//! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
+//! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status log_sum_exp(exec::cuda how, const device_rows<Scalar>& rows,
                                                    const device_transform& transform, device_value* values,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The policy that runs a batch on a CUDA stream: `exec::cuda{stream}`.
+//! Policy that runs a batch on a CUDA stream: `exec::cuda{stream}`.
 //!
-//! Use it as the first argument of `read_rows`, `sample`, `select` and the others of cuda/. Each call checks sizes and
-//! pointers on the host, enqueues kernels on the stream and returns: nothing is allocated, waited for or read back, so
-//! that a graph can capture it. What CUDA refuses is engine_failed under part::host, `where` = cudaError_t.
-//! Guarantees: everything but the policy stands in `v0`, where kernels must be; host functions are therefore always
-//!             inlined.
+//! Use it as the first argument of `read_rows`, `sample`, `select` and others of cuda/. Each call checks sizes and
+//! pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back, so a graph
+//! can capture it. An error of CUDA returns engine_failed under part::host, `where` = cudaError_t.
+//! Guarantees: everything except the policy is in namespace `v0`, because kernels must be there. Functions of the CPU
+//!             are always inlined, because objects built with different flags share `v0`.
 //! See:        docs/algorithms/cuda.md
 #ifndef SPECVERIFY_CUDA_POLICY_CUH
 #define SPECVERIFY_CUDA_POLICY_CUH
@@ -20,7 +20,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace exec {
 
-//! A batch on this stream; null: the default stream.
+//! Runs a batch on this stream; null: the default stream.
 struct cuda {
   cudaStream_t stream = nullptr;
   cuda_tuning tuning{};
@@ -33,7 +33,7 @@ namespace cuda_detail {
 
 using device_detail::refusal;
 
-//! Whole warps for `wanted` threads, at most `most`.
+//! Returns `wanted` threads rounded up to whole warps, but at most `most`.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for(std::uint32_t wanted, std::uint32_t most) noexcept {
   return wanted < most ? (wanted + 31) / 32 * 32 : most;
 }
@@ -42,7 +42,7 @@ using device_detail::refusal;
   return why == cudaSuccess ? status{} : status{errc::engine_failed, part::host, static_cast<std::uint32_t>(why)};
 }
 
-//! How many thread blocks a kernel gets, and how large they are.
+//! Number and size of a kernel's thread blocks.
 struct launch_shape {
   std::uint32_t blocks;
   std::uint32_t threads;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token from norm((scale * p - q)+) for each row of a batch, on a GPU: what replaces a rejected draft.
+//! Draws a token from norm((scale * p - q)+) for each row of a batch, on a GPU, to replace a rejected draft.
 //!
-//! Use it after digest.cuh with a law a row; `verify_batch` (verify.cuh) does whole rounds.
-//! Symbols:    as in row/residual.hpp. A thread block a row; up to 8 of its warps make a trial each, and the
-//!             first that stands counts.
-//! Guarantees: token, trials, exact and fallback are those of exec::seq: the same proposals and counters, a sum in
-//!             float where bounds leave a trial open, the exact Z where that is too close. The exact rule takes Z, then
-//!             sums of blocks where these prove it, else serial ones. A trial reads one lane of the row, and up to 7
-//!             are made in vain. The exact rule reads the row for Z, then what the law lists, twice more if serial. A
-//!             truncated row takes that rule alone, on what it keeps. No allocation, no synchronisation, nothing is
-//!             read back.
+//! Use it after digest.cuh, with one law per row. `verify_batch` (verify.cuh) verifies whole rounds.
+//! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
+//!             accepted trial counts.
+//! Guarantees: token, trials, exact and fallback equal those of exec::seq, because proposals and counters are the same.
+//!             If bounds leave a trial open, a sum in float decides, and if that is too close, the exact Z. The exact
+//!             rule takes Z, then sums of blocks if these prove the result, otherwise serial sums. A trial reads one
+//!             lane of the row, and up to 7 trials are wasted. The exact rule reads the row for Z, then the listed ids
+//!             of the law, and twice more if serial. A truncated row uses only that rule, on the kept ids. No
+//!             allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(test_threads, 1)
   device_token found;
   found.why = digest.of_whole_row();
   if (found.why.ok() && taken->resolution == 0) found.why = {errc::invalid_resolution, part::row, 0};
-  if (found.why.ok()) {  // the same for all threads
+  if (found.why.ok()) {  // uniform across the block
     tested_row<Scalar, Cuts> row =
         open_digest<Cuts>(open_row(batch.rows, batch.transform, number), batch.digests, number, room);
     const subtracted_law subtracted{taken, no_token, 1.0 / static_cast<double>(taken->resolution)};
@@ -43,10 +43,10 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw a row, `laws[r]` subtracted from row r, from the digests that `read_rows` made before. The laws
-//! lie in device memory with their arrays and are not checked. Errors, of the arguments alone: those of `read_rows`;
-//! null_span (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Of a row: those of
-//! its digest, invalid_resolution (0), residual_unavailable (p has no mass).
+//! Enqueues one draw per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and
+//! their arrays must be in device memory and are not checked. Errors of the call: those of `read_rows`; null_span
+//! (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: those of the
+//! digest, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
                                                 const device_stream<Key>& random, device_token* tokens,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One token from the law of each row of a batch, on a GPU: the canonical draw of row/sample.hpp, from digests.
+//! Draws one token from the distribution of each row of a batch, on a GPU: the canonical draw of row/sample.hpp.
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
-//! Symbols:    as in row/sample.hpp. A thread block of four warps a row, a trial each: the first that stands counts. 96
-//!             draws in 100 need no second one, but a batch takes as long as its slowest row.
-//! Guarantees: the host's algorithm, its counters and its serial sums in double, from arithmetic that both share: the
-//!             tokens of a host that fuses no product and sum, whatever nvcc's flags but -ftz=true. A trial reads
-//!             the block sums, one lane of the row (at most 64 logits) and one logit. After
-//!             `trial_cap` of them the exact rule reads the row twice, serially. Truncated rows are drawn by it alone,
-//!             from what they keep. No allocation, no synchronisation, no read-back.
+//! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
+//!             trial counts. 96 draws in 100 need no second attempt, but a batch takes as long as the slowest row.
+//! Guarantees: the algorithm, counters and serial sums in double of the CPU, on shared arithmetic. Tokens equal those
+//!             of a CPU that fuses no product and sum, for any flags of nvcc except -ftz=true. A trial reads the block
+//!             sums, one lane of the row (at most 64 logits) and one logit. After `trial_cap` trials the exact rule
+//!             reads the row twice, serially. Truncated rows use only that rule, on the kept ids. No allocation, no
+//!             synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH
@@ -23,10 +23,10 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t staged_blocks = 512;                                 // sums that shared memory takes
-inline constexpr std::uint32_t lane_ids = kernel::block_size / kernel::lane_count;  // ids of a lane in a block
+inline constexpr std::uint32_t staged_blocks = 512;                                 // sums in shared memory
+inline constexpr std::uint32_t lane_ids = kernel::block_size / kernel::lane_count;  // ids per lane of a block
 
-//! The envelope weights of a proposal's lane.
+//! Envelope weights of a proposal's lane.
 struct proposal_room {
   float entries[lane_ids];
 };
@@ -35,15 +35,15 @@ struct sample_room {
   double weights[lanes_per_warp];
 };
 
-inline constexpr std::uint32_t sample_trials = 4;  // at once, one a warp
+inline constexpr std::uint32_t sample_trials = 4;  // at once, one per warp
 
-//! Trials that are made at once.
+//! Trials that run at once.
 struct trial_room {
   proposal_room proposals[sample_trials];
   token_id tokens[sample_trials];
 };
 
-//! A row that tokens are drawn from, as its warp sees it.
+//! A row to draw tokens from, as the warp sees it.
 template <class Scalar>
 struct drawn_row {
   kernel::row_source<Scalar> source;
@@ -59,14 +59,14 @@ struct drawn_row {
   }
 };
 
-//! A proposed id, its envelope weight, and S_exact / S of its lane. no_id: none.
+//! A proposed id, the envelope weight, and S_exact / S of the id's lane. no_id: none.
 struct row_proposal {
   std::uint32_t id = no_id;
   double envelope = 0;
   double correction = 1;
 };
 
-//! One proposal, in lane 0 of the warp. A __syncwarp stands between it and the next.
+//! Makes one proposal, in lane 0 of the warp. The caller must call __syncwarp before the next proposal.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ row_proposal propose(const drawn_row<Scalar>& row, const random_block& random,
                                                               proposal_room& room) noexcept {
@@ -104,7 +104,7 @@ template <class Scalar>
   return proposed;
 }
 
-//! One trial: no_token where the proposal is refused. Lane 0 tests, and has the answer.
+//! Makes one trial and returns no_token if the proposal is rejected. Lane 0 tests and has the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
                                                            proposal_room& room) noexcept {
@@ -115,8 +115,8 @@ template <class Scalar>
   return no_token;
 }
 
-//! Trials from the counter `first` on, until one stands: the first of them counts, as if made one after the other. How
-//! many it took, all of `cap` without a token; every thread gets it and the token.
+//! Makes trials from the counter `first` on until one is accepted. The first accepted trial counts, as in serial order.
+//! Returns the number of trials, which is `cap` without a token. Every thread gets the number and the token.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t draw_in_trials(const drawn_row<Scalar>& row,
                                                                       const device_stream<Key>& random,
@@ -131,17 +131,17 @@ template <class Scalar, class Key>
       if (lane_of_thread() == 0) room.tokens[warp] = mine;
     }
     __syncthreads();
-    for (std::uint32_t i = 0; i < sample_trials && i < cap - made; ++i) {  // the same for all threads
+    for (std::uint32_t i = 0; i < sample_trials && i < cap - made; ++i) {  // uniform across the block
       token = room.tokens[i];
       if (token != no_token) return made + i + 1;
     }
-    __syncthreads();  // the room may be written again
+    __syncthreads();  // the workspace may be overwritten from here on
   }
   return cap;
 }
 
-//! The serial sum of a row's exact weights until it exceeds `target`; no_token beyond the last of them. `sum` is right
-//! in lane 0.
+//! Sums a row's exact weights serially until the sum exceeds `target`, and returns that id, or no_token if it never
+//! does. `sum` is correct only in lane 0.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk(const drawn_row<Scalar>& row, double target, double& sum,
                                                        sample_room& room) noexcept {
@@ -167,7 +167,7 @@ template <class Scalar>
   return __shfl_sync(all_lanes, last, 0);
 }
 
-//! The exact rule: the least id whose running sum exceeds uniform * Z.
+//! The exact rule: returns the least id whose running sum exceeds uniform * Z.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id exact_token(const drawn_row<Scalar>& row, double uniform,
                                                               sample_room& room) noexcept {
@@ -176,7 +176,7 @@ template <class Scalar>
   return walk(row, uniform * mass, sum, room);
 }
 
-//! The exact rule on a truncated row: the least kept id whose running sum of e_v exceeds `target`.
+//! The exact rule on a truncated row: returns the least kept id whose running sum of e_v exceeds `target`.
 [[nodiscard]] __device__ __forceinline__ token_id kept_token(const device_digests& digests, std::uint32_t number,
                                                              double target, sample_room& room) noexcept {
   const std::size_t start = std::size_t{number} * digests.kept_capacity;
@@ -203,8 +203,8 @@ template <class Scalar>
   return last == no_id ? no_token : digests.kept_ids[start + last];
 }
 
-// 8 blocks a multiprocessor are 64 registers a thread: left to itself, nvcc 13.0 takes 48 of them and spills where the
-// compute capability is 10.0 or 12.0.
+// 8 blocks per multiprocessor leave 64 registers per thread. Without this bound nvcc 13.0 uses 48 and spills for the
+// compute capabilities 10.0 and 12.0.
 template <class Scalar, class Key>
 __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
     sample_kernel(device_batch<Scalar> batch, device_stream<Key> random, device_draw options, device_token* out) {
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
   device_token drawn;
   drawn.why = digest.of_whole_row();
   if (drawn.why.ok() && digest.one_hot) drawn.token = digest.argmax;
-  if (drawn.why.ok() && digest.truncated) {  // by the exact rule alone
+  if (drawn.why.ok() && digest.truncated) {  // only by the exact rule
     const double uniform = decision_uniform(random.at(number, random.first_of(number)));
     drawn.exact = true;
     if (warp_of_thread() == 0) drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);
@@ -245,8 +245,8 @@ __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw a row into `tokens`, from the digests that `read_rows` made before. Errors, of the arguments
-//! alone: those of `read_rows`; null_span (keys, positions, rounds or tokens).
+//! Enqueues one draw per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: those of
+//! `read_rows`; null_span (keys, positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_stream<Key>& random, device_token* tokens,

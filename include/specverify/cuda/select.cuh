@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The largest entries of each row of a batch, on a GPU, with their integer weights: what `top_k` keeps on the host.
+//! Selects the largest entries of each row of a batch, with integer weights, on a GPU, as `top_k` does on the CPU.
 //!
 //! Use it after digest.cuh, on the same rows and transform.
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = how many are wanted.
-//! Shape:      a thread block a row, a warp a block of 1024 ids. The (K + 1)-th largest of the digest's lane maxima is
-//!             a sure bar, a float that ids below it cannot beat: only blocks with a lane at the bar are read, eight
-//!             loads of a thread under way together while the next ones are asked for. What reaches it is listed in id
-//!             order in shared memory. A full list is cut to K or a few more, which lifts the bar; else it is cut once,
-//!             at the end. Integer weights are computed of what is kept.
-//! Guarantees: ids and weights of the total order (w descending, id ascending), as exec::seq gathers them, bit for bit;
-//!             ids come ascending; of a truncated row those that it keeps. At most one read of a row. No allocation, no
-//!             synchronisation, nothing is read back.
+//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
+//! Shape:      one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
+//! maxima is a safe threshold: no id below it can be selected. Only blocks with a lane at the threshold are read, with
+//! eight loads per thread in flight, while the next blocks are prefetched. Ids that reach the threshold are listed in
+//! id order in shared memory. A full list is cut to K or a few more, which raises the threshold; otherwise the list is
+//! cut once, at the end. Integer weights are computed only for the kept ids.
+//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
+//!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read per row.
+//!             No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t max_device_selected = 2048;
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t select_threads = 512;  // at most; a warp reads a block of 1024 ids
+inline constexpr std::uint32_t select_threads = 512;  // maximum; a warp reads a block of 1024 ids
 inline constexpr std::uint32_t warp_loads = kernel::block_size / per_warp_load;
 
 struct select_room {
@@ -34,7 +34,7 @@ struct select_room {
   key_cut cut;
 };
 
-//! A row that entries are selected from.
+//! A row to select entries from.
 template <class Scalar>
 struct selected_row {
   kernel::row_source<Scalar> source;
@@ -45,7 +45,7 @@ struct selected_row {
   bool aligned;
 };
 
-//! A row of a batch whose digest is ok and not one-hot.
+//! Opens a row of a batch. The digest must be ok and not one-hot.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ selected_row<Scalar> open_selected(const device_batch<Scalar>& batch,
                                                                             std::uint32_t number) noexcept {
@@ -61,8 +61,8 @@ template <class Scalar>
   return row;
 }
 
-//! How far a selection is. List: keys from `low` on. Bar: the least key that may still be listed. Dropped: more entries
-//! than wanted have a positive weight.
+//! State of a selection. `low`: least key in the list. `bar`: threshold, the least key that may still be listed.
+//! `dropped`: more entries than wanted have a positive weight.
 struct selection {
   std::uint32_t wanted;
   std::uint32_t size;
@@ -71,8 +71,9 @@ struct selection {
   bool dropped;
 };
 
-//! The bar before a block is read: of more lanes than are wanted, if so many have a positive weight, so that something
-//! is dropped for sure; else the least key of a positive weight. It is a little below the best one.
+//! Returns the threshold before any block is read. If more lanes than wanted have a positive weight, it is the key of
+//! that many lanes, so something is surely dropped; otherwise it is the least key of a positive weight. It is slightly
+//! below the best threshold.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ selection first_bar(const selected_row<Scalar>& row, std::uint32_t k,
                                                              select_room& room) noexcept {
@@ -88,7 +89,7 @@ template <class Scalar>
   const lane_keys keys{row.lane_maxima, room.list};
   const std::uint32_t found =
       kth_key(row.blocks * kernel::lane_count, k + 1, keys, {least, top}, static_cast<int>(k / 32), room.order).weight;
-  if (found == 0) return {k, 0, least, least, false};  // the same for all threads
+  if (found == 0) return {k, 0, least, least, false};  // uniform across the block
   if (warp_of_thread() == 0) {
     const std::uint32_t low = least_key(row.weight, weight_of_key(row.weight, found), found);
     if (lane_of_thread() == 0) room.cut.high = low;
@@ -97,8 +98,8 @@ template <class Scalar>
   return {k, 0, room.cut.high, room.cut.high, true};
 }
 
-//! Cuts a list of more entries than wanted to these and `slack` more at most, and lifts the bar: ids to come must weigh
-//! more than the last of them. Where no more are left than wanted, they are the first of the total order.
+//! Cuts a list to the wanted entries and at most `slack` more, and raises the threshold, because later ids must weigh
+//! more than the last entry. If no more entries are left than wanted, they are the first of the total order.
 __device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, int slack, selection& self,
                                          select_room& room) noexcept {
   const entry_list& list = room.list;
@@ -108,7 +109,7 @@ __device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, i
   if (warp_of_thread() == 0) {
     const std::uint32_t of_last = weight_of_key(weight, last), low = least_key(weight, of_last, last);
     const std::uint32_t high =
-        of_last == kernel::weight_one ? key_above_all : least_key(weight, of_last + 1, last);  // the same for the warp
+        of_last == kernel::weight_one ? key_above_all : least_key(weight, of_last + 1, last);  // uniform in the warp
     if (lane_of_thread() == 0) room.cut = {low, high, 0};
   }
   __syncthreads();
@@ -121,14 +122,15 @@ __device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, i
   self.dropped = true;
 }
 
-//! The block that this warp reads of a round, no_id for none; how many blocks the round has, and what follows them.
+//! The block that this warp reads in a round (no_id: none), the number of blocks in the round, and the block after
+//! them.
 struct block_turn {
   std::uint32_t block;
   std::uint32_t count;
   std::uint32_t next;
 };
 
-//! Whether a block has a lane at the bar or above it.
+//! Returns whether a block has a lane at or above the threshold.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool reaches(const selected_row<Scalar>& row, std::uint32_t block,
                                                       std::uint32_t bar, const select_room& room) noexcept {
@@ -140,7 +142,7 @@ template <class Scalar>
   return found;
 }
 
-//! The next blocks with a lane at the bar or above it, one a warp, ascending.
+//! Returns the next blocks with a lane at or above the threshold, one per warp, ascending.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ block_turn next_blocks(const selected_row<Scalar>& row, std::uint32_t next,
                                                                 std::uint32_t bar, const select_room& room) noexcept {
@@ -156,7 +158,7 @@ template <class Scalar>
     const std::uint32_t last = __ballot_sync(all_lanes, is_read && place == wanted - 1);
     if (mine != 0) turn.block = first + static_cast<std::uint32_t>(__ffs(static_cast<int>(mine))) - 1;
     turn.count += static_cast<std::uint32_t>(__popc(all));
-    if (last == 0) continue;  // the same for all threads
+    if (last == 0) continue;  // uniform across the block
     turn.count = wanted;
     turn.next = first + static_cast<std::uint32_t>(__ffs(static_cast<int>(last)));
     break;
@@ -164,14 +166,14 @@ template <class Scalar>
   return turn;
 }
 
-//! Asks for a block of the next round: a line a lane.
+//! Prefetches a block of the next round, one line per lane.
 template <class Scalar>
 __device__ __forceinline__ void ask_for(const kernel::row_source<Scalar>& row, std::uint32_t block) noexcept {
   constexpr std::uint32_t per_lane = kernel::block_size / lanes_per_warp;
   if (block != no_id) ask_for_line(row, block * kernel::block_size + lane_of_thread() * per_lane);
 }
 
-//! A thread's 32 logits of a block: entry 4 s + i is the id 128 s + 4 lane + i.
+//! A thread's 32 logits of a block. Entry 4 s + i is the id 128 s + 4 lane + i.
 using block_part = logit_group<warp_loads>;
 
 [[nodiscard]] __device__ __forceinline__ std::uint32_t first_id(std::uint32_t block) noexcept {
@@ -181,13 +183,13 @@ using block_part = logit_group<warp_loads>;
 template <class Scalar>
 __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std::uint32_t block,
                                            block_part& found) noexcept {
-  if (block == no_id) return;  // the same for the warp
+  if (block == no_id) return;  // uniform across the warp
   const std::uint32_t first = first_id(block);
   std::uint32_t bias = row.source.bias_count == 0 ? 0 : row.source.bias_from(first);
   found = load_group<warp_loads>(row.source, row.aligned, first, per_warp_load, bias);
 }
 
-//! Bit b: entry b is at the bar or above it.
+//! Returns bit b if entry b is at or above the threshold.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t reaching(const block_part& part, std::uint32_t bar) noexcept {
   const float least = value_of_key(bar);
   std::uint32_t bits = 0;
@@ -195,7 +197,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return bits;
 }
 
-//! For each of the eight loads of a warp, a byte: how many entries lanes below this one have. `all`: of all lanes.
+//! Returns a byte for each of a warp's eight loads: the entries of lower lanes. `all`: the entries of all lanes.
 [[nodiscard]] __device__ __forceinline__ std::uint64_t entries_before(std::uint32_t bits, std::uint64_t& all) noexcept {
   std::uint64_t mine = 0;
   SPECVERIFY_UNROLL(8)
@@ -208,7 +210,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return through - mine;
 }
 
-//! Lists this thread's entries whose places, from `at` on for its warp, are inside the list; the others come back.
+//! Lists the thread's entries whose indices, from `at` on for the warp, are inside the list. Returns the other entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t list_entries(const block_part& part, std::uint32_t block,
                                                                     std::uint32_t bits, std::uint32_t at,
                                                                     entry_list& list) noexcept {
@@ -232,7 +234,8 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return left;
 }
 
-//! Lists what a round of blocks, one a warp, has at the bar; a full list is cut, and goes on with the rest.
+//! Lists the entries at the threshold of a round of blocks, one block per warp. If the list is full, it is cut before
+//! the rest is added.
 __device__ __forceinline__ void list_round(const block_part& part, std::uint32_t block, std::uint32_t turn,
                                            const kernel::integer_weight& weight, selection& self,
                                            select_room& room) noexcept {
@@ -243,14 +246,14 @@ __device__ __forceinline__ void list_round(const block_part& part, std::uint32_t
     const warp_places places = places_of_warps(mine, room.order.per_warp[turn]);
     if (mine != 0) bits = list_entries(part, block, bits, self.size + places.before, room.list);
     self.size += places.all;
-    if (self.size <= list_capacity) return;  // the same for all threads
+    if (self.size <= list_capacity) return;  // uniform across the block
     self.size = list_capacity;
     cut_list(weight, static_cast<int>(list_capacity / 64), self, room);
     bits &= reaching(part, self.bar);
   }
 }
 
-//! Reads the blocks that reach the bar, a round while the next one is asked for.
+//! Reads the blocks that reach the threshold, and prefetches the next round meanwhile.
 template <class Scalar>
 __device__ __forceinline__ void read_rounds(const selected_row<Scalar>& row, selection& self,
                                             select_room& room) noexcept {
@@ -266,7 +269,7 @@ __device__ __forceinline__ void read_rounds(const selected_row<Scalar>& row, sel
   }
 }
 
-//! The first k entries of the order, in the list of the room, with their weights.
+//! Selects the first k entries of the order, with weights, into the list of `room`.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_support select_row(const selected_row<Scalar>& row, std::uint32_t k,
                                                                    select_room& room) noexcept {
@@ -298,7 +301,7 @@ __global__ void __launch_bounds__(select_threads, 1)
   }
   if (support.why.ok() && !digest.one_hot) {
     const selected_row<Scalar> row = open_selected(batch, number);
-    // what is kept is a prefix of the order too
+    // the kept ids are a prefix of the order, too
     support = select_row(row, digest.truncated && digest.kept < k ? digest.kept : k, room);
     if (digest.truncated) support.complete = support.size == digest.kept;
     for (std::uint32_t i = threadIdx.x; i < support.size; i += blockDim.x) {
@@ -310,8 +313,8 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-//! Threads for a kernel that selects from rows of so many blocks of 1024 ids: half as many where two rows share a
-//! multiprocessor.
+//! Returns the threads of a kernel that selects from rows of `blocks` blocks of 1024 ids. If two rows share a
+//! multiprocessor, there are half as many.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(const cuda_tuning& tuning, std::uint32_t rows,
                                                                  std::uint32_t blocks) noexcept {
   return threads_for(blocks * lanes_per_warp, rows > tuning.multiprocessors ? select_threads / 2 : select_threads);
@@ -319,9 +322,9 @@ __global__ void __launch_bounds__(select_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues the `k` largest entries of each row, 1 .. max_device_selected; rows with fewer of positive weight give all
-//! of those. From the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`;
-//! invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
+//! Enqueues a selection of the `k` largest entries of each row, 1 .. max_device_selected. If a row has fewer entries of
+//! positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: those of
+//! `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select(exec::cuda how, const device_batch<Scalar>& batch, std::uint32_t k,
                                               const device_supports& supports) noexcept {

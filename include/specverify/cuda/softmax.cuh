@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The laws of a batch of rows as floats, on a GPU. For engines that want probabilities; nothing else here needs them.
+//! Writes the distributions of a batch's rows as floats, on a GPU, for engines that need probabilities. Other functions
+//! of the library do not need them.
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6: 1 at the argmax.
-//! Shape:      a thread block a row: the maximum, the sum in terms of 256 ids, the quotients.
-//! Guarantees: three reads of a row and one write; one read where T is below 1e-6. The floats of exec::seq bit for
-//!             bit, whatever nvcc's flags but -ftz=true. No allocation, no synchronisation, nothing is read back.
+//! Shape:      one thread block per row: the maximum, the sum in terms of 256 ids, the quotients.
+//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats of exec::seq bit for bit,
+//!             for any flags of nvcc except -ftz=true. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH
@@ -71,10 +72,10 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the laws of all rows. Errors, of the arguments alone: those of `make_device_batch` for rows and transform;
-//! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = its size); engine_failed.
-//! Of a row, which then writes nothing else: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature,
-//! invalid_truncation, unsupported.
+//! Enqueues the distributions of all rows. Errors of the call: those of `make_device_batch` for rows and transform;
+//! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size); engine_failed.
+//! Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
+//! invalid_temperature, invalid_truncation, unsupported.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status softmax(exec::cuda how, const device_rows<Scalar>& rows,
                                                const device_transform& transform,

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How often draws at random temperatures give another token than the one drafted, for each row of a batch, on a GPU.
+//! Counts draws at random temperatures that differ from the drafted token, for each row of a batch, on a GPU.
 //!
-//! Use it after digest.cuh, on the same batch, with the tokens that were drafted. A batch whose temperature is half to
-//! all of the highest one asked for needs the fewest reads, as on the host.
-//! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. A lane of the first warp a draw.
-//! Shape:      a thread block a row. The largest logit of each lane of the digest is summed at every temperature. All
-//!             other ids lie between convex bounds, at first from the digest's coarse sum. Draws that the bounds leave
-//!             open are summed in float, eight of them in one read, and what is too close even then in double.
-//! Guarantees: counts are those of `temperature_perturbation` but for near ties: bounds are certified, and exact sums
-//!             run in the host's order. Twenty draws take at most one read of most rows. No allocation, no
-//!             synchronisation, nothing is read back.
-//! Deviates:   no grid of temperatures (expected_disagreement): that stays on the host.
+//! Use it after digest.cuh, on the same batch, with the drafted tokens. As on the CPU, it needs the fewest reads if the
+//! temperature of the batch is half to all of the maximum temperature.
+//! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. One lane of the first warp per
+//!             draw.
+//! Shape:      one thread block per row. The largest logit of each lane of the digest is summed at every temperature.
+//! All other ids are within convex bounds, at first from the digest's coarse sum. If the bounds do not decide a draw,
+//! it is summed in float, eight draws per read, and in double if even that is too close.
+//! Guarantees: counts equal those of `temperature_perturbation` except at near ties, because bounds are certified and
+//!             exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No allocation, no
+//!             synchronisation, no read-back.
+//! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
 #define SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
@@ -25,7 +26,7 @@ namespace cuda_detail {
 
 using detail::tempered_answer;
 
-//! The bounds of all ids but the largest of each lane. By the whole block.
+//! Bounds the sum of all ids except the largest of each lane. Runs on the whole block.
 template <class Scalar>
 __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, const device_digest& digest,
                                            tempered_room& room) noexcept {
@@ -48,13 +49,13 @@ __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, cons
   const double listed = real_sum_of_block(static_cast<double>(count), room.partial);
   if (threadIdx.x != 0) return;
   room.rest.begin(row.batch.rows.size - static_cast<std::uint32_t>(listed), 0);
-  if (digest.one_hot || digest.truncated) return;  // its sums are those of another law
+  if (digest.one_hot || digest.truncated) return;  // the sums belong to another distribution
   const double shift = static_cast<double>(digest.reference) - static_cast<double>(digest.maximum);
   room.rest.learn_coarse({digest.coarse_total - tops, digest.coarse_total, shift, digest.temperature},
                          row.batch.rows.size);
 }
 
-//! Draws temperature and uniform of sample `m`; by each lane of the first warp. A point mass is decided at once.
+//! Draws temperature and uniform of sample `m`, on each lane of the first warp. A point mass is decided at once.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ tempered_answer ask(const device_batch<Scalar>& batch, token_id token,
                                                              const perturbation_options& options,
@@ -77,14 +78,14 @@ template <class Scalar, class Key>
   return tempered_answer::open;
 }
 
-//! This lane's answer where Z lies within bounds.
+//! Returns this lane's result if Z is within bounds.
 [[nodiscard]] __device__ __forceinline__ tempered_answer answer_of(const detail::bracket& total,
                                                                    const tempered_room& room) noexcept {
   return detail::answer_within(room.weights[lane_of_thread()], room.drawn[lane_of_thread()], total);
 }
 
-//! Looks at the bounds, and names the first of the open draws for the next read. By the first warp. Not inlined: its
-//! numbers in double would take registers from the sums.
+//! Checks the bounds, and chooses the first open draws for the next read. Runs on the first warp. It is not inlined,
+//! because its doubles would take registers from the sums.
 [[nodiscard]] SPECVERIFY_DEVICE_CALL tempered_answer look(tempered_answer answer, tempered_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   if (answer == tempered_answer::open) {
@@ -97,14 +98,15 @@ template <class Scalar, class Key>
   const auto before = static_cast<std::uint32_t>(__popc(open & ((1u << lane) - 1)));
   const auto count = static_cast<std::uint32_t>(__popc(open));
   if (is_open && before < asked_at_once) room.asked[before] = lane;
-  if (lane >= count && lane < asked_at_once) room.asked[lane] = 0;  // summed for nothing
+  if (lane >= count && lane < asked_at_once) room.asked[lane] = 0;  // summed but not used
   if (lane != 0) return answer;
   room.asked_count = count < asked_at_once ? count : asked_at_once;
   room.more = count > asked_at_once || !room.is_last;
   return answer;
 }
 
-//! Enters the totals of a read, and decides by them. What is too close joins room.exact. By the first warp.
+//! Stores the totals of a read, and decides draws with them. A draw that is too close is added to room.exact. Runs on
+//! the first warp.
 [[nodiscard]] SPECVERIFY_DEVICE_CALL tempered_answer learn(tempered_answer answer, tempered_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   bool is_close = false;
@@ -117,14 +119,14 @@ template <class Scalar, class Key>
     is_close = answer == tempered_answer::open;
   }
   const std::uint32_t close = __ballot_sync(all_lanes, is_close);
-  if (is_close) answer = tempered_answer::miss;  // until the exact sum is there
+  if (is_close) answer = tempered_answer::miss;  // until the exact sum is known
   if (lane == 0) ++room.reads;
   if (lane == 0) room.exact |= close;
   __syncwarp();
   return answer;
 }
 
-//! Decides the draws of the first warp's lanes. By the whole block.
+//! Decides the draws of the first warp's lanes. Runs on the whole block.
 template <class Scalar>
 __device__ __forceinline__ void decide(const tempered_row<Scalar>& row, tempered_answer& answer,
                                        tempered_room& room) noexcept {
@@ -137,7 +139,7 @@ __device__ __forceinline__ void decide(const tempered_row<Scalar>& row, tempered
     if (leads) answer = look(answer, room);
     __syncthreads();
     const std::uint32_t asked = room.asked_count;
-    if (asked == 0) break;  // the same for all threads
+    if (asked == 0) break;  // uniform across the block
     if (asked <= 2) {
       sum_quickly<2>(row, room);
     } else if (asked <= 4) {
@@ -153,7 +155,7 @@ __device__ __forceinline__ void decide(const tempered_row<Scalar>& row, tempered
     if (leads && lane_of_thread() == m && room.drawn[m] * total < room.weights[m]) answer = tempered_answer::hit;
   }
   if (threadIdx.x == 0) room.reads += static_cast<std::uint32_t>(__popc(room.exact));
-  __syncthreads();  // the room is used again
+  __syncthreads();  // the workspace is reused
 }
 
 template <class Scalar, class Key>
@@ -166,7 +168,7 @@ __global__ void __launch_bounds__(tempered_threads, 1)
   status why = digest.of_whole_row();
   if (why.ok() && (token < 0 || static_cast<std::uint32_t>(token) >= batch.rows.size))
     why = {errc::token_out_of_range, part::row, 0};
-  if (!why.ok()) {  // the same for all threads
+  if (!why.ok()) {  // uniform across the block
     if (threadIdx.x == 0) out[blockIdx.x] = {why, 0, 0, 0};
     return;
   }
@@ -191,9 +193,9 @@ __global__ void __launch_bounds__(tempered_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues the perturbation of each row: how many of options.samples draws are not tokens[row]. Any batch gives the
-//! same counts; truncation plays no part. Errors, of the arguments alone: those of `read_rows` and of check(options);
-//! null_span (tokens, keys, positions, rounds or `found`).
+//! Enqueues the perturbation of each row: the number of options.samples draws that are not tokens[row]. The counts do
+//! not depend on the batch or on truncation. Errors of the call: those of `read_rows` and of check(options); null_span
+//! (tokens, keys, positions, rounds or `found`).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status temperature_perturbation(exec::cuda how, const device_batch<Scalar>& batch,
                                                                 const token_id* tokens,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All tokens of probability beta or more of each row of a batch, on a GPU: what `threshold` keeps on the host.
+//! Selects all tokens of probability beta or more in each row of a batch, on a GPU, as `threshold` does on the CPU.
 //!
 //! Use it after digest.cuh, on the same rows and transform.
-//! Symbols:    beta = minimum_probability, w_v = integer weights, W = their sum; kept are the v with w_v >= beta W.
-//! Shape:      a thread block a row: W, then the entries in id order, placed by a scan over the block.
-//! Guarantees: ids and weights of exec::seq on every card (sparsify/threshold.hpp), never none: above the largest
-//!             probability the largest token stays. One read of a row where the digest has W
-//!             (device_request::integer_total), else two. No allocation, no synchronisation, nothing is read back.
+//! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
+//! Shape:      one thread block per row: W, then the entries in id order, placed by a scan over the block.
+//! Guarantees: ids and weights of exec::seq on every GPU (sparsify/threshold.hpp). The result is never empty: if beta
+//!             exceeds every probability, the largest token is kept. One read per row if the digest has W
+//!             (device_request::integer_total), otherwise two. No allocation, no synchronisation, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH
@@ -25,7 +25,7 @@ struct above_room {
   std::uint32_t per_warp[2][most_warps];
 };
 
-//! Integer weights of the ids that a truncated row keeps.
+//! Integer weights of a truncated row's kept ids.
 template <class Scalar>
 struct kept_row_weights {
   kernel::row_source<Scalar> row;
@@ -42,7 +42,7 @@ struct kept_row_weights {
   }
 };
 
-//! Other values, and how many of them are positive.
+//! Other values, with the number of positive ones.
 template <class Values>
 struct counted_values {
   Values values;
@@ -55,7 +55,7 @@ struct counted_values {
   }
 };
 
-//! Places entries of one support, as many as there is room for.
+//! Writes the entries of one support, up to the room.
 struct entry_writer {
   const token_id* of_index;  // null: an index is an id
   token_id* ids;
@@ -70,7 +70,7 @@ struct entry_writer {
   }
 };
 
-//! The entries of a list from the weight `least` on, the first of the largest ones if there are none.
+//! Keeps the entries of a list from the weight `least` on, or the first of the largest if there are none.
 template <class Values>
 [[nodiscard]] __device__ __forceinline__ device_support keep_above(std::uint32_t size, std::uint64_t least,
                                                                    std::uint64_t total, const Values& values,
@@ -127,9 +127,9 @@ __global__ void __launch_bounds__(row_threads, 2)
 
 }  // namespace cuda_detail
 
-//! Enqueues the tokens of probability `minimum_probability` or more of each row; of 0 and below: all of positive
-//! weight. From the digests that `read_rows` made before. Errors, of the arguments alone: those of `read_rows`;
-//! invalid_argument (a NaN); null_span; output_too_small (no places; `where` = 1). Of a row: those of its digest;
+//! Enqueues a selection of the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, of
+//! all tokens of positive weight. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`;
+//! invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: those of the digest;
 //! support_too_large (`where` = entries).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select_above(exec::cuda how, const device_batch<Scalar>& batch,

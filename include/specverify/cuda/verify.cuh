@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification of a ragged batch of rounds on a GPU: token-level and greedy, one call for all requests of a step.
+//! Verifies a ragged batch of rounds on a GPU: token-level and greedy, one call for all requests of a step.
 //!
-//! Use it with a `device_rounds` (device/rounds.hpp), on logits as the engine left them: it reads the rows itself.
+//! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Shape:      a thread block a round, its rows in order. Rows after the first rejection are not read, and only that
-//!             row is drawn from. Draft i reads the counters of the round's position + i. Where rounds are few
-//!             (cuda_tuning::split_rounds) the token rule reads all rows of the batch first, each split over thread
-//!             blocks, and a block a round walks their digests: rows after a rejection are then read for nothing.
+//! Shape:      one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
+//! draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are few rounds
+//! (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split over thread blocks, and
+//! then one block per round walks the digests. Rows after a rejection are then read without need.
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
-//!             shapes. A row that is looked at is read once, and once more, in float, where the bounds of its digest
-//!             leave a decision open (about one row in twenty; counted as exact_normalisers). What is closer than 2e-5
-//!             and draws after `trial_cap` refused trials take exact sums. No allocation, no synchronisation, nothing
-//!             is read back.
+//!             shapes. A row that is used is read once, and once more, in float, if the bounds of the digest leave a
+//!             decision open (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
+//!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronisation, no read-back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -26,7 +25,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! Room for a verdict in shared memory, where nothing may have a constructor.
+//! Space for a verdict in shared memory, which must not have a constructor.
 struct verdict_room {
   alignas(device_verdict) unsigned char bytes[sizeof(device_verdict)];
   std::uint32_t length, rows, step;
@@ -36,7 +35,7 @@ struct verdict_room {
   }
 };
 
-//! A round as its block sees it. The verdict is the first thread's.
+//! A round as the thread block sees it. Only the first thread has the verdict.
 template <class Scalar>
 struct round_at_work {
   const device_rounds<Scalar>& rounds;
@@ -57,7 +56,7 @@ struct round_at_work {
     return token >= 0 && static_cast<std::uint32_t>(token) < rounds.rows.size;
   }
 
-  // By the first thread:
+  // For the first thread:
   __device__ __forceinline__ void fail(errc code, std::uint32_t index) const noexcept {
     room.made().why = {code, part::verify, index};
   }
@@ -73,7 +72,7 @@ struct round_at_work {
   }
 };
 
-//! The length of a round, its rows, and what is wrong with it. By the first thread.
+//! Determines the length of a round, the rows, and errors. Runs on the first thread.
 template <class Scalar>
 __device__ __forceinline__ void begin_round(const device_rounds<Scalar>& rounds, std::uint32_t number,
                                             verdict_room& room) noexcept {
@@ -100,7 +99,7 @@ __device__ __forceinline__ void begin_round(const device_rounds<Scalar>& rounds,
   room.rows = rows;
 }
 
-//! Opens a round. A round in error has no rows.
+//! Opens a round. A round with an error has no rows.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ round_at_work<Scalar> open_round(const device_rounds<Scalar>& rounds,
                                                                           const device_verdicts& out,
@@ -115,21 +114,21 @@ template <class Scalar>
   return {rounds, out, room, number, room.length, room.rows, first};
 }
 
-//! What is wrong with the transform of a row, beyond what the host could see.
+//! Returns the errors of a row's transform that the CPU could not check.
 [[nodiscard]] __device__ __forceinline__ errc check_row(const device_transform& transform, std::uint32_t row) noexcept {
   if (!is_temperature(temperature_of(transform, row))) return errc::invalid_temperature;
   const bool cuts = transform.truncations == nullptr || transform.truncations[row].valid();
   return cuts ? errc::ok : errc::invalid_truncation;
 }
 
-// ---- the token rule
+// ---- The token rule
 
 struct verify_room {
   verdict_room round;
   digest_room digest;
   block_room draws;
 };
-//! Of rows that may be truncated: a row is digested, then cut, then drawn from, with barriers between these.
+//! If rows may be truncated, a row is digested, then truncated, then drawn from, with barriers between these steps.
 struct cut_verify_room {
   verdict_room round;
   union {
@@ -139,7 +138,7 @@ struct cut_verify_room {
   };
 };
 
-//! Where all rows were read before.
+//! If all rows have been read before.
 struct walk_room {
   verdict_room round;
   block_room draws;
@@ -147,13 +146,13 @@ struct walk_room {
 
 enum draft_answer : std::uint32_t { draft_rejected, draft_stands, draft_ends };
 
-//! What a draft is tested against, and what its rejection subtracts.
+//! Distribution that a draft is tested against, and that a rejection subtracts.
 struct tested_draft {
   drafted_token drafted{};
   subtracted_law taken{};
-  bool known = true;  // whether a rejection can be replaced here
+  bool known = true;  // whether a rejected draft can be replaced here
 
-  //! A draft in device memory; null: none.
+  //! Reads a draft in device memory; null: none.
   __device__ __forceinline__ explicit tested_draft(const device_draft* place) noexcept {
     drafted = {no_token, 1, 1};
     if (place == nullptr) return;
@@ -175,7 +174,7 @@ struct tested_draft {
   }
 };
 
-//! Everything that the rows of a round share. Reads: its block reads them; else all rows were read before.
+//! Data that the rows of a round share. `Reads`: this block reads the rows; otherwise all rows have been read before.
 template <class Scalar, class Key, bool Cuts, bool Reads>
 struct token_round {
   using room_type = std::conditional_t<!Reads, walk_room, std::conditional_t<Cuts, cut_verify_room, verify_room>>;
@@ -183,7 +182,7 @@ struct token_round {
   round_at_work<Scalar> round;
   device_uniforms<Key> random;
   residual_options options;
-  device_digests digests;  // a place a round; a row, where all were read
+  device_digests digests;  // per round; per row if all rows have been read
   room_type& room;
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t digest_at(std::uint32_t index) const noexcept {
@@ -196,12 +195,12 @@ struct token_round {
     return {random.keys + std::size_t{round.number} * random.key_pitch, first};
   }
 
-  //! Makes the digest of a row; whether that went well. Every thread gets it.
+  //! Makes the digest of a row. Returns whether it is ok; every thread gets the result.
   [[nodiscard]] __device__ __forceinline__ bool read(const kernel::row_source<Scalar>& source,
                                                      std::uint32_t index) const noexcept {
     const std::uint32_t number = round.first_row + index;
     errc why = check_row(round.rounds.transform, number);
-    if (why == errc::ok) {  // the same for all threads
+    if (why == errc::ok) {  // uniform across the block
       if constexpr (Reads) {
         why = read_row(source, number);
       } else {
@@ -213,7 +212,7 @@ struct token_round {
     return why == errc::ok;
   }
 
-  //! Reads a row into the round's place. Every thread gets the answer.
+  //! Reads a row into the round's digest. Every thread gets the result.
   [[nodiscard]] __device__ __forceinline__ errc read_row(const kernel::row_source<Scalar>& source,
                                                          std::uint32_t number) const noexcept {
     const device_transform& transform = round.rounds.transform;
@@ -225,18 +224,18 @@ struct token_round {
     return found.why.code;
   }
 
-  //! Truncates the row that was read. Every thread gets the answer.
+  //! Truncates the row that was just read. Every thread gets the result.
   [[nodiscard]] __device__ __forceinline__ errc cut(const kernel::row_source<Scalar>& source,
                                                     const row_truncation& wanted) const noexcept {
     const device_digest& digest = digests.rows[round.number];
     __syncthreads();
-    if (digest.one_hot || !wanted.active()) return errc::ok;  // the same for all threads
+    if (digest.one_hot || !wanted.active()) return errc::ok;  // uniform across the block
     truncate_row(source, wanted, digests, round.number, room.cut);
     __syncthreads();
     return digest.why.code;
   }
 
-  //! Draft `index` against its row. Every thread gets the answer.
+  //! Tests draft `index` against the row. Every thread gets the result.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t test(row_type& row, const tested_draft& tested,
                                                               std::uint32_t index) const noexcept {
     const token_id token = tested.drafted.token;
@@ -254,7 +253,7 @@ struct token_round {
     return tell(step, &room.round.step);
   }
 
-  //! The token that ends a round.
+  //! Draws the token that ends a round.
   __device__ __forceinline__ void draw(row_type& row, const subtracted_law& taken, purpose use, std::uint32_t index,
                                        token_source source) const noexcept {
     const device_token drawn = draw_from(row, taken, place(use, index), options, room.draws);
@@ -267,7 +266,7 @@ struct token_round {
     round.finish(drawn.token, drawn.fallback ? token_source::residual_fallback : source);
   }
 
-  //! One row of the round. Whether the next one is due; every thread gets it.
+  //! Decides on one row of the round. Returns true if the next row is needed; every thread gets the result.
   [[nodiscard]] __device__ __forceinline__ bool step(std::uint32_t index) const noexcept {
     const bool bonus = index == round.length;
     const device_rounds<Scalar>& rounds = round.rounds;
@@ -298,7 +297,7 @@ struct token_round {
   }
 };
 
-//! A round, by its block.
+//! Verifies a round with its block.
 template <class Round, class Scalar, class Key>
 __device__ __forceinline__ void verify_round(const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,
                                              const device_token_rule& rule, const device_digests& digests,
@@ -319,7 +318,7 @@ __global__ void __launch_bounds__(digest_threads, 1)
   verify_round<round_type>(rounds, random, rule, digests, out, room);
 }
 
-//! Behind the digests of all rows.
+//! Runs after the digests of all rows.
 template <class Scalar, class Key, bool Cuts>
 __global__ void __launch_bounds__(test_threads, 1)
     walk_kernel(device_rounds<Scalar> rounds, device_uniforms<Key> random, device_token_rule rule,
@@ -329,20 +328,20 @@ __global__ void __launch_bounds__(test_threads, 1)
   verify_round<round_type>(rounds, random, rule, digests, out, room);
 }
 
-//! Whether rounds are so few that their rows are read first. A function of sizes alone.
+//! Returns whether there are so few rounds that all rows are read first. It depends only on sizes.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE bool are_few(const device_rounds<Scalar>& rounds, const cuda_tuning& tuning) noexcept {
   return tuning.split_rounds != 0 && rounds.count <= tuning.multiprocessors / tuning.split_rounds;
 }
 
-// ---- the greedy rule
+// ---- The greedy rule
 
 struct greedy_room {
   verdict_room round;
   argmax_room best;
 };
 
-//! One row of a round. Whether the next one is due; every thread gets it.
+//! Decides on one row of a round. Returns true if the next row is needed; every thread gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool greedy_step(const round_at_work<Scalar>& round, std::uint32_t index,
                                                           greedy_room& room) noexcept {
@@ -350,7 +349,7 @@ template <class Scalar>
   const std::uint32_t number = round.first_row + index;
   device_argmax best;
   errc why = check_row(rounds.transform, number);
-  if (why == errc::ok) {  // the same for all threads
+  if (why == errc::ok) {  // uniform across the block
     best = argmax_of_row(open_row(rounds.rows, rounds.transform, number), room.best);
     why = best.why.code;
   }
@@ -389,8 +388,9 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Bytes of scratch with which `verify_batch` does its best on this card: where rounds are few, a digest of every row.
-//! With less, from verify_memory_size(rounds) on, a block a round reads its rows; verdicts are the same. Pure; O(1).
+//! Returns the workspace bytes with which `verify_batch` is fastest on this GPU: if there are few rounds, one digest
+//! per row. With less, but at least verify_memory_size(rounds), one block per round reads the rows, and verdicts are
+//! the same. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::size_t verify_memory_size(exec::cuda how,
                                                                const device_rounds<Scalar>& rounds) noexcept {
@@ -398,12 +398,12 @@ template <class Scalar>
   return cuda_detail::are_few(rounds, how.tuning) && all > least ? all : least;
 }
 
-//! Enqueues the verification of `rounds` by the token rule. `random`: one place a round, that of its first draft;
-//! `scratch`: verify_memory_size(how, rounds) bytes, or verify_memory_size(rounds) at least, aligned to 64, which
-//! nothing else uses meanwhile. Few rounds with enough scratch have all rows.count rows read first, with their
-//! temperatures, masks and biases. Errors, of the arguments alone: those of `make_device_batch` for rows, transform and
-//! scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts);
-//! engine_failed. Rounds in error say so in their verdict.
+//! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round, that of the
+//! first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least verify_memory_size(rounds),
+//! aligned to 64, and nothing else may use it meanwhile. If there are few rounds and enough workspace, all rows.count
+//! rows are read first, with temperatures, masks and biases. Errors of the call: those of `make_device_batch` for rows,
+//! transform and scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys, positions, rounds
+//! or verdicts); engine_failed. A round's error is in the verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,
@@ -428,7 +428,7 @@ template <class Scalar, class Key>
                               places->digests, out);
 }
 
-//! The same by the greedy rule: no random numbers, no scratch, and temperature and truncation do not matter.
+//! Verifies by the greedy rule. It needs no random numbers and no workspace; temperature and truncation do not matter.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_greedy_rule&,
                                                     const device_rounds<Scalar>& rounds,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bar of the largest entries: which logits may be among the K first of the total order, as keys that compare like
-//! floats.
+//! Threshold of the largest entries: the logits that may be among the first K of the total order, as comparable keys.
 //!
-//! Symbols: a key is 32 bits of a float that compare as integers. w = integer weights, monotone in the logit.
+//! Symbols:    a key is 32 bits of a float that compare as integers. w = integer weights, monotone in the logit.
 #ifndef SPECVERIFY_CUDA_DETAIL_BAR_CUH
 #define SPECVERIFY_CUDA_DETAIL_BAR_CUH
 
@@ -13,12 +12,12 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t key_of_nothing = 0x007FFFFFu;     // of -infinity, whose weight is 0
-inline constexpr std::uint32_t key_above_all = 0xFF800000u;      // of +infinity, which no row has
-inline constexpr std::uint32_t most_tops = 1024;                 // blocks of 1024 ids whose largest keys are at hand
-inline constexpr std::uint32_t most_staged = 2 * list_capacity;  // lanes whose keys are at hand
+inline constexpr std::uint32_t key_of_nothing = 0x007FFFFFu;     // key of -infinity, whose weight is 0
+inline constexpr std::uint32_t key_above_all = 0xFF800000u;      // key of +infinity, which no row has
+inline constexpr std::uint32_t most_tops = 1024;                 // blocks of 1024 ids with a staged largest key
+inline constexpr std::uint32_t most_staged = 2 * list_capacity;  // lanes whose keys are in shared memory
 
-//! Of no NaN. -0 and +0 have one key.
+//! Returns the key of a value, which must not be NaN. -0 and +0 have one key.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t key_of_value(float value) noexcept {
   const auto bits = kernel::bits_as<std::uint32_t>(__fadd_rn(value, 0.0f));
   return bits ^ (bits >> 31 != 0 ? 0xFFFFFFFFu : 0x80000000u);
@@ -31,10 +30,10 @@ inline constexpr std::uint32_t most_staged = 2 * list_capacity;  // lanes whose 
   return weight(static_cast<double>(value_of_key(key)));
 }
 
-inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;  // ids that one load of a warp takes
+inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;  // ids per load of a warp
 
-//! No logit below this has a weight above `floor`. A weight is at most 0.6 above 2^31 e^(-x), and log2 of a float is
-//! at least its exponent plus its fraction.
+//! Returns a logit below which no logit has a weight above `floor`. A weight is at most 0.6 above 2^31 e^(-x), and log2
+//! of a float is at least the exponent plus the fraction.
 [[nodiscard]] __device__ __forceinline__ float least_logit(double maximum, double temperature,
                                                            std::uint32_t floor) noexcept {
   const auto weight = static_cast<float>(static_cast<double>(floor) + 0.4);
@@ -45,8 +44,8 @@ inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;  // id
   return lower > -3.0e38 ? static_cast<float>(lower) : kernel::negative_infinity<float>();
 }
 
-//! The least key of a weight of `wanted` or more, which is 1 to weight_one, near a guess: powers of 4 away from it at
-//! first, then 32 places between two keys. By a whole warp; every lane gets it.
+//! Returns the least key of a weight of `wanted` or more, which must be 1 to weight_one, near a guess. It steps away by
+//! powers of 4 at first, then tests 32 keys between two bounds. Runs on a whole warp; every lane gets the result.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t least_key(const kernel::integer_weight& weight,
                                                                  std::uint32_t wanted, std::uint32_t guess) noexcept {
   std::uint32_t low = key_of_nothing, high = key_of_value(static_cast<float>(weight.maximum));  // too small; enough
@@ -56,20 +55,20 @@ inline constexpr std::uint32_t per_warp_load = lanes_per_warp * per_load;  // id
   std::uint32_t place =
       lane < 16 ? (guess - low < away ? low : guess - away) : (high - guess < away ? high : guess + away);
   SPECVERIFY_UNROLL(1)
-  for (;;) {  // places ascend with lanes
+  for (;;) {  // keys ascend with lanes
     const std::uint32_t enough = __ballot_sync(all_lanes, weight_of_key(weight, place) >= wanted);
     const int first = enough == 0 ? static_cast<int>(lanes_per_warp) : __ffs(static_cast<int>(enough)) - 1;
     const std::uint32_t reached = __shfl_sync(all_lanes, place, first % static_cast<int>(lanes_per_warp));
     const std::uint32_t missed = __shfl_sync(all_lanes, place, first == 0 ? 0 : first - 1);
     if (enough != 0) high = reached;
     if (first != 0) low = missed;
-    if (high - low <= 1) return high;  // the same for the warp
+    if (high - low <= 1) return high;  // uniform across the warp
     const std::uint32_t step = (high - low + lanes_per_warp) / (lanes_per_warp + 1), by = step * (lane + 1);
     place = by < high - low ? low + by : high;
   }
 }
 
-//! Lanes of the digest as keys: what is not staged is loaded again.
+//! Lanes of the digest as keys. Lanes that are not staged are loaded again.
 struct lane_keys {
   const float* maxima;
   const entry_list& staged;
@@ -80,12 +79,12 @@ struct lane_keys {
   }
 };
 
-//! Stages the keys of lanes, and the largest of each block. Read them behind a barrier.
+//! Stages the keys of lanes, and the largest of each block. Threads may read them after a barrier.
 __device__ __forceinline__ void stage_lanes(const float* maxima, std::uint32_t blocks, entry_list& staged,
                                             std::uint32_t* tops) noexcept {
   SPECVERIFY_UNROLL(1)
   for (std::uint32_t first = 0; first < blocks * per_block && first < most_tops * per_block; first += blockDim.x) {
-    const std::uint32_t part = first + threadIdx.x, lane = part * per_load;  // whole warps go through it together
+    const std::uint32_t part = first + threadIdx.x, lane = part * per_load;  // whole warps pass through together
     std::uint32_t top = 0;
     if (part < blocks * per_block) {
       const float4 four = *reinterpret_cast<const float4*>(maxima + lane);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A thread block tests a token against a row and draws from what is left of the row's law: the host's decisions.
+//! Tests a token against a row and draws from the residual by a thread block, with the decisions of the CPU.
 //!
-//! Numbers that the first thread finds are told to all, so that all go the same way.
+//! Numbers that only the first thread has are broadcast, because all threads must take the same branch.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
 
@@ -14,22 +14,22 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! A row that was read, as its block tests and draws from it. Cuts: it may be truncated; kernels of other batches have
-//! no code for that.
+//! A row that its block tests and draws from. `Cuts`: it may be truncated; kernels for other batches have no code for
+//! that.
 template <class Scalar, bool Cuts>
 struct tested_row {
   drawn_row<Scalar> drawn;
   double lower, upper;  // bounds of Z
-  double normaliser;    // Z, or 0: not known
+  double normaliser;    // Z, or 0 if unknown
   token_id argmax;
   bool one_hot;
   bool truncated;
-  bool narrow;  // the bounds are those of a quick sum
-  bool summed;  // Z was summed
+  bool narrow;  // whether the bounds come from a quick sum
+  bool summed;  // whether Z has been summed
   kept_law kept;
 
   [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
-  //! Whether Z or its bounds took one more read.
+  //! Returns whether Z or the bounds took one more read.
   [[nodiscard]] __device__ __forceinline__ bool was_read_again() const noexcept { return narrow || summed; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;
@@ -38,7 +38,7 @@ struct tested_row {
   }
 };
 
-//! A row whose digest, at `number`, all threads can read.
+//! Opens a row. All threads must be able to read the digest at `number`.
 template <bool Cuts, class Scalar>
 [[nodiscard]] __device__ __forceinline__ tested_row<Scalar, Cuts> open_digest(const kernel::row_source<Scalar>& source,
                                                                               const device_digests& digests,
@@ -70,10 +70,10 @@ template <bool Cuts, class Scalar>
           {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
 }
 
-//! Bounds of Z that kernel::quick_error says, by one more read in float where nothing is known that well.
+//! Narrows the bounds of Z to kernel::quick_error, by one more read in float if they are not that narrow yet.
 template <class Scalar, bool Cuts>
 __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
-  if (row.normaliser > 0.0 || row.narrow) return;  // the same for all threads
+  if (row.normaliser > 0.0 || row.narrow) return;  // uniform across the block
   const kernel::exact_weight& exact = row.drawn.exact;
   const float scales[] = {octaves_a_nat(1.0 / exact.inverse_temperature)};
   double sums[1];
@@ -84,7 +84,7 @@ __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, blo
   row.narrow = true;
 }
 
-//! Z, by one more read where it is not known.
+//! Returns Z, by one more read if it is unknown.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ double normaliser_of(tested_row<Scalar, Cuts>& row,
                                                               block_room& room) noexcept {
@@ -95,11 +95,11 @@ template <class Scalar, bool Cuts>
   return row.normaliser;
 }
 
-//! A token's accept test in numbers: u * full * Z < have. By the first thread.
+//! A token's accept test in numbers: u * full * Z < have. For the first thread.
 struct asked_test {
   double have = 0, full = 0, drawn = 0;
 
-  //! By the bounds of Z: whether they leave it open.
+  //! Decides by the bounds of Z. Returns whether they leave the test open.
   template <class Scalar, bool Cuts>
   [[nodiscard]] __device__ __forceinline__ bool decide(const tested_row<Scalar, Cuts>& row,
                                                        acceptance& tested) const noexcept {
@@ -109,8 +109,8 @@ struct asked_test {
   }
 };
 
-//! The accept test of a token of the row. `count`, `resolution` and `uniform` are those of the first thread, which gets
-//! the answer.
+//! Accept test of a token of the row. Only the first thread must pass `count`, `resolution` and `uniform`, and it gets
+//! the result.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar, Cuts>& row,
                                                                const drafted_token& drafted, double uniform,
@@ -144,18 +144,19 @@ template <class Scalar, bool Cuts>
   return tested;
 }
 
-//! A thread for 16 ids, as a sum of exact weights takes them.
+//! Returns one thread per 16 ids, as for a sum of exact weights.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows,
                                                                std::uint32_t most = test_threads) noexcept {
   return threads_for((rows.size + ids_per_thread - 1) / ids_per_thread, most);
 }
-//! Of a kernel that draws, too: at least four warps, so that short rows have as many trials at once.
+//! Returns the threads of a kernel that also draws: at least four warps, so that short rows have as many trials at
+//! once.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t draw_threads_for(std::uint32_t wanted) noexcept {
   return wanted < 4 * lanes_per_warp ? 4 * lanes_per_warp : wanted;
 }
 
-//! Where the random numbers of a draw come from: trial t reads lane + t.
+//! Source of a draw's random numbers: trial t reads lane + t.
 template <class Key>
 struct draw_place {
   const Key* key;
@@ -168,7 +169,7 @@ struct draw_place {
   }
 };
 
-//! A trial of a draw from (scale * p - q)+, by a warp. Its first lane gets it.
+//! Makes a trial of a draw from (scale * p - q)+, on a warp. The first lane gets the result.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ made_trial make_trial(const tested_row<Scalar, Cuts>& row,
                                                                const subtracted_law& taken, double scale,
@@ -191,7 +192,7 @@ template <class Scalar, bool Cuts>
   return made;
 }
 
-//! Whether a trial stands that the bounds of the digest left open. Every thread gets it.
+//! Returns whether a trial that the digest's bounds left open is accepted. Every thread gets the result.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ bool stands(tested_row<Scalar, Cuts>& row, const made_trial& tried,
                                                      block_room& room) noexcept {
@@ -204,8 +205,9 @@ template <class Scalar, bool Cuts>
   return tried.need < tried.slack * kernel::left_of(tried.have, tried.share, normaliser_of(row, room));
 }
 
-//! A token by trials, each by a warp, the next of them at once: the first that stands counts, as one after the other.
-//! Draws from p make one at a time, which most often stands. Whether one stands; every thread gets it.
+//! Draws a token by trials, one per warp and several at once. The first accepted trial counts, as in serial order.
+//! Draws from p make one trial at a time, because the first one is usually accepted. Returns whether a trial is
+//! accepted; every thread gets the result.
 template <class Scalar, bool Cuts, class Key>
 [[nodiscard]] __device__ __forceinline__ bool draw_by_trials(tested_row<Scalar, Cuts>& row, const subtracted_law& taken,
                                                              const draw_place<Key>& random,
@@ -221,7 +223,7 @@ template <class Scalar, bool Cuts, class Key>
       if (lane_of_thread() == 0) room.trials[warp] = mine;
     }
     __syncthreads();
-    for (std::uint32_t i = 0; i < count; ++i) {  // the same for all threads
+    for (std::uint32_t i = 0; i < count; ++i) {  // uniform across the block
       const made_trial& tried = room.trials[i];
       if (tried.answer == trial_refused) continue;
       if (tried.answer == trial_open && !stands(row, tried, room)) continue;
@@ -229,14 +231,15 @@ template <class Scalar, bool Cuts, class Key>
       drawn.trials = first + i + 1;
       return true;
     }
-    __syncthreads();  // the trials may be written again
+    __syncthreads();  // the trials may be overwritten from here on
     first += count;
   }
   return false;
 }
 
-//! A token from norm((scale * p - q)+), q = `taken`, or from p where that is nothing: by trials, and by the exact rule
-//! after options.trial_cap of them; a truncated row by that alone. The first thread gets it.
+//! Draws a token from norm((scale * p - q)+), q = `taken`, or from p if nothing is subtracted. It tries
+//! options.trial_cap trials, then the exact rule; a truncated row uses only the exact rule. The first thread gets the
+//! token.
 template <class Scalar, bool Cuts, class Key>
 [[nodiscard]] __device__ __forceinline__ device_token draw_from(tested_row<Scalar, Cuts>& row,
                                                                 const subtracted_law& taken,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exact weights over a row by a thread block, in the host's order, and the exact rule of draws from them.
+//! Sums of exact weights over a row by a thread block, in the order of the CPU, and the exact rule of draws from them.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 
@@ -8,14 +8,14 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t test_threads = 512;   // at most; 16 take a term of 256 ids
-inline constexpr std::uint32_t staged_terms = 1024;  // of 256 ids
+inline constexpr std::uint32_t test_threads = 512;   // maximum; 16 threads take a term of 256 ids
+inline constexpr std::uint32_t staged_terms = 1024;  // terms of 256 ids
 inline constexpr std::uint32_t skipped_at_once = 8;  // terms or weights
-inline constexpr std::uint32_t most_trials = 8;      // at once, one a warp: they read half a block of logits
+inline constexpr std::uint32_t most_trials = 8;      // at once, one per warp: they read half a block of logits
 
 enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
 
-//! A trial of a draw. An open one stands or not by Z.
+//! A trial of a draw. If it is open, Z decides.
 struct made_trial {
   double need, slack, have, share;
   token_id token;
@@ -26,16 +26,16 @@ struct block_room {
   double sums[staged_blocks];
   union {
     double entries[test_threads];
-    proposal_room proposals[most_trials];  // one a warp, while trials are made
+    proposal_room proposals[most_trials];  // one per warp, during trials
   };
-  double terms[staged_terms];  // of a whole row, if it has no more; else those of a pass
+  double terms[staged_terms];  // of a whole row if they fit, otherwise of a pass
   double partial[most_warps];
   double told;
   made_trial trials[most_trials];
   std::uint32_t step;
 };
 
-//! What the first thread has, for every thread. The place may be used again at once.
+//! Broadcasts the first thread's value to every thread. `place` may be reused at once.
 template <class Word>
 [[nodiscard]] __device__ __forceinline__ Word tell(Word mine, Word* place) noexcept {
   __syncthreads();
@@ -44,26 +44,26 @@ template <class Word>
   return *place;
 }
 
-//! The law of a truncated row: its ids, ascending, and their e_v.
+//! Distribution of a truncated row: ids, ascending, and e_v.
 struct kept_law {
   const token_id* ids;
   const double* weights;
   std::uint32_t size;
 
-  //! e_v of an id, 0 outside the law.
+  //! Returns e_v of an id, or 0 if the id is not kept.
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     const std::uint32_t at = numeric::count_below(ids, size, id);
     return at < size && ids[at] == id ? weights[at] : 0.0;
   }
 };
 
-//! Whether the terms of a whole row are staged.
+//! Returns whether the terms of a whole row fit in shared memory.
 [[nodiscard]] __device__ __forceinline__ bool are_staged(std::uint32_t size) noexcept {
   return size <= staged_terms * kernel::exact_size;
 }
 
-//! The terms of the ids from `first` on, 16 ids a thread: at the place that is returned. A barrier is due before
-//! another warp reads them.
+//! Computes the terms of the ids from `first` on, 16 ids per thread, and returns the address. A barrier must follow
+//! before another warp reads them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ const double* load_terms(const drawn_row<Scalar>& row,
                                                                   const left_weight& weight, std::uint32_t first,
@@ -73,7 +73,7 @@ template <class Scalar>
   const std::uint32_t begin = first + term * kernel::exact_size;
   const subtracted_part shares =
       weight.taken.within(static_cast<token_id>(begin), static_cast<token_id>(begin + kernel::exact_size));
-  const bool stays = weight.staged && shares.is_empty();  // of all threads of a term
+  const bool stays = weight.staged && shares.is_empty();  // for all threads of a term
   if (!stays) room.entries[threadIdx.x] = weight.sum_from(row, begin + lane, shares);
   __syncwarp();
   if (lane == 0 && !stays && begin < row.source.size) place[term] = kernel::lane_tree(room.entries + threadIdx.x);
@@ -81,15 +81,15 @@ template <class Scalar>
   return place;
 }
 
-//! How many terms of a pass from `first` on the row has.
+//! Returns the number of the row's terms in a pass from `first` on.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t terms_from(std::uint32_t first, std::uint32_t size) noexcept {
   const std::uint32_t left = (size - first + kernel::exact_size - 1) / kernel::exact_size;
   const std::uint32_t most = blockDim.x / kernel::lane_count;
   return left < most ? left : most;
 }
 
-//! The sum of a row's weights as kernel::exact_sum takes it: terms that are staged at the end, others pass by pass.
-//! Every thread gets it.
+//! Returns the sum of a row's weights in the order of kernel::exact_sum. Staged terms are added at the end, others pass
+//! by pass. Every thread gets the sum.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double sum_of_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                            block_room& room) noexcept {
@@ -113,7 +113,7 @@ template <class Scalar>
 
 inline constexpr std::uint32_t not_proven = no_id - 1;
 
-//! Adds weights to `sum`, eight at a time, as long as it stays below `bar`: how many were added.
+//! Adds weights to `sum`, eight at a time, while it is below `bar`. Returns the number of weights added.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t skip_below(double& sum, double bar, const double* weights,
                                                                   std::uint32_t count) noexcept {
   std::uint32_t skipped = 0;
@@ -127,8 +127,8 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return skipped;
 }
 
-//! The id of a term at which the running sum passes `target`; not_proven where it does so by less than the slack; no_id
-//! where it does not. By the first thread, from room.entries.
+//! Returns the id of a term at which the running sum exceeds `target`; not_proven if it exceeds it by less than the
+//! slack; no_id if it does not. Runs on the first thread, on room.entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
                                                                  std::uint32_t first, std::uint32_t count,
                                                                  const block_room& room) noexcept {
@@ -141,13 +141,14 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return no_id;
 }
 
-//! The id at which the running sum passes `target`, no_token unless it does so by more than the slack: then it is that
-//! of `walk_row`. Staged terms are those that `sum_of_row` has left. Every thread gets it.
+//! Returns the id at which the running sum exceeds `target` if it does so by more than the slack; the id then equals
+//! that of `walk_row`. Otherwise returns no_token. It uses staged terms that `sum_of_row` has left. Every thread gets
+//! the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                               double target, double slack, block_room& room) noexcept {
   const std::uint32_t size = row.source.size;
-  double sum = 0;  // the first thread's
+  double sum = 0;  // in the first thread
   for (std::uint32_t first = 0; first < size; first += blockDim.x * ids_per_thread) {
     const double* const placed =
         are_staged(size) ? room.terms + first / kernel::exact_size : load_terms(row, weight, first, room);
@@ -174,8 +175,9 @@ template <class Scalar>
   return no_token;
 }
 
-//! The serial sum of `size` weights, weight_at(i), until it exceeds `target`: the index where it does, else the last of
-//! positive weight; no_id where none is positive. `sum` is right in the first thread.
+//! Sums `size` weights, weight_at(i), serially until the sum exceeds `target`, and returns that index. If it never
+//! does, returns the last index of positive weight, or no_id if there is none. `sum` is correct only in the first
+//! thread.
 template <class WeightAt>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t walk_weights(std::uint32_t size, const WeightAt& weight_at,
                                                                     double target, double& sum,
@@ -197,14 +199,14 @@ template <class WeightAt>
   return tell(last, &room.step);
 }
 
-//! The same of a row: the id.
+//! Sums the weights of a row in the same way, and returns the id.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                            double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t id) { return weight(row, id); };
   return static_cast<token_id>(walk_weights(row.source.size, weight_at, target, sum, room));
 }
-//! The same of a truncated row.
+//! Sums the weights of a truncated row in the same way.
 [[nodiscard]] __device__ __forceinline__ token_id walk_kept(const kept_law& kept, const left_weight& weight,
                                                             double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t i) {
@@ -214,8 +216,8 @@ template <class Scalar>
   return found == no_id ? no_token : kept.ids[found];
 }
 
-//! The exact rule: the least id whose running sum of weights exceeds uniform * their sum. From p, with `fallback`,
-//! where a residual has no mass. Every thread gets it.
+//! The exact rule: returns the least id whose running sum of weights exceeds uniform * total. If a residual has no
+//! mass, it draws from p and sets `fallback`. Every thread gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id draw_exactly(const drawn_row<Scalar>& row, left_weight weight,
                                                                double uniform, bool& fallback,
@@ -240,7 +242,7 @@ template <class Scalar>
   }
 }
 
-//! The exact rule of a truncated row, whose Z is `total`. Every thread gets it.
+//! The exact rule of a truncated row, whose Z is `total`. Every thread gets the result.
 [[nodiscard]] __device__ __forceinline__ token_id draw_kept(const kept_law& kept, const left_weight& weight,
                                                             double uniform, double total, bool& fallback,
                                                             block_room& room) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Entries of a row that are kept, written side by side in id order by a thread block.
+//! Writes the kept entries of a row side by side in id order, by a thread block.
 #ifndef SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 #define SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 
@@ -8,27 +8,28 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! A prefix of the order (value descending, id ascending): all above `value`, and the first `ties` that equal it.
+//! A prefix of the order (value descending, id ascending): all above `value`, and the first `ties` entries that equal
+//! it.
 struct entry_cut {
   std::uint32_t value;
   std::uint32_t ties;
 };
 
-//! The shorter of two prefixes.
+//! Returns the shorter of two prefixes.
 [[nodiscard]] __device__ __forceinline__ entry_cut shorter(entry_cut a, entry_cut b) noexcept {
   if (a.value != b.value) return a.value > b.value ? a : b;
   return {a.value, a.ties < b.ties ? a.ties : b.ties};
 }
 
-inline constexpr std::uint32_t compact_loads = 4;                             // of a thread at once
-inline constexpr std::uint32_t per_warp_run = compact_loads * per_warp_load;  // neighbouring entries that a warp takes
+inline constexpr std::uint32_t compact_loads = 4;                             // in flight per thread
+inline constexpr std::uint32_t per_warp_run = compact_loads * per_warp_load;  // neighbouring entries per warp
 
-//! Values of a thread's entries of a run: four at each of index, index + per_warp_load, ...; 0 behind the end.
+//! Values of a thread's entries of a run: four at each of index, index + per_warp_load, ...; 0 after the end.
 struct run_values {
   std::uint32_t at[compact_loads][per_load];
 };
 
-//! The first entry of this thread in the first run of its warp.
+//! Returns the first entry of this thread in the first run of the warp.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t first_of_run() noexcept {
   return warp_of_thread() * per_warp_run + lane_of_thread() * per_load;
 }
@@ -43,7 +44,7 @@ __device__ __forceinline__ void visit_run(Values& run, std::uint32_t index, cons
   }
 }
 
-//! The values of logits.
+//! Converts logits to values.
 template <class ValueOf>
 [[nodiscard]] __device__ __forceinline__ run_values run_of(const logit_group<compact_loads>& group,
                                                            const ValueOf& value_of) noexcept {
@@ -56,7 +57,7 @@ template <class ValueOf>
   return found;
 }
 
-//! Logits of a run. Calls of a thread come with ascending ids. The next run is asked for.
+//! Loads the logits of a run. A thread must call it with ascending ids. It prefetches the next run.
 template <class Scalar>
 struct row_runs {
   kernel::row_source<Scalar> row;
@@ -92,7 +93,8 @@ struct row_weights {
   }
 };
 
-//! A byte for each load of a warp, how many entries are above a cut; in the upper half, how many equal it.
+//! Returns a byte for each load of a warp: the number of entries above a cut, and in the upper half, the number that
+//! equal it.
 [[nodiscard]] __device__ __forceinline__ std::uint64_t count_run(const run_values& mine, entry_cut cut) noexcept {
   std::uint32_t above = 0, equal = 0;
   SPECVERIFY_UNROLL(4)
@@ -106,7 +108,7 @@ struct row_weights {
   return std::uint64_t{equal} << 32 | above;
 }
 
-//! Writes what is kept of a run: `places` are those of all entries before this warp's.
+//! Writes the kept entries of a run. `places` must count all kept entries before this warp.
 template <class Write>
 __device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t index, entry_cut cut, entry_cut places,
                                           Write& write) noexcept {
@@ -130,9 +132,9 @@ __device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t 
   }
 }
 
-//! Calls write(place, index, value) for each entry that is kept, places ascending with indices. `values(index)` gives
-//! the values of a run. One read. Every thread gets the number of entries kept. `per_warp`: two rows of most_warps
-//! words of shared memory in turn, which may be used again behind a barrier.
+//! Calls write(place, index, value) for each kept entry; places ascend with indices. `values(index)` must return the
+//! values of a run. One read. Every thread gets the number of kept entries. `per_warp`: two rows of most_warps words of
+//! shared memory, used in turn; they may be reused after a barrier.
 template <class Values, class Write>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
                                                                Write& write,
@@ -150,7 +152,7 @@ template <class Values, class Write>
     });
     const std::uint32_t count = __reduce_add_sync(all_lanes, over | ties << 16);
     const warp_places places = places_of_warps(count, per_warp[turn]);
-    const bool has_ties = equal < cut.ties && count >> 16 != 0;  // the same for the warp
+    const bool has_ties = equal < cut.ties && count >> 16 != 0;  // uniform across the warp
     const entry_cut before{above + (places.before & 0xFFFFu), equal + (places.before >> 16)};
     if ((count & 0xFFFFu) != 0 || has_ties) write_run(mine, index, cut, before, write);
     above += places.all & 0xFFFFu;

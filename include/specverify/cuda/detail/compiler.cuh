@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CUDA's own header, and a short answer for compilers that do not know what a kernel is.
+//! Includes CUDA's header, or stops with one error if the compiler does not know kernels.
 //!
-//! A simulator that stands in for CUDA's header says so with SPECVERIFY_CUDA_SIMULATOR (tests/device/shim).
+//! A simulator that replaces CUDA's header must define SPECVERIFY_CUDA_SIMULATOR (tests/device/shim).
 #ifndef SPECVERIFY_CUDA_DETAIL_COMPILER_CUH
 #define SPECVERIFY_CUDA_DETAIL_COMPILER_CUH
 
@@ -11,7 +11,7 @@
 
 #if !defined(__CUDACC__) && !defined(__CUDA__) && !defined(SPECVERIFY_CUDA_SIMULATOR)
 #error "specverify/cuda/*.cuh are kernels: compile this file with nvcc (name it .cu)"
-// There is no such file: the compiler stops here, without an error for each line of each kernel.
+// The compiler stops here, because this file does not exist, instead of at each line of each kernel.
 #include <a_compiler_for_CUDA_is_needed>
 #endif
 

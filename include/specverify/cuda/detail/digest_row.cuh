@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The digest of a row by a thread block: four threads for a block of 1024 ids, four of its lanes each.
+//! Digest of a row by a thread block: four threads per block of 1024 ids, four lanes per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_DIGEST_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_DIGEST_ROW_CUH
 
@@ -10,16 +10,16 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t digest_threads = 256;  // at most; four read a block of 1024 ids
-inline constexpr std::uint32_t digest_in_flight = 7;  // loads of a thread at once; 63 of a block, behind its first
+inline constexpr std::uint32_t digest_threads = 256;  // maximum; four read a block of 1024 ids
+inline constexpr std::uint32_t digest_in_flight = 7;  // loads in flight per thread; 63 of a block, after the first
 
-inline constexpr std::uint32_t held_passes = 2;  // whose first logits stay in shared memory
+inline constexpr std::uint32_t held_passes = 2;  // passes whose first logits stay in shared memory
 
 struct digest_room {
   best_entry best[most_warps];
   union {
     float lanes[held_passes * digest_threads * per_load];
-    double sums[digest_threads];  // of blocks, while a row is closed
+    double sums[digest_threads];  // block sums, while a row is closed
   };
   std::uint32_t least;
 };
@@ -30,7 +30,7 @@ struct digest_thread {
   kernel::row_source<Scalar> row;
   bool aligned;
   std::uint32_t groups, group, quarter;
-  float* held;  // this thread's place in digest_room::lanes: the first logits of a pass, until its sums go there
+  float* held;  // this thread's part of digest_room::lanes: the first logits of a pass, later replaced by sums
   bool is_held = true;
 
   __device__ __forceinline__ digest_thread(const kernel::row_source<Scalar>& source, bool is_plain,
@@ -48,16 +48,16 @@ struct digest_thread {
   [[nodiscard]] __device__ __forceinline__ std::uint32_t passes() const noexcept {
     return (kernel::block_count(row.size) + groups - 1) / groups;
   }
-  //! Where the biases of a block begin.
+  //! Returns the index of a block's first bias.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t first_bias(std::uint32_t block) const noexcept {
     return row.bias_count == 0 ? 0 : row.bias_from(block * kernel::block_size);
   }
 
-  //! This thread's place for a pass.
+  //! Returns this thread's memory for a pass.
   [[nodiscard]] __device__ __forceinline__ float* held_of(std::uint32_t pass) const noexcept {
     return pass < held_passes ? held + pass * blockDim.x * per_load : held;
   }
-  //! The first four logits of a block, which is read in this pass.
+  //! Returns the first four logits of a block that is read in this pass.
   [[nodiscard]] __device__ __forceinline__ four_logits first_of(std::uint32_t pass, std::uint32_t block,
                                                                 std::uint32_t& bias) const noexcept {
     if (pass >= held_passes || !is_held) return load_four(row, aligned, id_of(block, 0), bias);
@@ -65,7 +65,7 @@ struct digest_thread {
     return {{first[0], first[1], first[2], first[3]}};
   }
 
-  //! The largest of the first 16 logits of every block that this thread has a part of.
+  //! Returns the largest of the first 16 logits over the blocks that this thread reads.
   [[nodiscard]] __device__ __forceinline__ best_entry sample() noexcept {
     best_entry best{kernel::negative_infinity<float>(), 0};
     SPECVERIFY_UNROLL(1)
@@ -84,7 +84,7 @@ struct digest_thread {
   }
 };
 
-//! Where the sums of one row go.
+//! Destination of the sums of one row.
 struct digest_place {
   double* block_sums;
   float* lane_sums;
@@ -96,7 +96,7 @@ struct digest_place {
   return {out.block_sums + at, out.lane_sums + lane, out.lane_maxima + lane, out.blocks};
 }
 
-//! Four lanes of one block: their sums and largest values. NaN in a row is NaN in one of these.
+//! Sums and largest values of four lanes of one block. If a row has a NaN, one of these is NaN.
 struct lane_part {
   float sum[per_load];
   float top[per_load];
@@ -113,8 +113,8 @@ struct lane_part {
   }
 };
 
-//! Four lanes of a block. InFlight: loads that a thread has under way, which divides 63; the last block of a row may
-//! have fewer.
+//! Reads four lanes of a block. `InFlight`: loads in flight per thread, which must divide 63; the last block of a row
+//! may have fewer.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ lane_part read_lanes(const digest_thread<Scalar>& self, std::uint32_t block,
                                                               std::uint32_t pass,
@@ -137,9 +137,9 @@ template <std::uint32_t InFlight, class Scalar>
   return mine;
 }
 
-//! One block of 1024 ids: lane sums and maxima, and by the first of its four threads the block's sum. All lanes of a
-//! warp come here together, those behind the end with `exists` false. `best`: the largest value of a thread's lanes
-//! and the first block that has it; NaN if one was there.
+//! Reads one block of 1024 ids: lane sums and maxima, and, on the first of the block's four threads, the block sum. All
+//! lanes of a warp must call it together; those after the end pass `exists` = false. `best`: the largest value of a
+//! thread's lanes and the first block that has it, or NaN if there is one.
 template <std::uint32_t InFlight, class Scalar>
 __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t block, bool exists,
                                              std::uint32_t pass, const kernel::envelope<float>& weight,
@@ -161,8 +161,8 @@ __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, 
   __syncwarp();
 }
 
-//! The blocks from `first` to `last` of a row, by a thread block: what the lanes of this thread have at most. Whole
-//! warps go through every pass together.
+//! Reads the blocks from `first` to `last` of a row, on a thread block, and returns the maximum of this thread's lanes.
+//! Whole warps go through every pass together.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ best_entry digest_blocks(const digest_thread<Scalar>& self,
                                                                   std::uint32_t first, std::uint32_t last,
@@ -177,7 +177,7 @@ template <std::uint32_t InFlight, class Scalar>
   return best;
 }
 
-//! The sum of a row's blocks, in their order; the first thread gets it. All block sums are there.
+//! Returns the sum of a row's blocks, in order; the first thread gets it. All block sums must be written before.
 [[nodiscard]] __device__ __forceinline__ double sum_of_blocks(const digest_place& place, digest_room& room) noexcept {
   double total = 0;
   for (std::uint32_t first = 0; first < place.blocks; first += blockDim.x) {
@@ -192,7 +192,8 @@ template <std::uint32_t InFlight, class Scalar>
   return total;
 }
 
-//! Whether a maximum stands at most 60 T above the reference. The temperature is loaded again: no thread keeps it.
+//! Returns whether a maximum is at most 60 T above the reference. The temperature is loaded again because no thread
+//! keeps it.
 [[nodiscard]] __device__ __forceinline__ bool is_usable(float reference, float maximum,
                                                         const device_transform& transform,
                                                         std::uint32_t number) noexcept {
@@ -202,7 +203,7 @@ template <std::uint32_t InFlight, class Scalar>
           static_cast<double>(maximum) - static_cast<double>(reference) <= kernel::coarse_range * temperature);
 }
 
-//! The digest of a row whose block sums are there; the first thread gets it.
+//! Makes the digest of a row from the block sums, which must be written; the first thread gets it.
 [[nodiscard]] __device__ __forceinline__ device_digest make_digest(const best_entry& best, float reference,
                                                                    double temperature, const digest_place& place,
                                                                    digest_room& room) noexcept {
@@ -224,8 +225,8 @@ template <std::uint32_t InFlight, class Scalar>
   return digest;
 }
 
-//! The least id with the largest logit of a row, whose value and first block are known: in that block, the lanes that
-//! have it are read again. Every thread gets the id, the first one the value with the sign of a zero.
+//! Returns the least id with a row's largest logit. Value and first block must be known; the lanes of that block that
+//! have the value are read again. Every thread gets the id, and the first thread the value with the sign of a zero.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ best_entry find_in_block(const kernel::row_source<Scalar>& row,
                                                                   const digest_place& place, const best_entry& block,
@@ -233,7 +234,7 @@ template <class Scalar>
   std::uint32_t least = no_id;
   const std::uint32_t lane = threadIdx.x % kernel::lane_count;
   if (__ldcg(place.lane_maxima + block.id * kernel::lane_count + lane) == block.value) {
-    SPECVERIFY_UNROLL(4)  // loads that do not wait for each other
+    SPECVERIFY_UNROLL(4)  // independent loads
     for (std::uint32_t i = threadIdx.x; i < kernel::block_size; i += blockDim.x) {
       const std::uint32_t id = block.id * kernel::block_size + i;
       const bool is_here = id < row.size && row.value(id) == block.value;
@@ -249,7 +250,7 @@ template <class Scalar>
   return {reference, kernel::coarse_scale(is_greedy(temperature) ? 1.0 : temperature), false};
 }
 
-//! A row by a thread block. The digest is right in thread 0, `why` in all.
+//! Reads a row on a thread block. The digest is correct only in thread 0, `why` in all threads.
 template <std::uint32_t InFlight, bool Plain, class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_digest digest_row(const kernel::row_source<Scalar>& row,
                                                                   const device_transform& transform,
@@ -276,7 +277,7 @@ template <std::uint32_t InFlight, bool Plain, class Scalar>
   }
 }
 
-//! A row of a batch. Plain: of one that is read as it is stored, so that registers go to loads.
+//! Opens a row of a batch. `Plain`: it is read as it is stored, because that leaves more registers for loads.
 template <bool Plain, class Scalar>
 [[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open_as(const device_rows<Scalar>& rows,
                                                                             const device_transform& transform,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The digests of few rows: each is split into parts, one a thread block, and the last block that ends closes the row.
+//! Digests of few rows: each row is split into parts, one per thread block, and the last block to end closes the row.
 #ifndef SPECVERIFY_CUDA_DETAIL_DIGEST_SPLIT_CUH
 #define SPECVERIFY_CUDA_DETAIL_DIGEST_SPLIT_CUH
 
@@ -8,11 +8,11 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t plain_in_flight = 21;      // where a row is split, if it is read as it is stored
-inline constexpr std::uint32_t reference_threads = 1024;  // at most
+inline constexpr std::uint32_t plain_in_flight = 21;      // for split rows that are read as they are stored
+inline constexpr std::uint32_t reference_threads = 1024;  // maximum
 
-//! The references of rows, which their parts need: the largest of the first 16 logits of every block; and no part has
-//! ended yet. Four logits a thread.
+//! Computes the references of rows, which the parts need: the largest of the first 16 logits of every block. It also
+//! resets the counters of parts. Four logits per thread.
 template <class Scalar>
 __global__ void __launch_bounds__(reference_threads, 1)
     reference_kernel(device_rows<Scalar> rows, device_transform transform, device_digests out) {
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(reference_threads, 1)
   }
 }
 
-//! The largest logit of a row and the first block that has it, from the largest ones of lanes; NaN where one is.
+//! Returns the largest logit of a row and the first block that has it, from the lane maxima, or NaN if there is one.
 [[nodiscard]] __device__ __forceinline__ best_entry best_of_lanes(const digest_place& place,
                                                                   digest_room& room) noexcept {
   best_entry mine{kernel::negative_infinity<float>(), 0};
@@ -57,11 +57,11 @@ struct split_part {
   std::uint32_t row, first, last;  // blocks of 1024 ids
   std::uint32_t parts;
   float reference;
-  std::uint32_t* counter;  // of parts that have ended
+  std::uint32_t* counter;  // number of parts that have ended
   std::uint32_t* ended;    // in shared memory
 };
 
-//! Whether this thread block is the last of a row's parts to end. Every thread gets the answer.
+//! Returns whether this thread block is the last of a row's parts to end. Every thread gets the result.
 [[nodiscard]] __device__ __forceinline__ bool is_last_part(std::uint32_t* counter, std::uint32_t parts,
                                                            std::uint32_t& ended) noexcept {
   __syncthreads();
@@ -74,8 +74,9 @@ struct split_part {
   return ended == parts;
 }
 
-//! Reads a part of a row, and closes the row if all other parts are done. Where its maximum stands too high above the
-//! reference, the last block reads the whole row. `digest` is right in thread 0. Whether the row was closed.
+//! Reads a part of a row, and closes the row if all other parts are done. If the maximum is too high above the
+//! reference, the last block reads the whole row. `digest` is correct only in thread 0. Returns whether the row is
+//! closed.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool digest_part(digest_thread<Scalar>& self,
                                                           const device_transform& transform, const split_part& part,
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(digest_threads, 1)
   __shared__ digest_room room;
   __shared__ std::uint32_t ended;
   const std::uint32_t number = blockIdx.x / parts, size = (out.blocks + parts - 1) / parts;
-  if (!is_temperature(temperature_of(transform, number))) {  // the same for all parts of a row
+  if (!is_temperature(temperature_of(transform, number))) {  // uniform across the parts of a row
     if (threadIdx.x == 0 && blockIdx.x % parts == 0) out.rows[number].why = {errc::invalid_temperature, part::row, 0};
     return;
   }
@@ -123,7 +124,7 @@ __global__ void __launch_bounds__(digest_threads, 1)
   device_digest digest;
   constexpr std::uint32_t loads = Plain ? plain_in_flight : digest_in_flight;
   if (!digest_part<loads>(self, transform, mine, place_of(out, number), room, digest))
-    return;  // the same for the block
+    return;  // uniform across the block
   if (threadIdx.x == 0) out.rows[number] = digest;
 }
 

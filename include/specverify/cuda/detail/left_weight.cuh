@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is left of a row's law when another one is subtracted: weights of ids, and their sums as a thread takes them.
+//! Weights of ids after a distribution is subtracted from a row's, and sums of these weights per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 #define SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 
@@ -11,19 +11,20 @@ SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
 inline constexpr std::uint32_t ids_per_thread = kernel::exact_size / kernel::lane_count;
-inline constexpr std::uint32_t term_in_flight = 8;  // loads of a thread at once
+inline constexpr std::uint32_t term_in_flight = 8;  // loads in flight per thread
 
 using device_detail::subtracted_law;
 using device_detail::subtracted_part;
 
-//! (scale * e_v - q(v) Z)+; e_v itself without arguments.
+//! Returns (scale * e_v - q(v) Z)+, or e_v without arguments.
 struct left_weight {
   subtracted_law taken{};
   double scale = 1;
   double total = 0;
-  bool staged = false;  // room.terms are the sums of e_v, from the sum of Z: they stay where nothing is subtracted
+  bool staged = false;  // room.terms has the sums of e_v; they are valid if nothing is subtracted
 
-  //! Of an id whose e_v is known; 0 behind the row, where that is 0. `shares` has that of the id.
+  //! Returns the weight of an id whose e_v is known. After the end of the row e_v must be 0, which gives 0. `shares`
+  //! must include the id.
   template <class Shares>
   [[nodiscard]] __device__ __forceinline__ double of(std::uint32_t id, double weight,
                                                      const Shares& shares) const noexcept {
@@ -37,7 +38,7 @@ struct left_weight {
                                                              std::uint32_t id) const noexcept {
     return of(id, id < row.source.size ? row.weight(id) : 0.0, taken);
   }
-  //! The sum of the weights at id, id + 16, ...: ids_per_thread of them, in this order.
+  //! Returns the sum of the weights at id, id + 16, ...: ids_per_thread weights, in this order.
   template <class Scalar>
   [[nodiscard]] __device__ __forceinline__ double sum_from(const drawn_row<Scalar>& row, std::uint32_t id,
                                                            const subtracted_part& shares) const noexcept {
@@ -46,7 +47,7 @@ struct left_weight {
     for (std::uint32_t i = 0; i < ids_per_thread; i += term_in_flight) {
       float values[term_in_flight];
       SPECVERIFY_UNROLL(8)
-      for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads before what waits for them
+      for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads before the code that waits for them
         const std::uint32_t at = id + (i + k) * kernel::lane_count;
         values[k] = at < row.source.size ? row.source.value(at) : kernel::negative_infinity<float>();
       }

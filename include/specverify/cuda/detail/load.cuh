@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How threads read a row: four neighbouring logits at a time, with bias and mask applied; and why a row is refused.
+//! Reads rows by threads: four neighbouring logits at a time, with bias and mask applied. Also finds a row's error.
 #ifndef SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 
@@ -11,15 +11,15 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! Ids that one load of a thread takes: 16 bytes of floats, 8 of 16-bit logits.
+//! Ids per load of a thread: 16 bytes of floats, or 8 bytes of 16-bit logits.
 inline constexpr std::uint32_t per_load = 4;
-//! Threads that share the lanes of a block of 1024 ids.
+//! Number of threads that share the lanes of a block of 1024 ids.
 inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 
-inline constexpr std::uint32_t most_row_threads = 1024;  // of a kernel that reads a row in runs of four ids
+inline constexpr std::uint32_t most_row_threads = 1024;  // maximum for a kernel that reads a row in runs of four ids
 
-//! Threads of such a kernel, a thread block a row: `most` where a multiprocessor has one row to read, and a quarter of
-//! all that it takes where it has several, which then wait at different times.
+//! Returns the threads of such a kernel with one thread block per row. If a multiprocessor has only one row to read, it
+//! is `most`. If it has several, it is a quarter of the limit, because the blocks then wait at different times.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
                                                                std::uint32_t rows,
                                                                std::uint32_t most = most_row_threads) noexcept {
@@ -56,7 +56,7 @@ template <class Scalar>
   return numeric::is_finite(value) && value >= 0.0 && value <= max_temperature;
 }
 
-//! Whether four entries of a row lie where one load takes them.
+//! Returns whether four entries of a row are aligned for one load.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool is_aligned(const Scalar* data) noexcept {
   return reinterpret_cast<std::uintptr_t>(data) % (per_load * sizeof(Scalar)) == 0;
@@ -67,7 +67,7 @@ template <class Scalar>
   return {{all.x, all.y, all.z, all.w}};
 }
 [[nodiscard]] __device__ __forceinline__ four_logits load_aligned(const bfloat16_bits* data) noexcept {
-  const uint2 all = __ldg(reinterpret_cast<const uint2*>(data));  // two logits a word, the first one below
+  const uint2 all = __ldg(reinterpret_cast<const uint2*>(data));  // two logits per word, the first one in the low half
   return {{numeric::bits_as<float>(all.x << 16), numeric::bits_as<float>(all.x & 0xFFFF0000u),
            numeric::bits_as<float>(all.y << 16), numeric::bits_as<float>(all.y & 0xFFFF0000u)}};
 }
@@ -77,8 +77,8 @@ template <class Scalar>
            kernel::to_working(float16_bits{all.z}), kernel::to_working(float16_bits{all.w})}};
 }
 
-//! Whether the ids from `id` on, a multiple of 4, are allowed: a bit each, the least is that of `id`. Of the words'
-//! bytes, since a thread keeps many of them.
+//! Returns whether the ids from `id` on, a multiple of 4, are allowed, one bit per id; the lowest is that of `id`. It
+//! reads bytes instead of words, because a thread keeps many of them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t allowed_from(const kernel::row_source<Scalar>& row,
                                                                     std::uint32_t id) noexcept {
@@ -90,7 +90,8 @@ __device__ __forceinline__ void forbid(std::uint32_t allowed, four_logits& found
     if ((allowed >> i & 1u) == 0) found.at[i] = kernel::negative_infinity<float>();
 }
 
-//! Four logits one by one, without bias: at the end of a row, -infinity behind it, and where no wide load can be.
+//! Loads four logits one by one, without bias, for the end of a row (-infinity after it) and for rows that are not
+//! aligned.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ four_logits load_each(const kernel::row_source<Scalar>& row,
                                                                std::uint32_t id) noexcept {
@@ -102,26 +103,27 @@ template <class Scalar>
   return found;
 }
 
-//! Adds the biases of the ids from `id` on. `bias`: the first one that may be meant; calls come with ascending ids.
+//! Adds biases for ids starting at `id`. `bias` is the first candidate; calls must use ascending ids.
 template <class Scalar>
 __device__ __forceinline__ void add_biases(const kernel::row_source<Scalar>& row, std::uint32_t id, std::uint32_t& bias,
                                            four_logits& found) noexcept {
   SPECVERIFY_UNROLL(1)
   for (; bias < row.bias_count && static_cast<std::uint32_t>(row.bias_ids[bias]) < id + per_load; ++bias) {
     SPECVERIFY_UNROLL(4)
-    for (std::uint32_t i = 0; i < per_load; ++i)  // no index that is not known: the four stay in registers
+    for (std::uint32_t i = 0; i < per_load; ++i)  // no variable index, so the four stay in registers
       if (static_cast<std::uint32_t>(row.bias_ids[bias]) == id + i) found.at[i] += row.bias_values[bias];
   }
-  if (row.mask != nullptr && id < row.size) forbid(allowed_from(row, id), found);  // whatever the bias
+  if (row.mask != nullptr && id < row.size) forbid(allowed_from(row, id), found);  // regardless of the bias
 }
 
-//! The ids that a thread takes together: four from each of `Loads` places.
+//! Ids that a thread loads together: four at each of `Loads` addresses.
 template <std::uint32_t Loads>
 struct logit_group {
   four_logits at[Loads];
 };
 
-//! The stored logits of four ids at each of id, id + stride, ... inside an aligned row, those forbidden -infinity.
+//! Loads the stored logits of four ids at each of id, id + stride, ..., inside an aligned row. Forbidden ids get
+//! -infinity.
 template <std::uint32_t Loads, class Scalar>
 __device__ __forceinline__ void load_wide(const kernel::row_source<Scalar>& row, std::uint32_t id, std::uint32_t stride,
                                           logit_group<Loads>& found) noexcept {
@@ -140,9 +142,9 @@ __device__ __forceinline__ void load_wide(const kernel::row_source<Scalar>& row,
   for (std::uint32_t k = 0; k < Loads; ++k) forbid(allowed[k], found.at[k]);
 }
 
-//! The logits of four ids at each of id, id + stride, ...; multiples of 4. All loads are under way before one of them
-//! is waited for: nothing between them is a branch. Those behind the end of the row are -infinity. `bias` as in
-//! add_biases.
+//! Loads the logits of four ids at each of id, id + stride, ..., which must be multiples of 4. All loads are in flight
+//! before the code waits for one, because there is no branch between them. Ids after the end of the row get -infinity.
+//! `bias` as in add_biases.
 template <std::uint32_t Loads, class Scalar>
 [[nodiscard]] __device__ __forceinline__ logit_group<Loads> load_group(const kernel::row_source<Scalar>& row,
                                                                        bool aligned, std::uint32_t id,
@@ -163,14 +165,14 @@ template <std::uint32_t Loads, class Scalar>
   return found;
 }
 
-//! The logits of the ids from `id` on.
+//! Loads the logits of the ids from `id` on.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
                                                                std::uint32_t id, std::uint32_t& bias) noexcept {
   return load_group<1>(row, aligned, id, 0, bias).at[0];
 }
 
-//! Asks for the line of an id, where it is inside the row, so that it lies in the second-level cache when it is loaded.
+//! Prefetches the line of an id into the second-level cache, if the id is inside the row.
 template <class Scalar>
 __device__ __forceinline__ void ask_for_line(const kernel::row_source<Scalar>& row, std::uint32_t id) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -181,7 +183,7 @@ __device__ __forceinline__ void ask_for_line(const kernel::row_source<Scalar>& r
 #endif
 }
 
-//! add(logit, id) for the four ids at each place of a group.
+//! Calls add(logit, id) for the four ids at each address of a group.
 template <std::uint32_t Loads, class Add>
 __device__ __forceinline__ void add_group(const logit_group<Loads>& group, std::uint32_t id, std::uint32_t stride,
                                           const Add& add) noexcept {
@@ -192,8 +194,8 @@ __device__ __forceinline__ void add_group(const logit_group<Loads>& group, std::
   }
 }
 
-//! add(logit, id) for the ids of a row that are this thread's: four of every 4 * blockDim.x, in ascending order, and
-//! -infinity for those behind the end. `Loads` are under way together.
+//! Calls add(logit, id) for this thread's ids of a row: four of every 4 * blockDim.x, in ascending order, and -infinity
+//! after the end. `Loads` loads are in flight together.
 template <std::uint32_t Loads, class Scalar, class Add>
 __device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>& row, const Add& add) noexcept {
   const bool aligned = is_aligned(row.data);
@@ -205,8 +207,8 @@ __device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>&
     add_group(load_group<Loads>(row, aligned, id, stride, bias), id, stride, add);
 }
 
-//! Why a row is refused: the least NaN, else the least +infinity, else that nothing is finite. Read again, since it is
-//! rare.
+//! Returns a row's error: the least NaN, otherwise the least +infinity, otherwise row_is_empty. It reads the row again
+//! because errors are rare.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
                                                            std::uint32_t* room) noexcept {

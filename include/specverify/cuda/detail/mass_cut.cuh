@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cut of the total order (integer weight descending, id ascending) at a number of entries or at a mass, by a
-//! thread block: a radix search over the bytes of weights.
+//! Cut of the total order (integer weight descending, id ascending) at a number of entries or at a mass, by a thread
+//! block: a radix search over the bytes of weights.
 #ifndef SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
 #define SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
 
@@ -12,7 +12,7 @@ namespace cuda_detail {
 
 using wide = unsigned long long;
 
-//! Masses in two words each: cards add words of 32 bits in shared memory, and try again and again for 64.
+//! Masses in two words each, because GPUs add 32-bit words in shared memory directly but need retries for 64 bits.
 struct cut_room {
   std::uint32_t low[radix_bins];
   std::uint32_t high[radix_bins];
@@ -21,7 +21,7 @@ struct cut_room {
   [[nodiscard]] __device__ __forceinline__ wide mass(std::uint32_t bin) const noexcept {
     return wide{high[bin]} << 32 | low[bin];
   }
-  //! By any number of threads at once. The sum of all masses is below 2^64.
+  //! May run on any number of threads at once. The sum of all masses must be below 2^64.
   __device__ __forceinline__ void add(std::uint32_t bin, std::uint32_t count, wide more) noexcept {
     const auto lower = static_cast<std::uint32_t>(more);
     const std::uint32_t before = atomicAdd(&low[bin], lower);
@@ -31,8 +31,8 @@ struct cut_room {
   }
 };
 
-//! Entries of one thread that fell into one bin, one behind the other: most of a row lie in few bins, where atomics
-//! would wait for each other.
+//! Consecutive entries of one thread that fall into one bin. One atomic per entry would be slow, because most of a row
+//! lies in few bins.
 struct bin_entries {
   std::uint32_t bin, count;
   wide mass;
@@ -58,13 +58,13 @@ struct mass_cut {
   wide kept;
 };
 
-//! Where a search goes on: a bin (radix_bins: what is wanted is nowhere reached), and what lies above it.
+//! Next step of a search: a bin (radix_bins if no bin reaches the wanted mass), and the count and mass above it.
 struct bin_step {
   std::uint32_t bin;
   wide count, weight;
 };
 
-//! The highest bin in which `wanted` is reached. Every warp does it for itself.
+//! Finds the highest bin at which the running mass reaches `wanted`. Each warp computes it independently.
 [[nodiscard]] __device__ __forceinline__ bin_step find_mass_bin(const cut_room& room, cut_by by, wide wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
   const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
@@ -77,7 +77,7 @@ struct bin_step {
   const bool is_there = (by == cut_by::mass ? above.weight : above.count) >= wanted;
   const std::uint32_t reached = __ballot_sync(all_lanes, is_there);
   const int lane = reached == 0 ? static_cast<int>(lanes_per_warp) - 1 : __ffs(static_cast<int>(reached)) - 1;
-  if (reached != 0) {  // the same for the warp
+  if (reached != 0) {  // uniform across the warp
     above.count -= sum.count;
     above.weight -= sum.weight;
     for (std::uint32_t i = 0; i + 1 < per_lane; ++i) {
@@ -91,7 +91,7 @@ struct bin_step {
           __shfl_sync(all_lanes, above.weight, lane)};
 }
 
-//! The mass of all bins.
+//! Returns the mass of all bins.
 [[nodiscard]] __device__ __forceinline__ wide mass_of_bins(const cut_room& room) noexcept {
   wide mine = 0;
   for (std::uint32_t bin = lane_of_thread(); bin < radix_bins; bin += lanes_per_warp) mine += room.mass(bin);
@@ -99,7 +99,7 @@ struct bin_step {
   return mine;
 }
 
-//! Counts the weights whose upper bytes, above `shift`, are `upper`, by their next byte.
+//! Counts the weights whose upper bytes, above `shift`, equal `upper`, by the next byte.
 template <class Weights>
 __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, std::uint32_t upper,
                                             cut_room& room) noexcept {
@@ -117,20 +117,20 @@ __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, s
   __syncthreads();
 }
 
-//! The smallest prefix of entries that has `target` of them or that mass; or this share of their mass, where `share` is
-//! above 0, up to `roundings` (row/detail/share.hpp). All positive entries where they do not reach it.
-//! weights.for_each(least, add) calls add(w) for each weight from `least` on that is this thread's. Four reads of the
-//! weights.
+//! Returns the smallest prefix of entries that has `target` entries or that mass. If `share` is above 0, the target is
+//! this share of the mass, up to `roundings` (row/detail/share.hpp). If all positive entries do not reach the target,
+//! it returns all of them. weights.for_each(least, add) must call add(w) for each weight from `least` on that belongs
+//! to this thread. Four reads of the weights.
 template <class Weights>
 [[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, cut_by by, wide target, double share,
                                                            std::uint32_t roundings, cut_room& room) noexcept {
-  bin_step found{0, 0, 0};  // of the bytes so far
+  bin_step found{0, 0, 0};  // for the bytes so far
   SPECVERIFY_UNROLL(1)
   for (int shift = 24; shift >= 0; shift -= 8) {
     count_bytes(weights, shift, found.bin, room);
     if (shift == 24 && share > 0.0) target = detail::least_of_share(share, mass_of_bins(room), roundings);
     const bin_step step = find_mass_bin(room, by, target - (by == cut_by::mass ? found.weight : found.count));
-    if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // the same for all threads
+    if (step.bin == radix_bins) return {{0, 0}, found.weight + step.weight};  // uniform across the block
     found = {found.bin << 8 | step.bin, found.count + step.count, found.weight + step.weight};
   }
   const wide missing = target - (by == cut_by::mass ? found.weight : found.count);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The total order (integer weight descending, id ascending) by a thread block: the k-th of its keys, and lists that
-//! are cut.
+//! Total order (integer weight descending, id ascending) by a thread block: the k-th of the keys, and cuts of lists.
 #ifndef SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 #define SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 
@@ -10,26 +9,26 @@ SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
 inline constexpr std::uint32_t radix_bins = 256;
-inline constexpr std::uint32_t list_capacity = 4096;  // entries of a list; twice the most that can be asked for
+inline constexpr std::uint32_t list_capacity = 4096;  // entries per list; twice the maximum that a caller can ask for
 
 struct alignas(16) order_room {
   std::uint32_t bins[radix_bins];
-  std::uint32_t per_warp[2][most_warps];  // in turn, so that one barrier lies between two uses
+  std::uint32_t per_warp[2][most_warps];  // used in turn, so that one barrier is between two uses
 };
 
-//! Entries in ascending id order, in shared memory. While a row is read, keys of logits stand where weights go.
+//! Entries in ascending id order, in shared memory. While a row is read, `weights` holds keys of logits.
 struct entry_list {
   std::uint32_t ids[list_capacity];
   std::uint32_t weights[list_capacity];
 };
 
-//! The k-th largest weight and how many are larger; weight 0 where fewer than k are positive.
+//! The k-th largest weight and the number of larger weights. The weight is 0 if fewer than k are positive.
 struct weight_rank {
   std::uint32_t weight;
   std::uint32_t above;
 };
 
-//! The sum of the values of all lanes up to this one.
+//! Returns the sum of the values of all lanes up to this one.
 template <class Count>
 [[nodiscard]] __device__ __forceinline__ Count sum_up_to_lane(Count value) noexcept {
   for (std::uint32_t by = 1; by < lanes_per_warp; by *= 2) {
@@ -39,14 +38,14 @@ template <class Count>
   return value;
 }
 
-//! Entries of the warps below this one, and of all.
+//! Number of entries in lower warps, and in all warps.
 struct warp_places {
   std::uint32_t before;
   std::uint32_t all;
 };
 
-//! `mine`: entries of this warp, the same in all its lanes. `per_warp`: most_warps words of shared memory, which may be
-//! written again behind one more barrier.
+//! `mine`: entries of this warp, which must be equal in all lanes. `per_warp`: most_warps words of shared memory, which
+//! may be overwritten after one more barrier.
 [[nodiscard]] __device__ __forceinline__ warp_places places_of_warps(std::uint32_t mine,
                                                                      std::uint32_t* per_warp) noexcept {
   if (lane_of_thread() == 0) per_warp[warp_of_thread()] = mine;
@@ -55,15 +54,15 @@ struct warp_places {
   return {__reduce_add_sync(all_lanes, lane < warp_of_thread() ? theirs : 0u), __reduce_add_sync(all_lanes, theirs)};
 }
 
-//! A bin, how many keys lie in higher ones, and how many in it.
+//! A bin, the number of keys in higher bins, and the number of keys in this bin.
 struct bin_rank {
   std::uint32_t bin;
   std::uint32_t above;
   std::uint32_t count;
 };
 
-//! One step of the search: the highest bin in which `wanted` is reached. Every warp does it for itself. No bin:
-//! radix_bins. `bins` begin on 16 bytes.
+//! One step of the search: finds the highest bin at which the running count reaches `wanted`, or radix_bins if there is
+//! none. Each warp computes it independently. `bins` must be aligned to 16 bytes.
 [[nodiscard]] __device__ __forceinline__ bin_rank find_bin(const std::uint32_t* bins, std::uint32_t wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
   const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
@@ -88,14 +87,15 @@ struct bin_rank {
           __shfl_sync(all_lanes, found.count, lane)};
 }
 
-//! Keys below `low`, which is above 0, do not count; none is above `high`.
+//! Keys below `low`, which must be above 0, do not count. No key may be above `high`.
 struct key_range {
   std::uint32_t low;
   std::uint32_t high;
 };
 
-//! The k-th largest of `size` keys, key_of(i), or a smaller number that at most `slack` more keys than k reach; below
-//! 0: the k-th itself. And how many keys are surely above it. {0, 0} where fewer than k count. Every thread gets it.
+//! Returns the k-th largest of `size` keys, key_of(i). If `slack` is not negative, it may return a smaller number that
+//! at most `slack` more keys than k reach. Also returns how many keys are surely above it, or {0, 0} if fewer than k
+//! keys count. Every thread gets the result.
 template <class KeyOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_key(std::uint32_t size, std::uint32_t k, const KeyOf& key_of,
                                                              key_range range, int slack, order_room& room) noexcept {
@@ -109,12 +109,12 @@ template <class KeyOf>
     __syncthreads();
     SPECVERIFY_UNROLL(4)
     for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
-      const std::uint32_t above = key_of(i) - rank.weight;  // more than the span for smaller keys, too
+      const std::uint32_t above = key_of(i) - rank.weight;  // for smaller keys it is also more than the span
       if (above <= span) atomicAdd(&room.bins[above >> shift], 1u);
     }
     __syncthreads();
     const bin_rank step = find_bin(room.bins, k - rank.above);
-    if (step.bin == radix_bins) return {0, 0};  // the same for all threads
+    if (step.bin == radix_bins) return {0, 0};  // uniform across the block
     rank = {rank.weight + (step.bin << shift), rank.above + step.above};
     if (shift == 0 || static_cast<int>(rank.above + step.count - k) <= slack) return rank;
     span = (1u << shift) - 1;
@@ -122,21 +122,21 @@ template <class KeyOf>
   }
 }
 
-//! The k-th largest of `size` weights, weight_of(i), of which zeros do not count. Every thread gets it.
+//! Returns the k-th largest of `size` weights, weight_of(i); zeros do not count. Every thread gets the result.
 template <class WeightOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_weight(std::uint32_t size, std::uint32_t k,
                                                                 const WeightOf& weight_of, order_room& room) noexcept {
   return kth_key(size, k, weight_of, {1, 0xFFFFFFFFu}, -1, room);
 }
 
-//! Keys from `high` on, and the first `ties` of those from `low` on.
+//! Keys from `high` on, and the first `ties` of the keys from `low` on.
 struct key_cut {
   std::uint32_t low;
   std::uint32_t high;
   std::uint32_t ties;
 };
 
-//! How many keys of a list are `high` or more. Every thread gets it.
+//! Returns the number of keys in a list that are `high` or more. Every thread gets the result.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t count_from(const entry_list& list, std::uint32_t size,
                                                                   std::uint32_t high, order_room& room) noexcept {
   std::uint32_t mine = 0;
@@ -144,15 +144,15 @@ struct key_cut {
   return places_of_warps(__reduce_add_sync(all_lanes, mine), room.per_warp[1]).all;
 }
 
-inline constexpr std::uint32_t per_cut = 8;  // entries of a thread in a part of a list that is cut
+inline constexpr std::uint32_t per_cut = 8;  // entries per thread in a part of a list that is cut
 
-//! This thread's entries of a part of a list; key 0 behind its end.
+//! This thread's entries of a part of a list; key 0 after the end.
 struct list_part {
   std::uint32_t ids[per_cut];
   std::uint32_t keys[per_cut];
 };
 
-//! Reads a part; counts of the warp: keys that are kept, and ties in the upper half.
+//! Reads a part. Returns counts of the warp: kept keys, and ties in the upper half.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t read_part(const entry_list& list, std::uint32_t size,
                                                                  std::uint32_t from, const key_cut& cut,
                                                                  list_part& part) noexcept {
@@ -169,7 +169,7 @@ struct list_part {
   return static_cast<std::uint32_t>(count);
 }
 
-//! Writes what is kept of a part. `over`, `equal`: entries before this warp's.
+//! Writes the kept entries of a part. `over`, `equal`: entries of lower warps.
 __device__ __forceinline__ void write_part(const list_part& part, std::uint32_t over, std::uint32_t equal,
                                            const key_cut& cut, entry_list& list) noexcept {
   const std::uint32_t below = (1u << lane_of_thread()) - 1;
@@ -190,7 +190,7 @@ __device__ __forceinline__ void write_part(const list_part& part, std::uint32_t 
   }
 }
 
-//! Leaves in a list what a cut keeps, ids still ascending, and returns how many.
+//! Leaves only the kept entries of a cut in a list, ids still ascending, and returns the number of entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t keep_entries(entry_list& list, std::uint32_t size,
                                                                     const key_cut& cut, order_room& room) noexcept {
   const std::uint32_t mine = warp_of_thread() * lanes_per_warp * per_cut + lane_of_thread();

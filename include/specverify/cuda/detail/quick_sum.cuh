@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exponentials in float whose error is certified, of a row by a thread block; and sums of doubles over one.
+//! Sums of a row's exponentials in float with a certified error, by a thread block, and sums of doubles over a block.
 #ifndef SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 #define SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 
@@ -11,7 +11,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! 2^octaves to 2^-22 of itself; 0 below 2^-126. Cards differ in its last bits, so that no result may depend on them.
+//! Returns 2^octaves with relative error 2^-22; 0 below 2^-126. No result may depend on the last bits, because GPUs
+//! differ in them.
 [[nodiscard]] __device__ __forceinline__ float quick_power(float octaves) noexcept {
 #if defined(__CUDA_ARCH__)
   float power;
@@ -30,8 +31,8 @@ namespace cuda_detail {
 #endif
 }
 
-//! Octaves for a difference of logits under a temperature: log2(e) / T in two floats, both above 0, so that -infinity
-//! stays what it is.
+//! Converts a difference of logits to octaves under a temperature: log2(e) / T in two floats, both above 0, so that
+//! -infinity stays -infinity.
 struct octave_scale {
   float high, low;
 
@@ -42,7 +43,7 @@ struct octave_scale {
     const auto low = static_cast<float>(scale - static_cast<double>(high));
     return {high, low > 0.0f ? low : 0x1.0p-149f};
   }
-  //! To one rounding, 2^-24 of itself.
+  //! With one rounding, relative error 2^-24.
   [[nodiscard]] __device__ __forceinline__ float operator()(float difference) const noexcept {
     return fused(difference, high, __fmul_rn(difference, low));
   }
@@ -53,7 +54,7 @@ struct octave_scale {
   return mine;
 }
 
-//! The sum of the numbers of all threads, in an order that depends on their number; every thread gets it. `room`:
+//! Returns the sum over all threads, in an order that depends on the number of threads; every thread gets it. `room`:
 //! most_warps entries.
 [[nodiscard]] __device__ __forceinline__ double real_sum_of_block(double mine, double* room) noexcept {
   mine = sum_of_warp(mine);
@@ -65,14 +66,14 @@ struct octave_scale {
   return sum;
 }
 
-inline constexpr std::uint32_t power_loads = 4;      // loads of a thread at once
-inline constexpr std::uint32_t groups_in_float = 4;  // of 16 ids, that a thread sums before they go to a double
+inline constexpr std::uint32_t power_loads = 4;      // in flight per thread
+inline constexpr std::uint32_t groups_in_float = 4;  // groups of 16 ids that a thread sums in float, then in double
 
-//! Octaves a nat under a temperature, to 2^-24.
+//! Returns octaves per nat under a temperature, with relative error 2^-24.
 [[nodiscard]] __device__ __forceinline__ float octaves_a_nat(double temperature) noexcept {
   return static_cast<float>(kernel::log2_e / temperature);
 }
-//! e^(logit - reference) under a temperature: three roundings of 2^-24 of its octaves, and 2^-22 for the power.
+//! Returns e^(logit - reference) under a temperature: three roundings of 2^-24 of the octaves, and 2^-22 for the power.
 [[nodiscard]] __device__ __forceinline__ float tempered_power(float logit, float reference, float scale) noexcept {
   return quick_power(__fmul_rn(logit - reference, scale));
 }
@@ -92,8 +93,8 @@ __device__ __forceinline__ void add_powers(const logit_group<power_loads>& group
   }
 }
 
-//! This thread's part of the sums of e^(logit - reference) over a row, at some temperatures in octaves a nat: to 2^-18
-//! of itself and what its powers are off. One read of the row by the block.
+//! Computes this thread's part of the sums of e^(logit - reference) over a row, at several temperatures in octaves per
+//! nat. The relative error is 2^-18 plus that of the powers. One read of the row by the block.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_powers(const kernel::row_source<Scalar>& row, float reference,
                                            const float (&scales)[Temperatures], double (&sums)[Temperatures]) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of a row at several temperatures by a thread block: quick ones in float, and exact ones in the host's order.
+//! Sums of a row at several temperatures by a thread block: quick sums in float, and exact sums in the order of the
+//! CPU.
 #ifndef SPECVERIFY_CUDA_DETAIL_TEMPERED_CUH
 #define SPECVERIFY_CUDA_DETAIL_TEMPERED_CUH
 
@@ -12,33 +13,34 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t tempered_threads = 512;  // at most
-inline constexpr std::uint32_t asked_at_once = 8;       // temperatures of one read of a row
+inline constexpr std::uint32_t tempered_threads = 512;  // maximum
+inline constexpr std::uint32_t asked_at_once = 8;       // temperatures per read of a row
 inline constexpr std::uint32_t tempered_lanes = detail::temper_group;
 
 static_assert(tempered_lanes == lanes_per_warp, "a lane of the first warp for each temperature of a group");
 
 struct tempered_room {
   detail::tempered_rest rest;
-  double temperatures[tempered_lanes];  // 0: not asked for
+  double temperatures[tempered_lanes];  // 0: not requested
   double inverses[tempered_lanes];
-  double weights[tempered_lanes];  // of the token
+  double weights[tempered_lanes];  // weights of the token
   double drawn[tempered_lanes];    // uniforms
   double tops[tempered_lanes];     // sums over the largest logit of each lane of the digest
   double partial[asked_at_once * most_warps];
   double totals[asked_at_once];
   std::uint32_t asked[asked_at_once];  // temperatures of the next read
   std::uint32_t asked_count, exact;
-  std::uint32_t reads;  // of the row, so far
-  double difference;    // of the token's logit from the largest
-  bool more;            // draws are to be decided behind the next read
-  bool is_last;         // this group of draws
+  std::uint32_t reads;  // reads of the row so far
+  double difference;    // difference of the token's logit from the largest
+  bool more;            // whether draws must be decided after the next read
+  bool is_last;         // whether this group of draws is the last
   double lanes[tempered_threads];
   double blocks[tempered_threads / kernel::lane_count];
   double total;
 };
 
-//! The row of this thread block. It is opened anew for each sum: no thread holds it while it waits for the bounds.
+//! The row of this thread block. It is opened again for each sum, because no thread should hold it while it waits for
+//! the bounds.
 template <class Scalar>
 struct tempered_row {
   const device_batch<Scalar>& batch;
@@ -47,7 +49,7 @@ struct tempered_row {
   [[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open() const noexcept {
     return open_row(batch.rows, batch.transform, blockIdx.x);
   }
-  //! The largest logits of the digest's lanes, four to a place.
+  //! Returns the largest logits of the digest's lanes, four per element.
   [[nodiscard]] __device__ __forceinline__ const float4* tops() const noexcept {
     return reinterpret_cast<const float4*>(batch.digests.lane_maxima) + std::size_t{blockIdx.x} * count_of_tops();
   }
@@ -56,13 +58,13 @@ struct tempered_row {
   }
 };
 
-//! room.tops, a temperature a warp. The caller's barriers stand around it.
+//! Computes room.tops, one temperature per warp. The caller must put barriers before and after it.
 template <class Scalar>
 __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   for (std::uint32_t m = warp_of_thread(); m < tempered_lanes; m += warps_of_block()) {
     const double temperature = room.temperatures[m];
     double sum = 0;
-    if (temperature > 0.0) {  // the same for the warp
+    if (temperature > 0.0) {  // uniform across the warp
       const float scale = octaves_a_nat(temperature);
       SPECVERIFY_UNROLL(4)
       for (std::uint32_t i = lane_of_thread(); i < row.count_of_tops(); i += lanes_per_warp) {
@@ -77,9 +79,9 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! One read of the row: room.totals of the first `Temperatures` that are asked, to kernel::tempered_margin, 2^-16.
-//! Beside 2^-18 for sums and 2^-22 for powers that has room for three roundings of up to 90 octaves. What lies lower
-//! weighs nothing.
+//! One read of the row: computes room.totals of the first `Temperatures` requested ones, with the relative error
+//! kernel::tempered_margin, 2^-16. This covers 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90
+//! octaves. Lower terms weigh nothing.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];
@@ -102,7 +104,7 @@ __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tem
   __syncthreads();
 }
 
-//! Z in double by one more read, in the order of kernel::exact_sum. Every thread gets it.
+//! Returns Z in double by one more read, in the order of kernel::exact_sum. Every thread gets it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double sum_exactly(const tempered_row<Scalar>& opened, double inverse,
                                                             tempered_room& room) noexcept {
@@ -110,7 +112,7 @@ template <class Scalar>
   const kernel::exact_weight weight{static_cast<double>(opened.maximum), inverse, false};
   const std::uint32_t at_once = blockDim.x / kernel::lane_count;
   const std::uint32_t mine = threadIdx.x / kernel::lane_count, lane = threadIdx.x % kernel::lane_count;
-  double total = 0;  // of the first thread
+  double total = 0;  // in the first thread
   for (std::uint32_t first = 0; first < row.size; first += at_once * kernel::exact_size) {
     double sum = 0;
     SPECVERIFY_UNROLL(4)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the threads of a block do together: the largest value with its id, the least id, sums over a block.
+//! Joint operations of a block's threads: the largest value with its id, the least id, sums over a block.
 //!
-//! Blocks are one-dimensional and of whole warps; every function is called by all threads of its warp or block.
+//! Blocks must be one-dimensional and have whole warps. All threads of the warp or block must call each function.
 #ifndef SPECVERIFY_CUDA_DETAIL_THREADS_CUH
 #define SPECVERIFY_CUDA_DETAIL_THREADS_CUH
 
@@ -10,14 +10,14 @@
 
 #include <cstdint>
 
-//! Before a loop whose arrays must stay in registers, or whose loads must be under way together.
+//! Unrolls a loop whose arrays must stay in registers, or whose loads must be in flight together.
 #if defined(__CUDACC__)
 #define SPECVERIFY_UNROLL_TEXT(text) _Pragma(#text)
 #define SPECVERIFY_UNROLL(times) SPECVERIFY_UNROLL_TEXT(unroll times)
 #else
 #define SPECVERIFY_UNROLL(times)
 #endif
-//! A function of threads that stays a call: its registers are not those of what calls it.
+//! A function of threads that stays a call, because otherwise its registers would add to those of the caller.
 #if defined(__CUDACC__)
 #define SPECVERIFY_DEVICE_CALL inline __device__ __noinline__
 #else
@@ -40,7 +40,7 @@ inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
 }
 [[nodiscard]] __device__ __forceinline__ std::uint32_t warps_of_block() noexcept { return blockDim.x / lanes_per_warp; }
 
-//! The larger one; NaN where one of them is. Of -0 and +0 either.
+//! Returns the larger value, or NaN if one of them is NaN. For -0 and +0 it may return either.
 [[nodiscard]] __device__ __forceinline__ float larger_or_nan(float a, float b) noexcept {
 #if defined(__CUDA_ARCH__)
   float larger;
@@ -51,7 +51,7 @@ inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
 #endif
 }
 
-//! The largest value so far and the least id that has it. -0 and +0 are equal: the value is that of the least id.
+//! The largest value so far and the least id that has it. -0 and +0 are equal; the value is that of the least id.
 struct best_entry {
   float value;
   std::uint32_t id;
@@ -62,7 +62,7 @@ struct best_entry {
   return second ? b : a;
 }
 
-//! Every lane gets it. Values are no NaN.
+//! Returns the best entry of a warp; every lane gets it. Values must not be NaN.
 [[nodiscard]] __device__ __forceinline__ best_entry best_of_warp(best_entry mine) noexcept {
   for (int with = 16; with > 0; with /= 2) {
     const best_entry other{__shfl_xor_sync(all_lanes, mine.value, with), __shfl_xor_sync(all_lanes, mine.id, with)};
@@ -71,7 +71,8 @@ struct best_entry {
   return mine;
 }
 
-//! Every thread gets it. `room`: most_warps entries of shared memory, which may be used again at once.
+//! Returns the best entry of a block; every thread gets it. `room`: most_warps entries of shared memory, which may be
+//! reused at once.
 [[nodiscard]] __device__ __forceinline__ best_entry best_of_block(best_entry mine, best_entry* room) noexcept {
   mine = best_of_warp(mine);
   __syncthreads();
@@ -81,7 +82,7 @@ struct best_entry {
   return best_of_warp(room[lane < warps_of_block() ? lane : 0]);
 }
 
-//! The least id of a block; every thread gets it.
+//! Returns the least id of a block; every thread gets it.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t least_of_block(std::uint32_t mine,
                                                                       std::uint32_t* room) noexcept {
   __syncthreads();
@@ -92,8 +93,8 @@ struct best_entry {
   return *room;
 }
 
-//! The sum of the integers of all threads; every thread gets it. `room`: most_warps entries of shared memory, which may
-//! be used again at once.
+//! Returns the sum of the integers of all threads; every thread gets it. `room`: most_warps entries of shared memory,
+//! which may be reused at once.
 [[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
   for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
   __syncthreads();

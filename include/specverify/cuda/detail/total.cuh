@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! W of rows whose small weights are known to be none: the sum of integer weights, which no order changes.
+//! Total weight W of a row whose small weights are known to be zero. A sum of integers does not depend on the order.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 
@@ -9,9 +9,10 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t total_in_flight = 4;  // loads of a thread at once
+inline constexpr std::uint32_t total_in_flight = 4;  // loads in flight per thread
 
-//! W, by one read of the row. No logit below `least` has a positive weight. Every thread of the block gets it.
+//! Returns W, by one read of the row. No logit below `least` may have a positive weight. Every thread of the block gets
+//! W.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint64_t integer_total(
     const kernel::row_source<Scalar>& row, const kernel::integer_weight& weight, std::uint64_t* room,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `read_rows` is asked for beyond a digest: Z in double and the integer total W, by one more read each.
+//! Optional results of `read_rows` besides a digest: Z in double and the total weight W, by one more read each.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 
@@ -8,7 +8,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! e_v of an untruncated row as its digest has them, and its integer weights.
+//! Returns e_v and integer weights of an untruncated row, as in the digest.
 [[nodiscard]] __device__ __forceinline__ kernel::exact_weight exact_of(const device_digest& digest) noexcept {
   return {static_cast<double>(digest.reference), 1.0 / digest.temperature, false};
 }
@@ -21,12 +21,12 @@ struct totals_room {
   std::uint64_t sums[most_warps];
 };
 
-//! After the digests, a thread block a row. A truncated row has both already.
+//! Runs after the digests, one thread block per row. A truncated row already has both.
 template <class Scalar>
 __global__ void __launch_bounds__(row_threads, 3) totals_kernel(device_batch<Scalar> batch, device_request request) {
   __shared__ totals_room room;
   device_digest& digest = batch.digests.rows[blockIdx.x];
-  if (!digest.why.ok() || digest.truncated) return;  // the same for all threads
+  if (!digest.why.ok() || digest.truncated) return;  // uniform across the block
   double normaliser = 1;
   std::uint64_t total = kernel::weight_one;
   if (!digest.one_hot) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncated rows on a GPU: the ids that a truncation keeps, their e_v and Z, next to the digest of a row.
+//! Truncates rows on a GPU: the kept ids, e_v and Z are stored with the digest of a row.
 //!
-//! What is kept is the shortest of three prefixes of the total order (integer weight descending, id ascending): the
-//! first top_k, those of weight min_p and more, and the smallest that holds top_p of the mass: of W, or of the first
-//! top_k. Up to max_device_selected of them come from the largest lanes of the digest, as `select` takes them; else
-//! four reads of the row search for a cut.
-//! Reads:      beyond the digest, top_k to 2048: at most one, and one more for W; other ones 1, and 4 for each of top_k
-//!             and top_p. Rows are in the second-level cache by then, where it holds those under way.
+//! The kept ids are the shortest of three prefixes of the total order (integer weight descending, id ascending): the
+//! first top_k, all with at least the weight for min_p, and the smallest prefix with top_p of the mass, which is W or
+//! that of the first top_k. Up to max_device_selected of them come from the largest lanes of the digest, as in
+//! `select`; otherwise four reads of the row search for a cut.
+//! Reads:      after the digest, a top_k up to 2048 takes at most one read, and one more for W. Other truncations take
+//! 1 read, and 4 for each of top_k and top_p. The rows are then usually in the second-level cache, if it can hold those
+//! in flight.
 #ifndef SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 #define SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 
@@ -17,7 +18,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t searched_in_flight = 4;  // loads of a thread at once
+inline constexpr std::uint32_t searched_in_flight = 4;  // loads in flight per thread
 
 struct truncate_room {
   select_room select;
@@ -26,7 +27,7 @@ struct truncate_room {
   double staged[lanes_per_warp];
 };
 
-//! A row that is truncated, and where its law goes.
+//! A row that is truncated, and the destination of the result.
 template <class Scalar>
 struct truncated_row {
   kernel::row_source<Scalar> source;
@@ -36,34 +37,34 @@ struct truncated_row {
   row_truncation cut;
   token_id* ids;
   double* weights;
-  std::uint32_t room;  // ids that it may keep
+  std::uint32_t room;  // maximum number of kept ids
 
   [[nodiscard]] __device__ __forceinline__ bool is_counted() const noexcept {
     return detail::is_counted(cut, source.size);
   }
-  //! Whether top_p is a share of what top_k leaves.
+  //! Returns whether top_p is a share of the mass that top_k leaves.
   [[nodiscard]] __device__ __forceinline__ bool shares_largest() const noexcept {
     return detail::is_share_of_largest(cut, source.size);
   }
-  //! The least mass that is top_p's share of `total`.
+  //! Returns the least mass that is top_p's share of `total`.
   [[nodiscard]] __device__ __forceinline__ wide share_of(wide total) const noexcept {
     return detail::least_of_share(cut.top_p, total, roundings());
   }
   [[nodiscard]] __device__ __forceinline__ std::uint32_t roundings() const noexcept {
     return detail::roundings_of(cut, source.size);
   }
-  //! No logit below this has a weight above `floor`.
+  //! Returns a logit below which no logit has a weight above `floor`.
   [[nodiscard]] __device__ __forceinline__ float least_of(std::uint32_t floor) const noexcept {
     return least_logit(weight.maximum, temperature, floor);
   }
-  //! What min_p keeps.
+  //! Returns the cut of min_p.
   [[nodiscard]] __device__ __forceinline__ entry_cut floor() const noexcept {
     if (!(cut.min_p > 0.0)) return {0, 0};
     return {static_cast<std::uint32_t>(detail::least_of_largest(cut.min_p)) - 1, 0};
   }
 };
 
-//! Places the ids of one law, as many as there is room for.
+//! Writes the ids of one distribution, up to the room.
 template <class Scalar>
 struct law_writer {
   const truncated_row<Scalar>& row;
@@ -88,7 +89,7 @@ struct list_values {
               [this](std::uint32_t& weight, std::uint32_t i) { weight = i < size ? list.weights[i] : 0; });
     return found;
   }
-  //! Calls add(weight) for each.
+  //! Calls add(weight) for each weight.
   template <class Add>
   __device__ __forceinline__ void for_each(std::uint32_t, const Add& add) const noexcept {
     for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) add(list.weights[i]);
@@ -100,7 +101,7 @@ template <class Scalar>
 struct searched_row {
   const truncated_row<Scalar>& row;
 
-  //! Calls add(weight) for all from `least` on, which is above 0, and for some below it.
+  //! Calls add(weight) for all weights from `least` on, which must be above 0, and for some below it.
   template <class Add>
   __device__ __forceinline__ void for_each(std::uint32_t least, const Add& add) const noexcept {
     const float low = row.least_of(least - 1);
@@ -110,13 +111,13 @@ struct searched_row {
   }
 };
 
-//! What is kept of a row: how many, and their mass.
+//! Number and mass of a row's kept ids.
 struct kept_part {
   std::uint32_t size;
   std::uint64_t mass;
 };
 
-//! The cut of a whole row, by searches in it.
+//! Cuts a whole row by searches in it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ kept_part keep_of_row(const truncated_row<Scalar>& row,
                                                                truncate_room& room) noexcept {
@@ -124,7 +125,7 @@ template <class Scalar>
   entry_cut cut = row.floor();
   wide largest = 0;
   SPECVERIFY_UNROLL(1)
-  for (int search = 0; search < 2; ++search) {  // top_k, then top_p: one copy of a search
+  for (int search = 0; search < 2; ++search) {  // top_k, then top_p: one copy of the search code
     const bool counted = search == 0;
     if (counted ? !row.is_counted() : !(row.cut.top_p < 1.0)) continue;
     const bool known = counted || row.shares_largest();
@@ -140,7 +141,7 @@ template <class Scalar>
   return {size, sum_of_block(write.mass, room.sums)};
 }
 
-//! The cut of a row that keeps a few: the first top_k are listed in shared memory.
+//! Cuts a row that keeps a few ids: the first top_k are listed in shared memory.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ kept_part keep_of_list(const truncated_row<Scalar>& row,
                                                                 const float* lane_maxima, std::uint32_t blocks,
@@ -162,7 +163,7 @@ template <class Scalar>
   return {kept, sum_of_block(write.mass, room.sums)};
 }
 
-//! e_v of the ids that are kept.
+//! Writes e_v of the kept ids.
 template <class Scalar>
 __device__ __forceinline__ void write_weights(const truncated_row<Scalar>& row, std::uint32_t kept) noexcept {
   const std::uint32_t count = kept < row.room ? kept : row.room;
@@ -171,7 +172,7 @@ __device__ __forceinline__ void write_weights(const truncated_row<Scalar>& row, 
     row.weights[i] = row.exact(static_cast<double>(row.source.value(static_cast<std::uint32_t>(row.ids[i]))));
 }
 
-//! The sum of kept weights in the order of their ids, by the first warp; its first lane has it.
+//! Sums the kept weights in the order of the ids, on the first warp; the first lane gets the sum.
 [[nodiscard]] __device__ __forceinline__ double sum_kept(const double* weights, std::uint32_t size,
                                                          double* staged) noexcept {
   double sum = 0;
@@ -186,7 +187,7 @@ __device__ __forceinline__ void write_weights(const truncated_row<Scalar>& row, 
   return sum;
 }
 
-//! Enters what was kept. The law's weights were written before the last barrier.
+//! Stores the result of a truncation. The weights must be written before the last barrier.
 __device__ __forceinline__ void close_truncated(device_digest& digest, const kept_part& kept, std::uint32_t most,
                                                 const double* weights, double* staged) noexcept {
   if (warp_of_thread() != 0) return;
@@ -206,7 +207,7 @@ __device__ __forceinline__ void close_truncated(device_digest& digest, const kep
   return transform.truncations == nullptr ? transform.truncation : transform.truncations[row];
 }
 
-//! Truncates a row whose digest, at `place`, all threads can read. They can read what is kept behind a barrier.
+//! Truncates a row. All threads must be able to read the digest at `place`. They can read the kept ids after a barrier.
 template <class Scalar>
 __device__ __forceinline__ void truncate_row(const kernel::row_source<Scalar>& source, const row_truncation& cut,
                                              const device_digests& digests, std::uint32_t place,
@@ -232,7 +233,7 @@ __device__ __forceinline__ void truncate_row(const kernel::row_source<Scalar>& s
   close_truncated(digest, kept, row.room, row.weights, room.staged);
 }
 
-//! After the digests, a thread block a row.
+//! Runs after the digests, one thread block per row.
 template <class Scalar>
 __global__ void __launch_bounds__(select_threads, 1) truncate_kernel(device_batch<Scalar> batch) {
   __shared__ truncate_room room;
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(select_threads, 1) truncate_kernel(device_batc
     if (threadIdx.x == 0) digest.why = {errc::invalid_truncation, part::row, 0};
     return;
   }
-  if (!why.ok() || one_hot || !cut.active()) return;  // the same for all threads
+  if (!why.ok() || one_hot || !cut.active()) return;  // uniform across the block
   truncate_row(open_row(batch.rows, batch.transform, number), cut, batch.digests, number, room);
 }
 

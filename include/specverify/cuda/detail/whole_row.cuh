@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a thread block finds in one read of a whole row: the largest logit, the exact sum Z, the integer total W.
+//! Results of one read of a whole row by a thread block: the largest logit, the exact sum Z, the total weight W.
 #ifndef SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 
@@ -12,24 +12,24 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t row_threads = 256;  // at most
+inline constexpr std::uint32_t row_threads = 256;  // maximum
 inline constexpr std::uint32_t per_term = 4;       // threads that share a term of an exact sum, 256 ids
-inline constexpr std::uint32_t row_in_flight = 6;  // loads of a thread at once
-inline constexpr std::uint32_t sum_in_flight = 4;  // where each logit takes an exponential in double
+inline constexpr std::uint32_t row_in_flight = 6;  // loads in flight per thread
+inline constexpr std::uint32_t sum_in_flight = 4;  // for sums with an exponential in double per logit
 
 struct top_room {
   best_entry best[most_warps];
   std::uint32_t least;
 };
 
-//! The largest logit of a row, or why the row is refused.
+//! The largest logit of a row, or the row's error.
 struct row_top {
   status why;
   float maximum;
   std::uint32_t id;
 };
 
-//! The host's checks of a row's transform, in their order, for what needs the law of the whole row.
+//! The CPU's checks of a row's transform, in the same order, for functions that need the whole row's distribution.
 [[nodiscard]] __device__ __forceinline__ status check_whole(const device_transform& transform,
                                                             std::uint32_t row) noexcept {
   if (!is_temperature(temperature_of(transform, row))) return {errc::invalid_temperature, part::row, 0};
@@ -39,12 +39,12 @@ struct row_top {
   return cut.active() ? status{errc::unsupported, part::row, 0} : status{};
 }
 
-//! One read, ids in runs of four.
+//! Finds the largest logit by one read, with ids in runs of four.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ row_top find_top(const kernel::row_source<Scalar>& row,
                                                           top_room& room) noexcept {
   best_entry mine{kernel::negative_infinity<float>(), 0};
-  float nan = mine.value;  // or the largest
+  float nan = mine.value;  // NaN if there is one, otherwise the largest
   read_in_groups<row_in_flight>(row, [&](float value, std::uint32_t id) {
     nan = larger_or_nan(nan, value);
     const bool is_best = value > mine.value;
@@ -62,8 +62,8 @@ struct sum_room {
   double sum;
 };
 
-//! kernel::exact_sum: four threads add the 16 lanes of a term, ascending; one joins them; one thread adds the terms in
-//! their order. One read. Every thread gets it.
+//! Computes kernel::exact_sum: four threads add the 16 lanes of a term, ascending; one joins them; one thread adds the
+//! terms in order. One read. Every thread gets the sum.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double exact_sum(const kernel::row_source<Scalar>& row,
                                                           const kernel::exact_weight& weight, sum_room& room) noexcept {
@@ -84,7 +84,7 @@ template <class Scalar>
       const logit_group<sum_in_flight> group =
           load_group<sum_in_flight>(row, aligned, from + at, kernel::lane_count, bias);
       SPECVERIFY_UNROLL(8)
-      for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // behind the end of the row: 0 is added
+      for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // after the end of the row 0 is added
         SPECVERIFY_UNROLL(4)
         for (std::uint32_t i = 0; i < per_load; ++i)
           lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(group.at[k].at[i])));
@@ -105,13 +105,13 @@ template <class Scalar>
   return room.sum;
 }
 
-//! Threads for a kernel that reads rows of this size in runs of four ids.
+//! Returns the threads of a kernel that reads rows of this size in runs of four ids.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_row(std::uint32_t size) noexcept {
   const std::uint32_t loads = (size + per_load - 1) / per_load;
   return loads < row_threads ? (loads + lanes_per_warp - 1) / lanes_per_warp * lanes_per_warp : row_threads;
 }
 
-//! What every function of a whole row asks first, without reading it.
+//! Checks that every function of a whole row does first, without reading it.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {
