@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One accept test of a row: digest and test, the uniform chosen anew each time, so a few tests need the exact
-//! normaliser.
+//! Times one accept test per row: digest and test. Each test has a new uniform, so a few tests need the exact
+//! normalizer.
 #include <specverify/row/acceptance.hpp>
 
 #include "support/inputs.hpp"

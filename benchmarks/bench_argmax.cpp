@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The greedy token, against std::max_element.
+//! Times the greedy token, compared with std::max_element.
 #include <specverify/row/argmax.hpp>
 
 #include "support/inputs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Readings from an engine's block maxima and sums, against a digest of the same row: a token, and the 64 largest
-//! entries.
+//! Times readings from an engine's block maxima and sums, compared with a digest of the same row: a token, and the 64
+//! largest entries.
 #include <specverify/row/blocks.hpp>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace bench_inputs;
 
-//! What an epilogue would have left for every row.
+//! Output of an epilogue for every row.
 struct claims {
   std::vector<std::vector<float>> maxima, sums;
   std::uint32_t size;

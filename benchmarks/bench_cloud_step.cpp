@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a round of 8 drafts, but for its model: the message decoded, the rows verified, residual or
-//! bonus token included, the verdict encoded. The drafts come from laws near the target's. `floors`: over plain sums of
-//! the rows read; `digests`: verification over reading the same rows without a decision. `..._%`: shares of a step.
+//! Times the cloud's half of a round of 8 drafts without the model: decodes the message, verifies the rows with the
+//! residual or bonus token, and encodes the verdict. The drafts come from distributions near the target's. `floors`:
+//! time divided by that of plain sums of the rows read. `digests`: verification divided by reading the same rows
+//! without a decision. `..._%`: shares of a step.
 #include "support/steps.hpp"
 
 namespace {
@@ -50,7 +51,7 @@ class cloud {
     return true;
   }
 
-  //! Reads the same number of rows and decides nothing.
+  //! Reads the same number of rows but decides nothing.
   void digests(std::uint32_t number, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       workspace scratch{std::span(memory_)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One drafted law as a whole message, header, checks and checksum included: encoding, decoding, and both against the
-//! time to read one row of 128 256 floats in the same run. `gate`: encode + decode of 64 positive counts takes at most
-//! 2 such reads.
+//! Times one drafted distribution as a whole message with header, checks and checksum: encoding, decoding, and both
+//! compared with reading one row of 128 256 floats in the same run. `gate`: encode + decode of 64 positive counts may
+//! take at most 2 such reads.
 #include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
 
@@ -23,7 +23,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Seconds to sum a row once, the least of many; lanes enough that memory and not the additions set the pace.
+// Returns the minimum seconds to sum a row once, over many repeats. There are enough lanes that memory sets the pace,
+// not the additions.
 double read_floor() {
   constexpr std::size_t width = 128;
   const std::vector<float> row(vocab_size, 1.0f);
@@ -40,7 +41,7 @@ double read_floor() {
   return best;
 }
 
-// A law of `size` random ids whose counts are a random composition, and a token drawn from it.
+// A distribution of `size` random ids whose counts are a random composition, and a token drawn from it.
 struct drafted {
   std::vector<token_id> ids;
   std::vector<std::uint32_t> counts;
@@ -90,7 +91,7 @@ void one_law(benchmark::State& state, work what, bool gate) {
   std::uint64_t check = 0;
   std::size_t first = 0;
   for (auto _ : state) {
-    // Eight laws a measurement and 64 in turn, so that none is learnt by heart.
+    // Eight distributions per measurement and 64 in turn, because the branch predictor must not learn them.
     first = (first + 8) % laws.size();
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = first; i < first + 8; ++i) {
@@ -107,7 +108,7 @@ void one_law(benchmark::State& state, work what, bool gate) {
   for (const std::size_t length : lengths) bytes += static_cast<double>(length) / static_cast<double>(lengths.size());
   state.counters["us"] = best * 1e6;
   state.counters["floor_us"] = floor * 1e6;
-  state.counters["x_read_floor"] = best / floor;  // least against least
+  state.counters["x_read_floor"] = best / floor;  // minimum divided by minimum
   state.counters["bytes"] = bytes;
   state.counters["ideal_bytes"] = drop_zero_law_bits(vocab_size, size, resolution) / 8;
   if (gate && best > 2 * floor) state.SkipWithError("encode + decode takes more than 2 reads of a row");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The coarse read alone, and with survivors, the integer total, the exact normaliser.
+//! Times the coarse read without options, and with top entries, the integer total or the exact normalizer.
 #include "support/inputs.hpp"
 
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The device's work for one drafted token apart from its model: row to law (top-K, sparse lattice). Compared with the
-//! time to read the row once, and with the plain way: softmax into an array, full sort, the lattice rule in double.
+//! Times the device's work for one drafted token without the model: from a row to a distribution (top-K, sparse
+//! lattice). It is compared with reading the row once, and with a plain implementation: softmax into an array, full
+//! sort, the lattice rule in double.
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The device's half of a round of 8 drafts, but for its model: every row read, its support chosen and rounded to
-//! counts, a token drawn, and the message encoded; with the perturbation of every token in the second pair. Time: of a
-//! round. `floors`: over plain sums of the 8 rows. `..._%`: what each part takes of a round that is timed part by part.
+//! Times the device's half of a round of 8 drafts without the model. For each row it reads the row, selects the
+//! support, rounds it to counts and draws a token; then it encodes the message. The second pair also measures the
+//! perturbation of every token. Time: per round. `floors`: time divided by that of plain sums of the 8 rows. `..._%`:
+//! share of each part in a round that is timed part by part.
 #include "support/steps.hpp"
 
 namespace {

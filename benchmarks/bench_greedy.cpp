@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! greedy_rule on 8 accepted drafts against std::max_element on each row; `row_us` is the time per row read.
+//! Times greedy_rule on 8 accepted drafts, compared with std::max_element on each row. `row_us`: time per row read.
 #include <specverify/verify/greedy.hpp>
 
 #include "support/greedy_round.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All integer weights of a row.
+//! Times all integer weights of a row.
 #include <specverify/row/integer_weights.hpp>
 
 #include "support/inputs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lattice point of a whole row: digest, selection and counts together, against the rule over every entry and the
-//! time to read the row once.
+//! Times the lattice point of a whole row (digest, selection and counts together), compared with the rule over every
+//! entry and with reading the row once.
 #include <specverify/quantize/lattice.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -38,7 +38,7 @@ void from_survivors(benchmark::State& state, Policy policy) {
   if (std::accumulate(counts.begin(), counts.end(), 0u) != resolution) state.SkipWithError("the counts do not sum");
 }
 
-// The rule over all V integer weights, which are given here for nothing.
+// Applies the rule to all V integer weights, which are precomputed here.
 void over_every_entry(benchmark::State& state) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0)),
              resolution = static_cast<std::uint32_t>(state.range(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digest and one log-probability: the exact normaliser is paid for.
+//! Times a digest and one log-probability, with the cost of the exact normalizer.
 #include <specverify/row/log_probability.hpp>
 
 #include "support/inputs.hpp"

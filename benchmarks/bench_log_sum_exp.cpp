@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The logarithm of the normaliser.
+//! Times the logarithm of the normalizer.
 #include <specverify/row/log_sum_exp.hpp>
 
 #include "support/inputs.hpp"

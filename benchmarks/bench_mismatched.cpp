@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! lossy_token_rule: one draft that claims a compressed law with a tail, always rejected or always accepted, in
-//! multiples of the time to read its row.
+//! Times lossy_token_rule on one draft that claims a compressed distribution with a tail and is always rejected or
+//! always accepted. The result is a multiple of the time to read the row.
 #include <specverify/verify/mismatched.hpp>
 
 #include "support/inputs.hpp"

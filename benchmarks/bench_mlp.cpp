@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One score of the decision head, whole and split, at the paper's sizes and at the embedded pair's, against a plain
-//! double loop.
+//! Times one score of the decision head, whole and split, at the paper's sizes and at those of the embedded pair,
+//! compared with a plain double loop.
 #include <specverify/decision_head/mlp.hpp>
 
 #include <benchmark/benchmark.h>

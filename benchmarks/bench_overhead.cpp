@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What calls cost apart from reading: rows of 1 to 4096 entries, and verification of 8 drafts over rows so small that
-//! checks, uniforms and decisions are all there is. `row_ns`: for each of 9 rows.
+//! Times the cost of calls without reading: rows of 1 to 4096 entries, and verification of 8 drafts over rows so small
+//! that only checks, uniforms and decisions are left. `row_ns`: time per row, for 9 rows.
 #include <specverify/row/argmax.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>
@@ -60,7 +60,7 @@ void read_and_sample(benchmark::State& state) {
   });
 }
 
-//! All 8 drafts stand, and a bonus token follows.
+//! All 8 drafts are accepted, and a bonus token follows.
 template <class Rule>
 void verify_eight(benchmark::State& state, Rule rule) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));

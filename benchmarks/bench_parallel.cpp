@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! 64 rows that no cache holds, on one and on two threads: a plain sum of them, a digest of each, a digest with 64
-//! entries.
+//! Times 64 rows that exceed every cache, on one and on two threads: a plain sum, a digest, and a digest with 64
+//! entries of each row.
 #include <specverify/row/parallel.hpp>
 
 #include <barrier>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace bench_inputs;
 
-//! Threads that wait for work, each with every so many-th row.
+//! Threads that wait for work. Each takes every n-th row, for n threads.
 class waiting_pool {
  public:
   explicit waiting_pool(std::uint32_t threads) : threads_(threads), meeting_(static_cast<std::ptrdiff_t>(threads)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One row read as a value: the read, and the read with an accept test and a draw.
+//! Times the reading of one row, without more and with an accept test and a draw.
 #include <specverify/row/reading.hpp>
 
 #include "support/inputs.hpp"

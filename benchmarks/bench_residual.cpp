@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A residual draw on a digest in hand (the digest is made outside the time): q holds 8 ids.
+//! Times a residual draw on an existing digest, which is not part of the time. q has 8 ids.
 #include <specverify/distribution/law.hpp>
 #include <specverify/row/residual.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token from a row's logits: digest and draw, against softmax and std::discrete_distribution.
+//! Times a token from a row's logits (digest and draw), compared with softmax and std::discrete_distribution.
 #include <specverify/row/sample.hpp>
 
 #include <cmath>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An edge's share of a whole session: what its inputs and outputs take, the models and the cloud left out. Systems
-//! whose time is the row's (hlm, greedy), the selection's (k_sqs, c_sqs) or the gate's (cu_hlm, u_hlm). Time: of a text
-//! of 100 tokens. `row_us`: over the rows that were read, the least of all texts; `heap`: blocks taken behind `make`,
-//! which must be none.
+//! Times an edge's work in a whole session, without models and cloud. In some systems the row takes most time (hlm,
+//! greedy), in others the selection (k_sqs, c_sqs) or the skip policy (cu_hlm, u_hlm). Time: per text of 100 tokens.
+//! `row_us`: time per row read, minimum over all texts. `heap`: heap blocks allocated after `make`, which must be 0.
 #include <specverify/all.hpp>
 
 #include <benchmark/benchmark.h>
@@ -19,7 +18,7 @@ namespace {
 
 using namespace specverify;
 
-constexpr std::uint32_t kinds = 16;  // rows that the models choose from, by the last token
+constexpr std::uint32_t kinds = 16;  // rows that the models choose from by the last token
 
 std::vector<std::vector<float>> rows_of(std::uint32_t vocab_size, float noise) {
   std::vector<std::vector<float>> made;
@@ -31,7 +30,7 @@ std::vector<std::vector<float>> rows_of(std::uint32_t vocab_size, float noise) {
   return made;
 }
 
-//! Its rows stand ready: what a session takes is not the model's.
+//! A model with precomputed rows, because only the session's time should count.
 struct model {
   const std::vector<std::vector<float>>& rows;
   std::vector<std::uint32_t> at{};
@@ -49,7 +48,7 @@ struct model {
 
 using clock = std::chrono::steady_clock;
 
-//! Adds up the time and the heap blocks of what the edge does.
+//! Adds up the time and the heap blocks of the edge's work.
 struct watch {
   double seconds = 0;
   std::uint64_t taken = 0;
@@ -64,7 +63,7 @@ struct watch {
   }
 };
 
-//! The last message of one side, in memory that is there before.
+//! The last message of one side, in preallocated memory.
 struct message_slot {
   std::vector<std::byte> space = std::vector<std::byte>(1u << 24);
   std::size_t size = 0;
@@ -76,7 +75,7 @@ struct message_slot {
   std::span<const std::byte> take() { return std::span<const std::byte>(space).first(std::exchange(size, 0)); }
 };
 
-//! One text. Returns the rows that the edge read; 0: the session failed.
+//! Generates one text. Returns the rows that the edge read, or 0 if the session failed.
 template <class Edge>
 std::size_t write_text(Edge& edge, cloud_session& cloud, model& small, model& large, watch& timed) {
   static message_slot up, down;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Probabilities written as float.
+//! Times probabilities written as floats.
 #include <specverify/row/softmax.hpp>
 
 #include "support/inputs.hpp"

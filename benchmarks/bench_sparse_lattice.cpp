@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts for one support: the integer rule with a heap, against the printed rule in double with a full sort.
+//! Times the counts of one support: the integer rule with a heap, compared with the printed rule in double with a full
+//! sort.
 #include <specverify/core/random.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 
@@ -21,7 +22,7 @@ struct input {
   std::vector<std::byte> memory;
 };
 
-// Zipf weights with noise, as the tail of a language model's law.
+// Zipf weights with noise, like the tail of a language model's distribution.
 input make_input(std::uint32_t size) {
   input in;
   for (std::uint32_t i = 0; i < size; ++i) {

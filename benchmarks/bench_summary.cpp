@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What decisions on the total weight cost: a sparsifier that asks for it by bounds, and one that asks for the sum.
+//! Times decisions on the total weight: a sparsifier that asks for bounds, and one that asks for the sum.
 #include <specverify/row/summary.hpp>
 #include <specverify/sparsify/threshold.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The uncertainty of a token from its row, M = 20: digest, survivors and draws; against 20 softmaxes and 20 draws of
-//! the standard library.
+//! Times the uncertainty of a token from its row, M = 20 (digest, top entries and draws), compared with 20 softmaxes
+//! and 20 draws of the standard library.
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
 #include <cmath>

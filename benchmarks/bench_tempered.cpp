@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Twenty draws of one token at random temperatures on a digest that exists, and the twenty probabilities themselves.
+//! Times twenty draws of one token at random temperatures on an existing digest, and the twenty probabilities.
 #include <specverify/row/tempered.hpp>
 
 #include <array>

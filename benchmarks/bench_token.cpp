@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! token_rule on 8 drafts with sparse laws: drawn, all accepted, rejected at the first, and a dense textbook baseline.
-//! `floors` is the time over reading the touched rows once (the sum of their floats), taken in the same run; rows cycle
-//! through about 30 MB.
+//! Times token_rule on 8 drafts with sparse distributions: drawn, all accepted, rejected at the first, and a dense
+//! textbook baseline. `floors`: time divided by reading the touched rows once (the sum of the floats) in the same run.
+//! Rows cycle through about 30 MB.
 #include <specverify/verify/token.hpp>
 
 #include <benchmark/benchmark.h>
@@ -50,11 +50,11 @@ struct world {
   }
 };
 
-//! Nanoseconds to read rows one after another, the floor of the ratios.
+//! Returns the nanoseconds to read consecutive rows, the floor of the ratios.
 double floor_per_row(const world& in) {
   double best = 1e18;
   for (int repeat = 0; repeat < 5; ++repeat) {
-    const std::clock_t begin = std::clock();  // processor time, as the benchmarks below report it
+    const std::clock_t begin = std::clock();  // CPU time, because the benchmarks below report it
     for (const auto& row : in.rows) {
       float lanes[32] = {};
       for (std::size_t v = 0; v + 32 <= row.size(); v += 32) {
@@ -100,7 +100,7 @@ void verify(benchmark::State& state) {
         drafts.push_back(sv::draw(in.law(), sv::uniforms{source, i, round}.at(sv::purpose::draft_draw)));
       said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, random, {}, scratch);
     } else {
-      // A claim with one count in 2^20 is accepted whenever p is above 10^-6; a token without mass never is.
+      // A claim with one count in 2^20 is accepted if p is above 10^-6, but a token without mass never is.
       const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2,
                                     Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
       const std::vector<sv::claimed_draft> drafts(length, claim);
@@ -110,13 +110,13 @@ void verify(benchmark::State& state) {
     committed += said->commit_length;
     const std::uint32_t touched = said->accepted == length ? length + 1 : said->accepted + 1;
     rows_read += touched;
-    at = (at + touched) % in.rows.size();  // every row comes from memory, not from a cache that the last round filled
+    at = (at + touched) % in.rows.size();  // rows come from memory, because the cache holds only the last round
   }
   state.counters["tokens"] = benchmark::Counter(static_cast<double>(committed), benchmark::Counter::kAvgIterations);
   report(state, in, rows_read);
 }
 
-//! What a textbook does: softmax of every row, dense subtraction and a scan, std::exp.
+//! A textbook implementation: softmax of every row, dense subtraction and a scan, std::exp.
 void baseline(benchmark::State& state) {
   const world in(static_cast<std::uint32_t>(state.range(0)));
   std::mt19937_64 bits(1);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times kernels of cuda/ on a GPU, in turn with a plain read of memory: a table on stdout, and lines of CSV in a file.
+// Times kernels of cuda/ on a GPU, in turn with a plain read of memory. Prints a table and writes lines of CSV to a
+// file.
 // usage: bench CSV [--quick] [--only TASK] [--tuning BLOCKS,PART,THREADS,ROUNDS]
-//   --quick   V = 128 256 and 64 rows alone
-//   --only    tasks whose name begins so
-//   --tuning  digest_blocks, least_part, digest_threads and split_rounds of cuda_tuning in place of the card's
-// Each call takes other rows than the one before, until three times the L2 cache is passed or there are 256 copies;
-// "L2" says that the copies fit there all the same. Ratios: see measure.cuh.
+//   --quick   only V = 128 256 and 64 rows
+//   --only    only tasks whose name begins with TASK
+//   --tuning  digest_blocks, least_part, digest_threads and split_rounds of cuda_tuning, instead of the GPU's
+// Each call takes rows that the call before did not take, until three times the L2 cache or 256 copies are reached.
+// "L2" means that the copies fit in the L2 cache. Ratios: see measure.cuh.
 //
-// SPECVERIFY_BENCH_SCALAR: this unit times one type of rows; SPECVERIFY_BENCH_APART: others do. scripts/gpu_check
-// compiles three units side by side.
+// SPECVERIFY_BENCH_SCALAR: this translation unit times one type of rows. SPECVERIFY_BENCH_APART: other units do.
+// scripts/gpu_check compiles three units side by side.
 #include "tasks.cuh"
 
 #if defined(SPECVERIFY_BENCH_SCALAR)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""flashinfer_rows.py WHEEL FOLDER: FlashInfer's draws and chain verification; appends to FOLDER/bench.csv.
+"""flashinfer_rows.py WHEEL FOLDER: times FlashInfer's draws and chain verification; appends to FOLDER/bench.csv.
 
-The wheel is unpacked into FOLDER/flashinfer and needs a torch that is here. Exit code 77: there is none; 75: FlashInfer
-does not load or run here (it may want to fetch or compile something)."""
+The wheel is unpacked into FOLDER/flashinfer and needs an installed torch. Exit code 77: torch is missing; 75: FlashInfer
+does not load or run here (for example because it must download or compile something)."""
 import pathlib
 import subprocess
 import sys

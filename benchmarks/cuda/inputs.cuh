@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rows, drafts and memory of the benchmarks: what a serving engine would hold for a batch.
+//! Rows, drafts and memory of the benchmarks, as a serving engine would have for a batch.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_INPUTS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_INPUTS_CUH
 
@@ -26,7 +26,7 @@ inline void must_take(status why, const char* what) {
   std::exit(1);
 }
 
-//! Words of a fixed sequence.
+//! Generates words of a fixed sequence.
 class words {
  public:
   std::uint64_t operator()() {
@@ -52,8 +52,8 @@ Scalar scalar_of(float value) {
   }
 }
 
-//! Logits of a model in shape: normal numbers, three wide, and 40 ids that fall by one each from the largest. At
-//! temperature 0.8 these hold about two thirds of the mass for V = 128 256.
+//! Generates logits like those of a model: normal numbers with deviation three, and 40 ids that fall by one each from
+//! the maximum. At temperature 0.8 these have about two thirds of the mass for V = 128 256.
 template <class Scalar>
 std::vector<Scalar> make_logits(std::uint32_t rows, std::uint32_t vocab_size) {
   constexpr int head = 40;
@@ -71,7 +71,7 @@ std::vector<Scalar> make_logits(std::uint32_t rows, std::uint32_t vocab_size) {
   return made;
 }
 
-//! What every call of one size finds and writes, apart from its copy of the rows.
+//! Inputs and outputs of all calls of one size, except for the copies of the rows.
 struct outputs {
   static constexpr std::uint32_t most_selected = 2048;
 
@@ -103,8 +103,8 @@ struct outputs {
   array<device_verdict> verdicts;
 };
 
-//! Three drafts a request, each drawn from the lattice point of 100 that is nearest to its row's law, as a good drafter
-//! would: about two thirds of those that are tested stand, and the benchmark prints how many did.
+//! Three drafts per request, each drawn from the lattice point of 100 nearest to the row's distribution, like those of
+//! a good drafter. About two thirds of the tested drafts are accepted; the benchmark prints the number.
 struct drafted {
   static constexpr std::uint32_t a_request = 3, resolution = 100;
 
@@ -117,7 +117,7 @@ struct drafted {
         tokens(std::size_t{requests} * a_request),
         dense(std::size_t{requests} * a_request * vocab_size) {}
 
-  //! From laws that the device has made, `made[row]`.
+  //! Draws from distributions that the device has made, `made[row]`.
   void draw(const std::vector<device_law>& made, std::uint32_t vocab_size) {
     const std::vector<token_id> listed = ids.copied();
     const std::vector<std::uint32_t> counted = counts.copied();
@@ -150,11 +150,11 @@ struct drafted {
   array<std::uint32_t> counts;
   array<device_draft> claims;
   array<std::uint32_t> begin;
-  array<token_id> tokens;  //!< the same drafts for peers,
-  array<float> dense;      //!< and their laws as V floats each
+  array<token_id> tokens;  //!< the drafts for peers
+  array<float> dense;      //!< distributions of the drafts, V floats each
 };
 
-//! A batch that calls take in turn: copies of its rows, and memory for all that is found.
+//! A batch whose copies the calls take in turn: copies of the rows, and memory for all results.
 template <class Scalar>
 class inputs {
  public:
@@ -199,7 +199,7 @@ class inputs {
     return static_cast<std::uint32_t>(
         std::min<std::size_t>(256, std::max<std::size_t>(1, (wanted + bytes - 1) / bytes)));
   }
-  //! Bytes of device memory that a batch takes, about.
+  //! Returns the approximate bytes of device memory of a batch.
   [[nodiscard]] static std::size_t needed(const cudaDeviceProp& card, std::uint32_t rows, std::uint32_t vocab_size) {
     return row_bytes(rows, vocab_size) * copies_for(card, rows, vocab_size) * 5 / 4 +
            std::size_t{rows} * vocab_size * 8 + std::size_t{rows} * outputs::most_selected * 8;
@@ -246,8 +246,8 @@ class inputs {
   std::uint32_t count, size, copies;
   outputs out;
   drafted drafts;
-  array<token_id> likely;     //!< a draw of each row
-  array<token_id> perturbed;  //!< the same, but in every fourth row any id: an unlikely one
+  array<token_id> likely;     //!< a draw from each row
+  array<token_id> perturbed;  //!< the draw, but in every fourth row any id, which is unlikely
 
  private:
   [[nodiscard]] static std::vector<std::uint32_t> positions_of(std::uint32_t rows) {

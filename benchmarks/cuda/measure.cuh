@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times one task of the benchmarks in turn with plain reads, and writes its line to the table and to the CSV.
-//! ratio: its time over that of reading the rows once at the speed of a plain read of 256 MB. ratio, same: over that of
-//! plain reads of the same rows, launched in the same way.
+//! Times one task of the benchmarks in turn with plain reads, and writes a line to the table and to the CSV.
+//! ratio: time divided by that of reading the rows once at the speed of a plain read of 256 MB. ratio, same: time
+//! divided by that of plain reads of the same rows, launched in the same way.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_MEASURE_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_MEASURE_CUH
 
@@ -19,7 +19,7 @@ inline void print_heads(std::FILE* csv) {
   std::fprintf(csv, "who,task,scalar,rows,V,us_least,us_median,us_one_read,ratio,from,us_same_rows,ratio_same\n");
 }
 
-//! What was asked, and the medians of all samples.
+//! A task, and the medians of all samples.
 struct line {
   const char* who;
   const char* task;
@@ -38,7 +38,7 @@ struct line {
   }
 };
 
-//! `enqueue(copy, stream)` takes the rows of a copy. Timed: graph, or plain_calls.
+//! `enqueue(copy, stream)` must use the rows of that copy. `Timed` must be graph or plain_calls.
 template <class Timed, class Scalar, class Enqueue>
 void measure(const machine& on, const inputs<Scalar>& in, const char* who, const char* task, const Enqueue& enqueue) {
   if (!on.takes(task)) return;
@@ -76,7 +76,7 @@ void measure(const machine& on, const inputs<Scalar>& in, const char* who, const
       .print(on.csv);
 }
 
-//! Whether the device has room for a batch, which is said where it has not.
+//! Returns whether the device has room for a batch, and prints a line if not.
 template <class Scalar>
 [[nodiscard]] bool fits(const machine& on, std::uint32_t rows, std::uint32_t vocab_size) {
   std::size_t free_bytes = 0, all = 0;
@@ -88,7 +88,7 @@ template <class Scalar>
   return false;
 }
 
-//! 77 where there is no GPU, 2 where there is no place for the figures; else runs `measure_all(machine)`.
+//! Runs `measure_all(machine)`. Returns 77 if there is no GPU, and 2 if the file cannot be written.
 template <class MeasureAll>
 int run_on_card(const char* csv_path, const char* mode, const MeasureAll& measure_all) {
   int cards = 0;

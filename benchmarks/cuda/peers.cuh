@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Samplers and verifiers as two serving engines describe theirs, written from those descriptions, to be timed next to
-//! this library's. Both make a float of every probability first (softmax over V, to memory) and go on from these.
+//! Samplers and verifiers of two serving engines, written from public descriptions, as a comparison for this library.
+//! Both write a float for every probability first (softmax over V, to memory) and continue from these.
 //!
 //! vLLM-style:       Leviathan, Kalman, Matias: Fast inference from transformers via speculative decoding (ICML 2023),
 //!                   algorithm 1, as vLLM's documentation lays it out: softmax, an accept test for each draft on dense
@@ -9,9 +9,9 @@
 //! FlashInfer-style: "Sorting-free GPU kernels for LLM sampling" (FlashInfer's blog, March 2025) and its documentation
 //!                   of chain_speculative_sampling: softmax with maximum and sum in one read, a draw by the inverse of
 //!                   the running sum, a thread block a request, one residual at the first rejection.
-//! Both are kinder than the originals: noise is made where it is used and never stored, and all of a step is captured
-//! in a graph. Rows begin on 16 bytes, and V is a multiple of 4. All kernels are templates, so that several units of a
-//! program may hold them.
+//! Both are faster than the originals, because noise is made on the fly and never stored, and because one graph
+//! captures a whole step. Rows must begin at 16 bytes, and V must be a multiple of 4. All kernels are templates, so
+//! that several translation units of a program may contain them.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_PEERS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_PEERS_CUH
 
@@ -45,7 +45,7 @@ __device__ __forceinline__ four_values load_four(const Half* data) {
            kernel::to_working(Half{all.w})}};
 }
 
-//! What a block of threads shares.
+//! Shared memory of a thread block.
 struct room {
   float values[32];
   float others[32];
@@ -54,7 +54,7 @@ struct room {
   float share;
 };
 
-//! The sum over a block of threads, in every thread.
+//! Returns the sum over a thread block, in every thread.
 __device__ __forceinline__ float sum_of_block(float value, float* values) {
   for (int by = 16; by > 0; by /= 2) value += __shfl_xor_sync(all_lanes, value, by);
   __syncthreads();
@@ -73,7 +73,7 @@ __device__ __forceinline__ float largest_of_block(float value, float* values) {
   for (std::uint32_t w = 1; w < warps_of_block(); ++w) most = fmaxf(most, values[w]);
   return most;
 }
-//! The id of the largest value, the least id of several.
+//! Returns the id of the largest value, and the least id if there are several.
 __device__ __forceinline__ std::uint32_t argmax_of_block(float value, std::uint32_t id, room& shared) {
   for (int by = 16; by > 0; by /= 2) {
     const float other = __shfl_xor_sync(all_lanes, value, by);
@@ -95,7 +95,7 @@ __device__ __forceinline__ void store_four(float* at, float a, float b, float c,
   *reinterpret_cast<float4*>(at) = make_float4(a, b, c, d);
 }
 
-// ---- softmax over V, to memory
+// ---- Softmax over V, to memory
 
 template <class Scalar>
 __device__ __forceinline__ void write_softmax(const Scalar* row, std::uint32_t size, float scale, float most, float sum,
@@ -109,7 +109,7 @@ __device__ __forceinline__ void write_softmax(const Scalar* row, std::uint32_t s
   }
 }
 
-//! Three reads and a write: the maximum, the sum, the law.
+//! Three reads and a write: maximum, sum, probabilities.
 template <class Scalar>
 __global__ void __launch_bounds__(threads)
     peer_softmax_kernel(device_rows<Scalar> rows, float scale, float* probabilities) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(threads)
   write_softmax(row, rows.size, scale, most, sum, probabilities + std::size_t{blockIdx.x} * rows.size);
 }
 
-//! Two reads and a write: maximum and sum come together.
+//! Two reads and a write, because maximum and sum take one read.
 template <class Scalar>
 __global__ void __launch_bounds__(threads)
     peer_online_softmax_kernel(device_rows<Scalar> rows, float scale, float* probabilities) {
@@ -148,12 +148,12 @@ __global__ void __launch_bounds__(threads)
   write_softmax(row, rows.size, scale, most, sum, probabilities + std::size_t{blockIdx.x} * rows.size);
 }
 
-// ---- draws
+// ---- Draws
 
-//! A law over V, or what one law has above another.
+//! A distribution over V, or the positive difference of two distributions.
 struct law {
   const float* p;
-  const float* minus;  //!< or null
+  const float* minus;  //!< may be null
   __device__ __forceinline__ void four(std::uint32_t id, float* out) const {
     const four_values a = load_four(p + id);
     for (int i = 0; i < 4; ++i) out[i] = a.at[i];
@@ -167,7 +167,7 @@ __device__ __forceinline__ float uniform_of(std::uint32_t word) {
   return (static_cast<float>(word >> 8) + 0.5f) * 0x1.0p-24f;
 }
 
-//! The argmax of a law over exponential noise; every thread gets it.
+//! Returns the argmax of a distribution divided by exponential noise; every thread gets it.
 __device__ __forceinline__ std::uint32_t draw_by_noise(const law& from, std::uint32_t size, philox_key key,
                                                        std::uint32_t row, room& shared) {
   float best = -1;
@@ -184,7 +184,7 @@ __device__ __forceinline__ std::uint32_t draw_by_noise(const law& from, std::uin
   return argmax_of_block(best, at, shared);
 }
 
-//! The least id whose running sum exceeds `target`; every thread gets it. Stops behind it.
+//! Returns the least id whose running sum exceeds `target`; every thread gets it. It stops after that id.
 __device__ __forceinline__ std::uint32_t draw_by_sum(const law& from, std::uint32_t size, float target, room& shared) {
   float before = 0;
   __syncthreads();
@@ -239,9 +239,9 @@ __global__ void __launch_bounds__(Threads)
   if (threadIdx.x == 0) tokens[blockIdx.x] = static_cast<token_id>(id);
 }
 
-// ---- verification on dense laws
+// ---- Verification on dense distributions
 
-//! Requests of equally many drafts: p has drafts + 1 rows a request, q has `drafts`, all of V floats.
+//! Requests with the same number of drafts: p has drafts + 1 rows per request, q has `drafts` rows, each of V floats.
 struct dense_round {
   const float* p;
   const float* q;
@@ -249,8 +249,8 @@ struct dense_round {
   std::uint32_t drafted;
   std::uint32_t size;
   const philox_key* key;
-  std::uint32_t* accepted;  //!< one a request
-  token_id* next;           //!< one a request: behind the last accepted draft
+  std::uint32_t* accepted;  //!< indexed by request
+  token_id* next;           //!< indexed by request: the token after the last accepted draft
 
   __device__ __forceinline__ law residual(std::uint32_t request, std::uint32_t at) const {
     const float* row = p + (std::size_t{request} * (drafted + 1) + at) * size;
@@ -264,7 +264,7 @@ struct dense_round {
   }
 };
 
-//! The law of each draft, whose memory is zero, as V floats: what such a verifier is given.
+//! Writes the distribution of each draft as V floats, the input of such a verifier. The memory must be zero.
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads)
     peer_laws_kernel(const device_draft* drafts, std::uint32_t size, float* dense) {
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(Threads)
         static_cast<float>(from.counts[i]) / static_cast<float>(from.resolution);
 }
 
-//! vLLM-style, first kernel: a token for every drafted row and the bonus row, whether it is needed or not.
+//! vLLM-style, first kernel: draws a token for every drafted row and the bonus row, needed or not.
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads) peer_recover_kernel(dense_round round, token_id* recovered) {
   __shared__ room shared;
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(Threads) peer_recover_kernel(dense_round round
   const std::uint32_t id = draw_by_noise(round.residual(request, at), round.size, *round.key, blockIdx.x, shared);
   if (threadIdx.x == 0) recovered[blockIdx.x] = static_cast<token_id>(id);
 }
-//! Second kernel: a thread a request walks along its drafts.
+//! Second kernel: one thread per request walks along the drafts.
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads)
     peer_accept_kernel(dense_round round, std::uint32_t requests, const token_id* recovered) {
@@ -294,7 +294,7 @@ __global__ void __launch_bounds__(Threads)
   round.next[request] = recovered[request * (round.drafted + 1) + at];
 }
 
-//! FlashInfer-style: a block a request; the residual is summed and drawn from where the chain ends.
+//! FlashInfer-style: one block per request. If the chain ends, the residual is summed and drawn from.
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads) peer_chain_kernel(dense_round round) {
   __shared__ room shared;

@@ -1,4 +1,4 @@
-# gnuplot -e "table='bench.csv'; picture='bench.svg'" plot.gp: the ratio to a plain read, against rows of V = 128 256.
+# gnuplot -e "table='bench.csv'; picture='bench.svg'" plot.gp: plots the ratio to a plain read over the rows of V = 128 256.
 set datafile separator ','
 set terminal svg size 900,420 font 'sans,11'
 set output picture
@@ -9,7 +9,7 @@ set key outside right top noenhanced
 set grid
 set xtics (1, 8, 64, 512)
 set xrange [0.9:600]
-# Ours, and the same work by other ways where they were timed.
+# Our functions, and alternatives if they were timed.
 wanted = "specverify:digest+sample specverify:argmax specverify:select_256 specverify:log_sum_exp specverify:verify_3 \
   torch:softmax+draw torch:argmax torch:select_256 torch:log_sum_exp vllm-style:verify_3 flashinfer-style:verify_3"
 there = system("awk -F, '{ print $1 \":\" $2 }' " . table . " | sort -u | tr '\\n' ' '")

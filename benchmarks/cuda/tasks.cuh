@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the benchmarks time on rows of one shape: this library's functions and two other ways to the same end.
+//! Tasks that the benchmarks time on rows of one shape: functions of this library and two alternatives.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_TASKS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_TASKS_CUH
 
@@ -22,7 +22,7 @@ namespace cuda_bench {
 
 using namespace specverify;
 
-//! What this library does. A new kernel brings its line here.
+//! Times this library. A new kernel must add a line here.
 template <class Scalar>
 void measure_ours(const machine& on, const inputs<Scalar>& in) {
   const char* who = "specverify";
@@ -50,7 +50,7 @@ void measure_ours(const machine& on, const inputs<Scalar>& in) {
   }
 }
 
-//! Numbers and laws of rows, and verification of three drafts a request.
+//! Times numbers and distributions of rows, and verification of three drafts per request.
 template <class Scalar>
 void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
   const char* who = "specverify";
@@ -76,11 +76,11 @@ void measure_our_laws(const machine& on, const inputs<Scalar>& in) {
                 "verify_batch");
     });
   };
-  verify("verify_3", on.tuning);  // few rounds: all rows are read first
+  verify("verify_3", on.tuning);  // few rounds, so all rows are read first
   verify("verify_3_alone", a_block_a_round);
 }
 
-//! Draws by the other ways: a softmax to memory, then noise or a running sum.
+//! Times draws of the alternatives: a softmax to memory, then noise or a running sum.
 template <class Scalar>
 void measure_peer_draws(const machine& on, const inputs<Scalar>& in) {
   using namespace cuda_peers;
@@ -98,7 +98,7 @@ void measure_peer_draws(const machine& on, const inputs<Scalar>& in) {
   must(cudaGetLastError(), "peers");
 }
 
-//! Verification by the other ways, of three drafts a request, whose dense laws are there before.
+//! Times verification by the alternatives, of three drafts per request. The dense distributions exist before.
 template <class Scalar>
 void measure_peer_rounds(const machine& on, const inputs<Scalar>& in) {
   using namespace cuda_peers;
@@ -119,7 +119,7 @@ void measure_peer_rounds(const machine& on, const inputs<Scalar>& in) {
   must(cudaGetLastError(), "peers");
 }
 
-//! How much verification had to do, since a ratio means little without it.
+//! Prints the work of verification, because a ratio means little without it.
 template <class Scalar>
 void print_work(const machine& on, const inputs<Scalar>& in) {
   if (in.drafts.requests == 0 || !on.takes("verify_3")) return;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times what Thrust (device/) does for the same batches as bench.cu: lines under those of the same CSV.
-// usage: thrust CSV     1, 64 and 512 float32 rows of V = 128 256. Its calls wait for the device, so that no graph
-// takes them: both they and the reads of the same rows are launched anew each time.
+// Times Thrust (device/) on the batches of bench.cu, and appends lines to the CSV of bench.cu.
+// usage: thrust CSV     1, 64 and 512 float32 rows of V = 128 256
+// The calls wait for the device, so a graph cannot capture them. Therefore these calls and the reads of the same rows
+// are launched again each time.
 #include <specverify/device/digest.hpp>
 #include <specverify/device/sample.hpp>
 #include <specverify/device/select.hpp>
@@ -19,7 +20,7 @@ namespace {
 using namespace specverify;
 using namespace cuda_bench;
 
-//! Memory that Thrust asked for before: a first call takes it from the device, the others find it here.
+//! Caches memory for Thrust. Only the first call allocates it on the device; later calls reuse it.
 class kept_memory {
  public:
   using value_type = char;
@@ -48,7 +49,7 @@ class kept_memory {
   std::map<char*, std::ptrdiff_t> sizes_;
 };
 
-//! Tokens of Thrust are those that the kernels drew.
+//! Checks that Thrust drew the same tokens as the kernels.
 template <class Scalar>
 void check_tokens(const inputs<Scalar>& in) {
   must(cudaDeviceSynchronize(), "sample");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times of what a stream is given, by CUDA events over replays of a graph, next to a plain read of memory.
+//! Times work on a stream by CUDA events over replays of a graph, next to a plain read of memory.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 
@@ -25,7 +25,7 @@ inline void must(cudaError_t why, const char* what) {
   std::exit(1);
 }
 
-//! Device memory, freed with it.
+//! Device memory that this object frees.
 template <class T>
 class array {
  public:
@@ -40,7 +40,7 @@ class array {
   [[nodiscard]] std::size_t size() const { return count_; }
   void copy(const std::vector<T>& values) {
     must(cudaMemcpy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    must(cudaDeviceSynchronize(), "cudaMemcpy");  // streams that do not wait for the default one
+    must(cudaDeviceSynchronize(), "cudaMemcpy");  // because the streams do not wait for the default stream
   }
   [[nodiscard]] std::vector<T> copied() const {
     std::vector<T> values(count_);
@@ -53,7 +53,7 @@ class array {
   std::size_t count_;
 };
 
-//! Reads memory and keeps nothing: what a row costs at least.
+//! Reads memory and keeps nothing, the minimum cost of a row.
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads) read_kernel(const uint4* data, std::size_t count, unsigned* out) {
   unsigned all = 0;
@@ -65,17 +65,18 @@ __global__ void __launch_bounds__(Threads) read_kernel(const uint4* data, std::s
     all ^= a.x ^ a.y ^ a.z ^ a.w ^ b.x ^ b.y ^ b.z ^ b.w ^ c.x ^ c.y ^ c.z ^ c.w ^ d.x ^ d.y ^ d.z ^ d.w;
   }
   for (; at < count; at += step) all ^= data[at].x ^ data[at].y ^ data[at].z ^ data[at].w;
-  if (all == 0x9E3779B9u) *out = all;  // so that the loads are made
+  if (all == 0x9E3779B9u) *out = all;  // keeps the compiler from dropping the loads
 }
 
-//! The tuning of a card as docs/gpu.md advises: that of its compute capability, with the multiprocessors that it has.
+//! Returns a GPU's tuning as docs/gpu.md advises: that of the compute capability, with the GPU's number of
+//! multiprocessors.
 inline specverify::cuda_tuning tuning_of(const cudaDeviceProp& card) {
   specverify::cuda_tuning made = specverify::tuning_for(static_cast<std::uint32_t>(10 * card.major + card.minor));
   made.multiprocessors = static_cast<std::uint32_t>(card.multiProcessorCount);
   return made;
 }
 
-//! The card, and what is read as a floor.
+//! The GPU, and the memory that is read as a floor.
 struct machine {
   explicit machine(std::FILE* lines) : csv(lines), memory(std::size_t{1} << 28), sink(1) {
     must(cudaGetDeviceProperties(&card, 0), "cudaGetDeviceProperties");
@@ -89,7 +90,7 @@ struct machine {
   array<unsigned char> memory;
   array<unsigned> sink;
   specverify::cuda_tuning tuning;
-  std::string only;  //!< tasks whose name begins so; empty: all
+  std::string only;  //!< only tasks whose name begins with it; empty: all
   [[nodiscard]] bool takes(const std::string& task) const { return task.rfind(only, 0) == 0; }
 
   void read(cudaStream_t on) const { read(on, memory.data(), memory.size()); }
@@ -101,7 +102,7 @@ struct machine {
   }
 };
 
-//! What is timed on a stream: microseconds of one of `calls` calls.
+//! Work that is timed on a stream: microseconds per call, over `calls` calls.
 template <class Launch>
 class timed {
  public:
@@ -124,7 +125,7 @@ class timed {
     must(cudaEventElapsedTime(&milliseconds, begin_, end_), "cudaEventElapsedTime");
     return 1000.0 * static_cast<double>(milliseconds) / (static_cast<double>(replays) * calls_);
   }
-  //! Replays that take about so long.
+  //! Returns the number of replays that take about this time.
   [[nodiscard]] int replays_for(double microseconds) const {
     (void)time(1);
     return static_cast<int>(std::min(1000.0, std::max(1.0, microseconds / (time(1) * calls_))));
@@ -155,7 +156,7 @@ class graph {
   [[nodiscard]] static cudaGraphExec_t capture(cudaStream_t stream, int calls, const Enqueue& enqueue) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t made = nullptr;
-    enqueue(0, stream);  // kernels are loaded before a capture
+    enqueue(0, stream);  // loads the kernels, because a capture cannot
     must(cudaStreamSynchronize(stream), "a call before it is captured");
     must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
     for (int i = 0; i < calls; ++i) enqueue(i, stream);
@@ -168,7 +169,7 @@ class graph {
   timed<std::function<void()>> timed_;
 };
 
-//! The same calls made anew each time: for those that wait for the device, which no graph takes.
+//! The calls, launched again each time. For calls that wait for the device, because a graph cannot capture them.
 class plain_calls : public timed<std::function<void()>> {
  public:
   template <class Enqueue>
@@ -178,7 +179,7 @@ class plain_calls : public timed<std::function<void()>> {
         }) {}
 };
 
-//! Of several samples.
+//! Statistics of several samples.
 struct timing {
   double least = 0;
   double median = 0;

@@ -1,4 +1,4 @@
-"""Times of torch programs by CUDA events over replays of a graph, as timing.cuh has them, and their lines of CSV."""
+"""Times torch programs by CUDA events over replays of a graph, like timing.cuh, and writes lines of CSV."""
 import csv
 import statistics
 
@@ -7,12 +7,12 @@ ROWS, SIZES = (1, 8, 64, 512), (32000, 128256, 262144)
 
 
 class Timed:
-    """`call(i)` for i in range(calls), captured once. Where a call cannot be captured it is timed without a graph."""
+    """`call(i)` for i in range(calls), captured once. If a call cannot be captured, it is timed without a graph."""
 
     def __init__(self, torch, call, calls):
         self.torch, self.call, self.calls, self.graph = torch, call, calls, None
         side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())  # the rows are made there
+        side.wait_stream(torch.cuda.current_stream())  # that stream makes the rows
         with torch.cuda.stream(side):
             for _ in range(3):
                 call(0)
@@ -45,7 +45,7 @@ class Timed:
 
 
 class Lines:
-    """Appends to the CSV of bench.cu and prints the same. A row's floor is a plain sum of float32 in the same sample."""
+    """Appends lines to the CSV of bench.cu and prints them. A row's floor is a plain sum of float32 in the same sample."""
 
     def __init__(self, torch, path):
         self.torch = torch
@@ -73,7 +73,7 @@ class Lines:
 
 
 def inputs(torch, count, size, scalar):
-    """Copies of a batch that calls take in turn, as bench.cu takes them; None where they do not fit."""
+    """Copies of a batch that calls take in turn, as in bench.cu; None if they do not fit."""
     cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20)
     row_bytes = count * size * torch.finfo(scalar).bits // 8
     copies = max(1, min(256, -(-3 * cache // row_bytes)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""torch_rows.py CSV: softmax, top-k and multinomial of torch on the rows of bench.cu; appends to its CSV.
+"""torch_rows.py CSV: times softmax, top-k and multinomial of torch on the rows of bench.cu; appends to the CSV.
 
-Exit code 77: there is no torch here, or none that sees a GPU."""
+Exit code 77: torch is missing, or it finds no GPU."""
 import sys
 
 import timing

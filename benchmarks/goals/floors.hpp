@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plain sums of a row with 4, 8, 12 or 16 vectors in flight: what reading it costs at least, on this instruction set.
-//! Products and sums in registers: what computing costs at least.
+//! Minimum cost of a row on this instruction set. Plain sums with 4, 8, 12 or 16 vectors in flight give the cost of
+//! reading; products and sums in registers give the cost of computing.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 
@@ -23,13 +23,13 @@ inline constexpr const char* isa = "baseline";
 using vector = float __attribute__((vector_size(16)));
 #endif
 
-//! Keeps a compiler from dropping what was computed.
+//! Keeps a compiler from dropping a result.
 template <class Value>
 inline void keep(const Value& value) {
   __asm__ volatile("" : : "g"(&value) : "memory");
 }
 
-//! Processor time of this thread.
+//! Returns the CPU time of this thread.
 inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -75,7 +75,7 @@ template <std::size_t... Chain>
   return 2.0 * times * static_cast<double>(sizeof...(Chain) * sizeof(vector) / sizeof(float));
 }
 
-//! Computes as fast as this processor can. Returns how many products and sums that were.
+//! Computes as fast as this CPU can. Returns the number of products and sums.
 inline double products() { return products_of(std::make_index_sequence < sizeof(vector) == 64 ? 20 : 12 > {}); }
 
 }  // namespace bench_goals

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of bf16 and fp16 rows out of memory next to those of float rows of the same length.
+//! Times digests of bf16 and fp16 rows from memory next to those of float rows of the same length.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
 
@@ -14,7 +14,7 @@
 
 namespace bench_goals {
 
-//! Reads the rows of a set in turn.
+//! Returns the rows of a set in turn.
 template <class Stored>
 class stored_rows {
  public:
@@ -29,7 +29,7 @@ class stored_rows {
         stored_[i] = std::bit_cast<float>(bits);
       } else if constexpr (std::is_same_v<Stored, specverify::bfloat16_bits>) {
         stored_[i] = {static_cast<std::uint16_t>(bits >> 16)};
-      } else {  // cut to fp16; what is too small for a normal number is 0
+      } else {  // cut to fp16; numbers below the normal range become 0
         const std::uint32_t size = bits & 0x7FFFFFFFu, rebased = (size >> 13) - (112u << 10);
         stored_[i] = {static_cast<std::uint16_t>((bits >> 16 & 0x8000u) | (size >= 113u << 23 ? rebased : 0u))};
       }
@@ -52,7 +52,7 @@ class stored_rows {
   std::uint32_t at_ = 0;
 };
 
-//! Of several takes the one whose float digest is fastest: memory is other machines' as well.
+//! Returns the repeat with the fastest float digest, because other machines use the memory, too.
 inline std::vector<double> quietest(const std::vector<std::function<void()>>& calls) {
   constexpr int takes = 16;
   std::vector<double> best = times_in_turn(calls);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The decision head at the paper's sizes (2048 + 4096 -> 256): one position next to a plain sum of its weights,
-//! several next to products and sums in registers.
+//! Times the decision head at the paper's sizes (2048 + 4096 -> 256): one position next to a plain sum of the weights,
+//! several positions next to products and sums in registers.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_HEAD_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_HEAD_PATHS_HPP
 
@@ -64,7 +64,7 @@ class paper_head {
   aligned_numbers first_, others_, drafter_, target_;
 };
 
-//! Microseconds a call, the lower third of many rounds. What is timed takes turns.
+//! Returns microseconds per call, the lower third of many rounds. The calls take turns.
 inline std::vector<double> times_in_turn(const std::vector<std::function<void()>>& calls) {
   constexpr int rounds = 31, repeats = 4;
   std::vector<std::vector<double>> times(calls.size());
@@ -83,7 +83,8 @@ inline std::vector<double> times_in_turn(const std::vector<std::function<void()>
   return found;
 }
 
-//! Prints a line for every path, as speed.cpp does; the floor of several positions is their products at full speed.
+//! Prints a line for every path, like speed.cpp. The floor of several positions is the time of the products at full
+//! speed.
 inline void measure_head(bool& first) {
   const paper_head head;
   const auto weights = head.weights();

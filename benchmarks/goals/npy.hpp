@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows that an engine recorded: float32 in NumPy's file format, the last axis being the vocabulary
+//! Reads rows that an engine recorded: float32 in NumPy's file format, with the vocabulary as the last axis
 //! (numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_NPY_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_NPY_HPP
@@ -17,12 +17,12 @@
 namespace bench_goals {
 
 struct recorded_rows {
-  std::string name;  //!< of the file, without its ending
+  std::string name;  //!< file name without extension
   std::uint32_t vocab_size = 0;
-  std::vector<float> values;  //!< one row after the other
+  std::vector<float> values;  //!< one row after another
 };
 
-//! The sizes in "'shape': (24, 2, 49152), ".
+//! Returns the sizes in "'shape': (24, 2, 49152), ".
 inline std::vector<std::uint64_t> shape_of(const std::string& header) {
   std::vector<std::uint64_t> sizes;
   const std::size_t begin = header.find('(', header.find("'shape'")), end = header.find(')', begin);
@@ -59,7 +59,7 @@ inline recorded_rows read_npy(const std::filesystem::path& file) {
   return rows;
 }
 
-//! The .npy files of a folder, or one file.
+//! Returns the .npy files of a folder, or the given file.
 inline std::vector<std::filesystem::path> npy_files(const std::filesystem::path& place) {
   if (!std::filesystem::is_directory(place)) return {place};
   std::vector<std::filesystem::path> files;

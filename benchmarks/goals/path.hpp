@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One path that is timed next to a plain sum of the same rows, and what paths share.
+//! One path, which is timed next to a plain sum of the same rows, and helpers for paths.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_PATH_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_PATH_HPP
 
@@ -18,10 +18,10 @@ namespace bench_goals {
 struct path {
   std::string name;
   std::function<void(std::span<const float>)> call;
-  int rows = 1;  // work is done at every so many calls
+  int rows = 1;  // the call does its work once per this many calls
 };
 
-//! Memory for a row that is written, at a 64-byte address: a vector's starts 16 bytes behind one, and wide stores would
+//! Returns memory for a row, aligned to 64 bytes. A vector begins 16 bytes after such an address, so wide stores would
 //! cross lines.
 inline std::shared_ptr<float> row_to_write(std::size_t size) {
   const std::size_t bytes = (size * sizeof(float) + 63) / 64 * 64;

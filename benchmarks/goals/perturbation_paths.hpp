@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Perturbation of the temperature: a row read for it, and twenty draws.
+//! Times the perturbation of the temperature: a row read for it, and twenty draws.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_PERTURBATION_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_PERTURBATION_PATHS_HPP
 
@@ -11,8 +11,8 @@
 
 namespace bench_goals {
 
-//! Reads a row and asks how often draws at twenty temperatures give another token than its largest entry, whose
-//! probability moves most with the temperature.
+//! Reads a row and counts draws at twenty temperatures that differ from the row's largest entry, because the
+//! probability of that entry changes most with the temperature.
 inline path perturbation_path(std::uint32_t vocab_size) {
   using namespace specverify;
   std::vector<std::byte> memory(perturbation_workspace_size(vocab_size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Paths that read one row: the largest entry, digests with and without more, sums and probabilities.
+//! Paths that read one row: the largest entry, digests with and without options, sums and probabilities.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 
@@ -18,7 +18,7 @@ namespace bench_goals {
 
 using namespace specverify;
 
-//! Reads a row into a workspace of its own, and draws a token where `draws`.
+//! Reads a row into a workspace of the path, and draws a token if `draws` is true.
 inline path reading(std::string name, std::uint32_t vocab_size, const read_request& request, bool draws = false) {
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request));
   return {std::move(name),
@@ -47,7 +47,7 @@ inline path truncated(std::string name, std::uint32_t vocab_size, const row_trun
           }};
 }
 
-//! Reads a row for a rule and asks the sparsifier.
+//! Reads a row for a rule and calls the sparsifier.
 inline path decision(std::string name, std::uint32_t vocab_size, const threshold& sparsifier) {
   const read_request request = sparsifier.request({}, vocab_size);
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request)),
@@ -63,7 +63,7 @@ inline path decision(std::string name, std::uint32_t vocab_size, const threshold
           }};
 }
 
-//! Reads a row and makes its dense lattice point.
+//! Reads a row and computes the dense lattice point.
 inline path dense_point(std::string name, std::uint32_t vocab_size, std::uint32_t resolution) {
   const draft_law_options options{law_format::dense_lattice, resolution};
   const read_request request = draft_law_request(vocab_size, top_k{}, {}, options);
@@ -87,7 +87,7 @@ inline read_request survivors(std::uint32_t count, bool total = false) {
   return request;
 }
 
-//! The largest entries of a row that is not drawn from.
+//! Returns the largest entries of a row that needs no draws.
 inline path largest(std::string name, std::uint32_t vocab_size, std::uint32_t count) {
   read_request request = survivors(count);
   request.sums = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows at stated addresses: peaked ones (a Gaussian and 41 large logits), flat ones (the Gaussian alone), those on
-//! which a search is hard, recorded ones, and sets that no cache holds.
+//! Rows at given addresses: peaked rows (a Gaussian and 41 large logits), flat rows (only the Gaussian), rows that are
+//! hard to search, recorded rows, and sets that exceed every cache.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_ROWS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_ROWS_HPP
 
@@ -22,7 +22,7 @@
 
 namespace bench_goals {
 
-//! The bytes of the last cache that this processor sees; 32 MiB where the system does not say.
+//! Returns the bytes of this CPU's last cache, or 32 MiB if the system does not report it.
 inline std::uint64_t last_cache_bytes() {
   std::uint64_t largest = 0;
   for (const char* index : {"2", "3", "4"}) {
@@ -36,15 +36,15 @@ inline std::uint64_t last_cache_bytes() {
 
 class row_set {
  public:
-  //! One row, read again and again, or several in turn. The hot row is the second of the rotating ones. The first is
-  //! the one of 64 whose dense lattice point at l = 240 hangs on the last digits of W; how often that happens,
-  //! tests/unit/row/summary_test.cpp counts.
+  //! One row, read again and again, or several in turn. The hot row is the second of the rotating rows. The first is
+  //! the row of 64 whose dense lattice point at l = 240 depends on the last digits of W;
+  //! tests/unit/row/summary_test.cpp counts how often that happens.
   static row_set ordinary(std::uint32_t vocab_size, std::uint32_t count, std::uint32_t offset) {
     row_set made(count == 1 ? "hot" : "rotating", vocab_size, count, offset);
     for (std::uint32_t r = 0; r < count; ++r) made.peak(r, count == 1 ? 1 : r);
     return made;
   }
-  //! More than twice the last cache in all, at least 64 rows. Every 16th row holds the same values.
+  //! At least 64 rows and more than twice the last cache in total. Every 16th row has equal values.
   static row_set dram(std::uint32_t vocab_size) {
     const std::uint64_t wanted = std::min<std::uint64_t>(2 * last_cache_bytes() + (8u << 20), 1ull << 30);
     row_set made("DRAM", vocab_size,
@@ -62,7 +62,7 @@ class row_set {
     made.fill(0, [](std::uint32_t, float normal) { return 3.0f * normal; });
     return made;
   }
-  //! In turn, as many as there are.
+  //! The recorded rows in turn.
   static row_set recorded(const recorded_rows& from) {
     const auto count = static_cast<std::uint32_t>(from.values.size() / from.vocab_size);
     row_set made("recorded " + from.name, from.vocab_size, count, 0);
@@ -89,7 +89,7 @@ class row_set {
  private:
   row_set(std::string name, std::uint32_t vocab_size, std::uint32_t count, std::uint32_t offset)
       : name_(std::move(name)), vocab_size_(vocab_size), count_(count), offset_(offset) {
-    stride_ = (vocab_size + 16u + 1023u) / 1024u * 1024u + 16u;  // rows start at other sets of the cache
+    stride_ = (vocab_size + 16u + 1023u) / 1024u * 1024u + 16u;  // rows begin in different sets of the cache
     memory_.reset(static_cast<float*>(std::aligned_alloc(64, (std::size_t{stride_} * count + 64) * sizeof(float))));
   }
   float* row(std::uint32_t index) { return memory_.get() + std::size_t{stride_} * index + offset_ / sizeof(float); }

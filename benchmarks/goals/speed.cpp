@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of vocabulary-wide work next to a plain sum of the same rows, in one run: every round times every path once, so
-// that whatever else the machine does falls on all of them alike. Prints JSON for scripts/bench_check.
+// Times vocabulary-wide work next to a plain sum of the same rows, in one run. Every round times every path once,
+// because other work on the machine then affects all paths alike. Prints JSON for scripts/bench_check.
 #include "half_paths.hpp"
 #include "head_paths.hpp"
 #include "perturbation_paths.hpp"
@@ -25,7 +25,7 @@ namespace {
 using bench_goals::ordinary_paths, bench_goals::path, bench_goals::reading, bench_goals::row_set,
     bench_goals::survivors;
 
-//! One time of one path in a round, in microseconds a call.
+//! Returns the time of one path in a round, in microseconds per call.
 double time_of(const path& one, row_set& rows, int calls) {
   calls = (calls + one.rows - 1) / one.rows * one.rows;
   const double start = bench_goals::thread_seconds();
@@ -33,14 +33,14 @@ double time_of(const path& one, row_set& rows, int calls) {
   return 1e6 * (bench_goals::thread_seconds() - start) / calls;
 }
 
-//! The lower third of what was measured: other work on the machine only ever adds.
+//! Returns the lower third of the times, because other work on the machine can only add time.
 double lower_third(std::vector<double> times) {
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 3);
   std::nth_element(times.begin(), at, times.end());
   return *at;
 }
 
-//! Every path that ordinary rows take.
+//! Returns every path for ordinary rows.
 std::vector<path> all_paths(std::uint32_t vocab_size) {
   std::vector<path> paths = ordinary_paths(vocab_size);
   paths.push_back(bench_goals::perturbation_path(vocab_size));
@@ -48,17 +48,17 @@ std::vector<path> all_paths(std::uint32_t vocab_size) {
   return paths;
 }
 
-//! What a set of rows gave in one go: a time of every path, and the fastest of the plain sums.
+//! Result of one repeat on a set of rows: a time for every path, and that of the fastest plain sum.
 struct taken {
   std::vector<double> us;
   double floor = 1e300;
-  int in_flight = 0;  //!< vectors of that sum
+  int in_flight = 0;  //!< vectors in flight of that sum
 };
 
-//! `paths` ends with the plain sums.
+//! `paths` must end with the plain sums.
 taken take(const std::vector<path>& paths, row_set& rows) {
   constexpr int rounds = 31;
-  const int calls = 16 * std::clamp(static_cast<int>(262144 / rows.vocab_size()), 1, 32);  // the clock costs little
+  const int calls = 16 * std::clamp(static_cast<int>(262144 / rows.vocab_size()), 1, 32);  // hides the clock's cost
   std::vector<std::vector<double>> times(paths.size());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < paths.size(); ++i) times[i].push_back(time_of(paths[i], rows, calls));
@@ -75,7 +75,7 @@ taken take(const std::vector<path>& paths, row_set& rows) {
   return found;
 }
 
-//! The least floors of earlier runs, by "V offset rows": a file of lines "microseconds V offset rows".
+//! Minimum floors of earlier runs, by "V offset rows", from a file of lines "microseconds V offset rows".
 std::map<std::string, double>& least_floors() {
   static std::map<std::string, double> floors;
   return floors;
@@ -86,8 +86,8 @@ void read_floors(const char* file) {
   for (std::string rows; in >> us && std::getline(in >> std::ws, rows);) least_floors()[rows] = us;
 }
 
-//! Rows whose sum is slower than in an earlier run are taken again: the machine was at other work. The take with the
-//! fastest sum counts, which flatters no path.
+//! Measures rows again if the sum is slower than in an earlier run, because the machine was then busy. The repeat with
+//! the fastest sum counts, which favours no path.
 void measure(row_set& rows, std::vector<path> paths, bool& first) {
   constexpr int takes = 4;
   constexpr double settled = 1.03;
@@ -128,7 +128,7 @@ void measure_recorded(const char* place, bool& first) {
 
 }  // namespace
 
-//! usage: speed [quick] [FLOORS]; SPECVERIFY_ROWS: a .npy file of recorded rows, or a folder of them
+//! usage: speed [quick] [FLOORS]; SPECVERIFY_ROWS: a .npy file of recorded rows, or a folder of such files
 int main(int count, char** arguments) {
   bool quick = false;
   for (int i = 1; i < count; ++i) {

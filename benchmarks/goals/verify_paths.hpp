@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a rejection and a whole round of verification cost on top of the digests of their rows.
+//! Times a rejection and a whole round of verification, with the digests of the rows.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_VERIFY_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_VERIFY_PATHS_HPP
 
@@ -20,8 +20,8 @@ using namespace specverify;
 
 inline constexpr std::uint32_t verified_drafts = 8;
 
-//! The lattice law of `members` ids from 0 on with counts as equal as the resolution allows. The first 16 ids hold the
-//! largest entry of every ordinary row.
+//! The lattice distribution of `members` ids from 0 on, with counts as equal as the resolution allows. The first 16 ids
+//! include the largest entry of every ordinary row.
 struct equal_law {
   std::vector<token_id> ids;
   std::vector<std::uint32_t> counts;
@@ -37,7 +37,7 @@ struct equal_law {
   }
 };
 
-//! A digest and the token after a rejection of a draft from a law of `members` ids.
+//! Digest, and the token after a rejected draft from a distribution of `members` ids.
 inline path rejection(std::string name, std::uint32_t vocab_size, std::uint32_t members, std::uint32_t resolution) {
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, {}));
   return {std::move(name), [memory = std::move(memory), drafted = equal_law(members, resolution, vocab_size),
@@ -52,8 +52,9 @@ inline path rejection(std::string name, std::uint32_t vocab_size, std::uint32_t 
           }};
 }
 
-//! token_rule on rows that come one by one: the last row of nine brings the round. Every draft is its row's largest
-//! entry, which its law holds far below the target's probability, so all are accepted and the bonus is drawn.
+//! token_rule on rows that come one by one; the ninth row runs the round. Every draft is the row's largest entry, and
+//! the draft's distribution gives it far less than the target's probability. So all drafts are accepted and the bonus
+//! token is drawn.
 inline path verification(std::string name, std::uint32_t vocab_size) {
   struct nine_rows {
     std::vector<std::byte> memory;

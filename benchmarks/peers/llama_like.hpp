@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A sampler as llama.cpp describes its own: every token becomes a record {id, logit, p}; top-k is a partial sort of
-//! the records, probabilities are exponentials of the records that are left, top-p cuts their sorted list, and the draw
-//! is a running sum, without a sort. Buffers are kept between calls (github.com/ggml-org/llama.cpp,
-//! src/llama-sampling.cpp and pull request 15665). Written from the description.
+//! A sampler written from llama.cpp's description of its own. Every token becomes a record {id, logit, p}. Top-k is a
+//! partial sort of the records, probabilities are exponentials of the remaining records, top-p cuts the sorted list,
+//! and the draw is a running sum without a sort. Buffers are kept between calls (github.com/ggml-org/llama.cpp,
+//! src/llama-sampling.cpp and pull request 15665).
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_LLAMA_LIKE_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_LLAMA_LIKE_HPP
 
@@ -36,7 +36,7 @@ class record_sampler {
     }
     for (record& one : records_) one.p /= sum;
   }
-  //! Of a sorted list.
+  //! The list must be sorted.
   void keep_top_p() {
     float sum = 0;
     for (std::size_t i = 0; i < records_.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tasks as this library does them, and the plain sums that are the floor.
+//! The tasks with this library, and the plain sums as a floor.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_OURS_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_OURS_HPP
 
@@ -15,7 +15,7 @@
 
 namespace bench_peers {
 
-//! Reads a row into a workspace of its own.
+//! Reads a row into a workspace of the object.
 class reader {
  public:
   reader(std::uint32_t vocab_size, const specverify::row_transform& transform, const specverify::read_request& request)
@@ -70,7 +70,7 @@ inline peers ours(std::uint32_t vocab_size) {
                  }});
   read_request largest;
   largest.survivors = top_k;
-  largest.sums = false;  // torch has none either
+  largest.sums = false;  // because torch has none
   all.push_back({"top-64", "ours", [read = reader(vocab_size, {}, largest)](std::span<const float> row) mutable {
                    return read.sum_of_survivors(row);
                  }});

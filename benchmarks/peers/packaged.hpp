@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Softmax of oneDNN and of XNNPACK, as Debian 12 ships them; each where its package is installed.
+//! Softmax of oneDNN and of XNNPACK from Debian 12, if the package is installed.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_PACKAGED_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_PACKAGED_HPP
 
@@ -16,7 +16,7 @@
 namespace bench_peers {
 
 #ifdef SPECVERIFY_PEERS_ONEDNN
-//! The primitive is made once; a call binds the row and runs it.
+//! Creates the primitive once; a call binds the row and runs it.
 class onednn_softmax {
  public:
   explicit onednn_softmax(std::uint32_t vocab_size)

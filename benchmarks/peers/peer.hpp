@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One way to do one task with one row. Every task is done by several: this library, others, and plain C++.
+//! One implementation of one task on one row. Each task has several: this library, other libraries, and plain C++.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
 
@@ -11,8 +11,8 @@
 
 namespace bench_peers {
 
-//! `call` does the task and gives a number by which answers are compared: a logarithm, a token, a sum of token ids, or
-//! the probability of the last id. A task that draws gives its token.
+//! `call` does the task and returns a number to compare: a logarithm, a token, a sum of token ids, or the probability
+//! of the last id. A task that draws returns the token.
 struct peer {
   std::string task, who;
   std::function<double(std::span<const float>)> call;

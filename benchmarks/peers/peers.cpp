@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library of tasks, to be called from Python: so that other libraries and torch are timed in one process, by
-// one clock, on the same row. benchmarks/peers/torch_rows.py calls it.
+// A shared library of tasks for Python, because other libraries and torch must be timed in one process, by one clock,
+// on the same row. benchmarks/peers/torch_rows.py calls it.
 #include "../goals/rows.hpp"
 #include "llama_like.hpp"
 #include "ours.hpp"
@@ -23,14 +23,14 @@ extern "C" {
 
 const char* peers_isa() { return bench_goals::isa; }
 
-//! An ordinary row at a 64-byte address; it stays.
+//! Returns an ordinary row at a 64-byte address; it stays valid.
 const float* peers_row(std::uint32_t vocab_size) {
   static std::vector<bench_goals::row_set> made;
   made.push_back(bench_goals::row_set::ordinary(vocab_size, 1, 0));
   return made.back().first();
 }
 
-//! Makes every task ready for rows of this size; returns how many there are.
+//! Prepares every task for rows of this size. Returns the number of tasks.
 std::uint32_t peers_prepare(std::uint32_t vocab_size) {
   all().clear();
   for (auto* part :
@@ -42,7 +42,7 @@ std::uint32_t peers_prepare(std::uint32_t vocab_size) {
 
 const char* peers_task(std::uint32_t index) { return at(index).task.c_str(); }
 const char* peers_who(std::uint32_t index) { return at(index).who.c_str(); }
-//! Does a task `calls` times; the last answer.
+//! Does a task `calls` times. Returns the last result.
 double peers_run(std::uint32_t index, const float* row, std::uint32_t vocab_size, std::uint32_t calls) {
   const bench_peers::peer& one = at(index);
   double answer = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tasks as plain C++ does them, and with Eigen: the loops that one writes first.
+//! The tasks in plain C++ and with Eigen, as a programmer would write them first.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_STANDARD_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_STANDARD_HPP
 
@@ -28,7 +28,7 @@ inline void plain_softmax(std::span<const float> row, std::span<float> out) {
   for (float& value : out) value /= sum;
 }
 
-//! The ids of the 64 largest come first.
+//! `arrange` must move the ids of the 64 largest entries to the front.
 template <class Arrange>
 double sum_of_largest(std::vector<std::uint32_t>& ids, std::span<const float> row, Arrange arrange) {
   std::iota(ids.begin(), ids.end(), 0u);

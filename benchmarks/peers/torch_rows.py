@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""benchmarks/peers/torch_rows.py LIBRARY [V...]: times one row's tasks by this library, by others and by torch, in turn.
+"""benchmarks/peers/torch_rows.py LIBRARY [V...]: times tasks on one row with this library, others and torch.
 
-LIBRARY is what benchmarks/peers/peers.cpp makes. All run in this thread, on the same hot row, by the same clock. Five
-repeats of nine rounds; a round times every way to do every task once. C++ is called in a loop of C++, torch in one of
-Python; what torch takes for a row of 64 entries is printed as well, so that its fixed cost shows. Prints JSON for
-scripts/bench_peers. Without torch the others are timed."""
+LIBRARY is built from benchmarks/peers/peers.cpp. All run in this thread, on the same hot row, by the same clock, in
+turn. There are five repeats of nine rounds; a round times every implementation of every task once. C++ is called in a
+C++ loop, but torch in a Python loop; the time of torch for a row of 64 entries is also printed, because it shows the
+fixed cost. Prints JSON for scripts/bench_peers. If torch is missing, only the others are timed."""
 import ctypes
 import json
 import os
@@ -21,7 +21,7 @@ except ImportError:
 
 
 def native(library, row, vocab_size):
-    """(task, who, run) of every function in the shared library; `run` calls that many times and gives the answer."""
+    """(task, who, run) of every function in the shared library; `run` calls it that many times and returns the result."""
     for index in range(library.peers_prepare(vocab_size)):
         yield (library.peers_task(index).decode(), library.peers_who(index).decode(),
                lambda calls, index=index: library.peers_run(index, row, vocab_size, calls))

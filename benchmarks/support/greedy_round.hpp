@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A round of 8 drafts for rules that compare argmaxes, next to std::max_element on each row. `row_us` is the
-//! time per row read.
+//! A round of 8 drafts for rules that compare argmaxes, next to std::max_element on each row. `row_us`: time per row
+//! read.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 
@@ -39,7 +39,7 @@ inline void count_rows(benchmark::State& state) {
                                                 benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-//! `draft_of(i, best)`: the i-th draft, given the argmax of its row. Every draft must be accepted.
+//! `draft_of(i, best)` must return the i-th draft, given the argmax of the row. Every draft must be accepted.
 template <class Policy, class Rule, class DraftOf>
 void verify(benchmark::State& state, const Rule& rule, DraftOf draft_of) {
   const auto values = random_rows(static_cast<std::uint32_t>(state.range(0)));

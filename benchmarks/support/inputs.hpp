@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows for benchmarks, the read floor, and the ratio to it. "hot": one row again and again; "rot": 16 rows in turn.
+//! Rows for benchmarks, the read floor, and ratios to it. "hot": one row again and again; "rot": 16 rows in turn.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
 
@@ -26,7 +26,7 @@ using namespace specverify;
 
 enum class shape { flat, peak };
 
-//! z = 3 N(0, 1); `peak` adds 41 large logits: p = 0.5 for the first, 0.4 for the next 40.
+//! z = 3 N(0, 1). `peak` adds 41 large logits: p = 0.5 for the first, 0.4 for the next 40.
 inline std::vector<float> make_row(std::uint32_t vocab_size, std::uint32_t seed, shape kind) {
   std::vector<float> row(vocab_size);
   for (std::uint32_t i = 0; i < vocab_size; ++i) {
@@ -52,14 +52,14 @@ struct rows {
   const std::vector<float>& next() { return values[at = (at + 1) % values.size()]; }
 };
 
-//! Processor time of this thread in seconds: other work on the machine does not count.
+//! Returns the CPU time of this thread in seconds, so other work on the machine does not count.
 inline double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-//! Seconds of an action over the same rows in the same order: 33 groups of 8 calls, the median group.
+//! Returns the seconds of an action on the same rows in the same order: the median of 33 groups of 8 calls.
 template <class Action>
 double median_seconds(rows& input, const Action& action) {
   std::vector<double> times;
@@ -72,7 +72,7 @@ double median_seconds(rows& input, const Action& action) {
   return times[16];
 }
 
-//! Median seconds to sum a row once with eight vector accumulators: the read floor.
+//! Returns the median seconds to sum a row once with eight vector accumulators, the read floor.
 inline double read_floor(rows& input) {
   return median_seconds(input, [](const std::vector<float>& row) {
     using vector_type = float __attribute__((vector_size(SPECVERIFY_BENCH_VECTOR)));
@@ -103,8 +103,7 @@ inline double read_floor(rows& input) {
   });
 }
 
-//! Runs `action(row)` in the state's loop and reports the median of its time over the median read floor taken in the
-//! same run.
+//! Runs `action(row)` in the state's loop. Reports the median time divided by the median read floor of the same run.
 template <class Action>
 void run(benchmark::State& state, rows& input, const Action& action) {
   const double floor_before = read_floor(input);
@@ -116,7 +115,7 @@ void run(benchmark::State& state, rows& input, const Action& action) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(input.values[0].size()));
 }
 
-//! Runs draws of a token from what `read(row)` gives, and counts their trials.
+//! Draws tokens from the result of `read(row)`, and counts the trials.
 template <class Read>
 void run_draws(benchmark::State& state, rows& input, const Read& read) {
   std::uint32_t position = 0;
@@ -148,7 +147,7 @@ struct row_memory {
 
 inline row_view<float> view(const std::vector<float>& row) { return logits_row(std::span<const float>(row)); }
 
-//! Vocabulary size, rotating or not.
+//! Registers vocabulary sizes, each with one hot row and with rotating rows.
 inline void sizes(benchmark::internal::Benchmark* registered) {
   registered->ArgNames({"V", "rot"});
   for (const std::int64_t vocab_size : {32000, 128256, 151936}) {

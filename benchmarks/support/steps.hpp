@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rounds of eight drafts for benchmarks of whole steps: rows of a drafter and of a target near it, laws of K-SQS and
-//! C-SQS, messages, and a watch that tells what share of a step each part takes.
+//! Rounds of eight drafts for benchmarks of whole steps: rows of a drafter and of a target near it, distributions of
+//! K-SQS and C-SQS, messages, and a watch that measures the share of each part in a step.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_STEPS_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_STEPS_HPP
 
@@ -24,7 +24,7 @@ using namespace bench_inputs;
 
 inline constexpr std::uint32_t vocab_size = 128256, resolution = 100, length = 8, rounds_held = 2;
 
-//! Seconds by part; reading the clock is taken off. `off`: no clock is read.
+//! Seconds per part, without the time to read the clock. `off`: no clock is read.
 class watch {
  public:
   explicit watch(bool on) : on_(on) {
@@ -45,7 +45,7 @@ class watch {
   }
   [[nodiscard]] double spent(std::size_t part) const { return spent_[part]; }
 
-  //! Counters "NAME %" of all parts.
+  //! Reports the counters "NAME %" of all parts.
   template <std::size_t Parts>
   void report(benchmark::State& state, const std::array<const char*, Parts>& names) const {
     double all = 0;
@@ -64,8 +64,8 @@ class watch {
   std::array<double, 8> spent_{};
 };
 
-//! Rows of a drafter (length a round) and of a target (one more), peaked; the target's logits are the drafter's with a
-//! deviation of 0.4.
+//! Peaked rows of a drafter (`length` rows per round) and of a target (one more). The target's logits are those of the
+//! drafter plus noise with deviation 0.4.
 struct model_rows {
   std::vector<std::vector<float>> drafter, target;
 
@@ -86,7 +86,7 @@ inline const model_rows& models() {
   return held;
 }
 
-//! Microseconds of a plain sum of one of the target's rows, in turn.
+//! Returns the microseconds of a plain sum of one of the target's rows, which take turns.
 inline double floor_us() {
   rows all(16, false);
   all.values = models().target;
@@ -101,7 +101,7 @@ inline conformal c_sqs() {
   return set;
 }
 
-//! The device's half of a round, but for its model.
+//! The device's half of a round, without the model.
 template <class Sparsifier>
 class edge {
  public:
@@ -111,7 +111,7 @@ class edge {
   edge(const Sparsifier& sparsifier, bool perturbed)
       : sparsifier_(sparsifier), state_(sparsifier.initial_state()), perturbed_(perturbed), memory_(4u << 20) {}
 
-  //! The message of a round; empty after an error.
+  //! Returns the message of a round, or an empty span after an error.
   std::span<const std::byte> round(std::uint32_t number, watch& spent) {
     block_.clear();
     spent.start();
