@@ -94,6 +94,20 @@ inline path largest(std::string name, std::uint32_t vocab_size, std::uint32_t co
   return reading(std::move(name), vocab_size, request);
 }
 
+//! Reads a row for a race, and races.
+inline path race(std::uint32_t vocab_size) {
+  const read_request request = race_request(vocab_size);
+  std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request));
+  return {"race", [memory = std::move(memory), request, position = 0u](std::span<const float> row) mutable {
+            workspace scratch{std::span(memory)};
+            const auto read = read_row(exec::simd, logits_row(row), {}, request, scratch);
+            must(read.ok(), "read_row");
+            const auto token = read->race({noise_kind::philox, 1}, position++);
+            must(token.ok(), "race");
+            keep(*token);
+          }};
+}
+
 inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   std::vector<path> paths;
   paths.push_back({"argmax", [](std::span<const float> row) {
@@ -106,6 +120,7 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
   paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
   paths.push_back(largest("top-64", vocab_size, 64));
+  paths.push_back(race(vocab_size));
   paths.push_back(truncated("truncated, top-50 top-p", vocab_size, {50, 0.9}));
   paths.push_back(truncated("truncated, top-p", vocab_size, {0, 0.9}));
   paths.push_back(truncated("truncated, min-p", vocab_size, {0, 1.0, 0.05}));

@@ -142,6 +142,8 @@ int main(int count, char** arguments) {
   bench_goals::measure_head(first);
   bench_goals::measure_halves(first);
   const std::vector<std::uint32_t> all{4096, 32000, 50257, 128256, 151936, 262144}, few{32000, 128256};
+  row_set usual = row_set::ordinary(49152, 1, 0);
+  measure(usual, {bench_goals::race(49152)}, first);
   for (const std::uint32_t vocab_size : quick ? few : all) {
     for (const bool rotating : {false, true}) {
       row_set rows = row_set::ordinary(vocab_size, rotating ? 16 : 1, 0);

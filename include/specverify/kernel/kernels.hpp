@@ -7,6 +7,7 @@
 #include <specverify/kernel/scalar/digest.hpp>
 #include <specverify/kernel/scalar/integer_weights.hpp>
 #include <specverify/kernel/scalar/log_sum_exp.hpp>
+#include <specverify/kernel/scalar/noise.hpp>
 #include <specverify/kernel/scalar/select.hpp>
 #include <specverify/kernel/scalar/softmax.hpp>
 #include <specverify/kernel/scalar/tempered.hpp>
@@ -15,6 +16,7 @@
 #include <specverify/kernel/simd/digest.hpp>
 #include <specverify/kernel/simd/integer_weights.hpp>
 #include <specverify/kernel/simd/log_sum_exp.hpp>
+#include <specverify/kernel/simd/noise.hpp>
 #include <specverify/kernel/simd/select.hpp>
 #include <specverify/kernel/simd/softmax.hpp>
 #include <specverify/kernel/simd/tempered.hpp>

@@ -26,6 +26,7 @@
 #include <specverify/row/detail/digest.hpp>
 #include <specverify/row/fp16_row.hpp>
 #include <specverify/row/log_probability.hpp>
+#include <specverify/row/race.hpp>
 #include <specverify/row/residual.hpp>
 #include <specverify/row/sample.hpp>
 #include <specverify/row/softmax.hpp>
@@ -72,6 +73,14 @@ class row_reading : public row_summary {
                                              draw_options options = {}) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::draw(opened(), stream, options);
+  }
+
+  //! The token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can compute, too. Fast
+  //! after a read with `race_request`, the same token after any other. Errors: row_is_empty.
+  [[nodiscard]] result<token_id> race(const coupling_noise& noise, std::uint32_t position) const noexcept {
+    if (expired()) return detail::row_error(errc::reading_expired);
+    const auto source = detail::open(row_, transform_);
+    return detail::race(detail::opened_row{policy_, source, digest_, base_}, noise, position);
   }
 
   //! Draws a token from norm((scale * p - q)+), where q is the distribution `subtracted` (row/residual.hpp). Reads the

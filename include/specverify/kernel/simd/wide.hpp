@@ -46,6 +46,24 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
   return _mm512_castpd_si512(value);
 }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_load(const std::uint64_t* from) noexcept {
+  return _mm512_loadu_si512(from);
+}
+//! Products of the low halves.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
+  return _mm512_mul_epu32(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b, wide_register c) noexcept {
+  return _mm512_ternarylogic_epi64(a, b, c, 0x96);
+}
+//! The smaller of each half.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
+  return _mm512_min_epu32(a, b);
+}
+//! Whether the low half of a lane of a is at most that of b.
+[[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
+  return (_mm512_cmple_epu32_mask(a, b) & 0x5555u) != 0;
+}
 SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm512_storeu_si512(to, value); }
 SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtepi64_epi32(value));
@@ -60,10 +78,6 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
                                                         std::int64_t filler) noexcept {
   const auto taken = static_cast<__mmask8>(count < 8 ? (1u << count) - 1u : 0xFFu);
   return _mm512_mask_loadu_epi64(_mm512_set1_epi64(filler), taken, from);
-}
-//! Multiplies the low halves.
-[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
-  return _mm512_mul_epu32(a, b);
 }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product_64(wide_register a, wide_register b) noexcept {
   return _mm512_mullo_epi64(a, b);
@@ -144,6 +158,22 @@ template <int Bits>
 }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_bits(const pack<double>& value) noexcept {
   return _mm256_castpd_si256(value);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_load(const std::uint64_t* from) noexcept {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
+  return _mm256_mul_epu32(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b, wide_register c) noexcept {
+  return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
+  return _mm256_min_epu32(a, b);
+}
+[[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
+  const __m256i within = _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a);
+  return (_mm256_movemask_ps(_mm256_castsi256_ps(within)) & 0x55) != 0;
 }
 SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lists the ids whose noise is small: the pass over the vocabulary of row/race.hpp, scalar reference (bit-exact).
+#ifndef SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
+#define SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
+
+#include <specverify/core/execution.hpp>
+#include <specverify/core/noise.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace kernel {
+
+//! An id, and the high half of its noise.
+struct noise_hit {
+  std::uint32_t id = 0;
+  std::uint32_t high = 0;
+};
+
+inline constexpr std::uint32_t noise_run = 1024;  // ids of one call, a multiple of the ids that a vector step takes
+
+//! Writes the ids in [first, first + count) whose high half is at most `bar`, in any order, and returns their number.
+//! `first` is a multiple of 4; `out` has room for all.
+[[nodiscard]] inline std::uint32_t list_small_noise(exec::seq_policy, const coupling_noise& noise,
+                                                    std::uint32_t position, std::uint32_t first, std::uint32_t count,
+                                                    std::uint32_t bar, noise_hit* out) noexcept {
+  std::uint32_t found = 0;
+  for (std::uint32_t i = 0; i < count; i += 4) {
+    const random_block words = noise.high_words(position, (first + i) / 4);
+    for (std::uint32_t k = 0; k < 4 && i + k < count; ++k) {
+      if (words.word[k] <= bar) out[found++] = {first + i + k, words.word[k]};
+    }
+  }
+  return found;
+}
+
+}  // namespace kernel
+SPECVERIFY_NAMESPACE_END
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The exponential race: the token with the smallest E_v / p_v, for noise E that another machine can compute, too.
+//!
+//! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
+//! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not matter, so no sum is
+//!             taken.
+//! Arithmetic: the largest entries of the reading race first, with exact weights. The best time M among them bounds the
+//!             rest: an id outside the list weighs at most u, so it can win only if E_v <= u M. That is one integer
+//!             comparison per id against Philox words, and few ids pass it. They race with exact weights, too.
+//! Guarantees: the token is the winner over all ids whatever was listed, by every policy and vector level; ties go to
+//!             the smaller id. Over random noise it has the distribution p, up to rounding (2^-50) and the grain of the
+//!             noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
+//! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
+//!             benchmarks/bench_race.cpp
+#ifndef SPECVERIFY_ROW_RACE_HPP
+#define SPECVERIFY_ROW_RACE_HPP
+
+#include <specverify/core/noise.hpp>
+#include <specverify/row/detail/normaliser.hpp>
+
+#include <span>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! What to ask of `read_row` before a race: enough entries that few others can win, and no sums.
+[[nodiscard]] constexpr read_request race_request(std::uint32_t vocab_size) noexcept {
+  read_request wanted;
+  wanted.survivors = vocab_size <= 65536 ? 64 : 256;
+  wanted.sums = false;
+  return wanted;
+}
+
+namespace detail {
+
+//! The best entrant so far.
+class race_leader {
+ public:
+  race_leader(const coupling_noise& noise, std::uint32_t position) noexcept : noise_(noise), position_(position) {}
+
+  //! `high`: the high half of the id's noise.
+  void enter(std::uint32_t id, double weight, std::uint32_t high) noexcept {
+    if (!(weight > 0.0) || high > bar(weight)) return;
+    const double time = noise_.time_of(position_, id, high) / weight;
+    if (token_ != no_token && (time > time_ || (!(time < time_) && id > static_cast<std::uint32_t>(token_)))) return;
+    time_ = time;
+    token_ = static_cast<token_id>(id);
+  }
+  //! The largest high half with which an id of this weight, or a smaller one, might still win.
+  [[nodiscard]] std::uint32_t bar(double weight) const noexcept {
+    constexpr double all = 4294967295.0;
+    if (token_ == no_token) return 0xFFFFFFFFu;
+    const double words = numeric::product(weight * time_, 0x1.00001p32);  // E >= high * 2^-32; rounded up
+    return words < all ? static_cast<std::uint32_t>(words) : 0xFFFFFFFFu;
+  }
+  //! Errors: row_is_empty (nobody raced).
+  [[nodiscard]] result<token_id> winner() const noexcept {
+    if (token_ == no_token) return row_error(errc::row_is_empty);
+    return token_;
+  }
+
+ private:
+  const coupling_noise& noise_;
+  std::uint32_t position_;
+  token_id token_ = no_token;
+  double time_ = 0;
+};
+
+//! Lets listed ids race; neighbours share a block of noise.
+template <class Weight>
+[[nodiscard]] inline race_leader race_listed(const coupling_noise& noise, std::uint32_t position,
+                                             std::span<const token_id> ids, const Weight& weight) noexcept {
+  race_leader leader(noise, position);
+  random_block words;
+  std::uint32_t group = 0xFFFFFFFFu;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto id = static_cast<std::uint32_t>(ids[i]);
+    if (id / 4 != group) words = noise.high_words(position, group = id / 4);
+    leader.enter(id, weight(i), words.word[id % 4]);
+  }
+  return leader;
+}
+
+//! The body of `row_reading::race`. Errors: row_is_empty.
+template <class Policy, class Scalar>
+[[nodiscard]] inline result<token_id> race(const opened_row<Policy, Scalar>& row, const coupling_noise& noise,
+                                           std::uint32_t position) noexcept {
+  const row_digest& digest = row.digest;
+  if (digest.one_hot) [[unlikely]]
+    return digest.argmax;
+  if (digest.truncated) {
+    const auto weights = row.base.template at<double>(digest.kept_weights);
+    const race_leader leader = race_listed(noise, position, row.base.template at<token_id>(digest.kept_ids),
+                                           [&](std::size_t i) { return weights[i]; });
+    return leader.winner();
+  }
+  kernel::exact_weight exact = exact_of(digest);
+  exact.reference = digest.maximum;  // the same weights with and without sums
+  const auto weight_of = [&](token_id id) { return exact(row.value(id)); };
+  const auto ids = row.base.template at<token_id>(digest.survivor_ids);
+  const std::span<const token_id> listed = ids.empty() ? std::span<const token_id>(&digest.argmax, 1) : ids;
+  race_leader leader = race_listed(noise, position, listed, [&](std::size_t i) { return weight_of(listed[i]); });
+
+  // No other id weighs more: integer weights are rounded to one unit of 2^-31 of the largest, and descend with the row.
+  double most = exact(digest.maximum);
+  if (!ids.empty()) {
+    std::uint32_t least = kernel::weight_one;
+    for (const std::uint32_t weight : row.base.template at<std::uint32_t>(digest.survivor_weights))
+      least = weight < least ? weight : least;
+    const double units = digest.survivors_complete ? 2.0 : static_cast<double>(least) + 2.0 + 0x1.0p-20 * least;
+    const double bound = numeric::product(most * units, 0x1.0p-31);
+    most = bound < most ? bound : most;
+  }
+  kernel::noise_hit hits[kernel::noise_run];
+  for (std::uint32_t from = 0; from < digest.valid_size; from += kernel::noise_run) {
+    const std::uint32_t left = digest.valid_size - from, count = left < kernel::noise_run ? left : kernel::noise_run;
+    const std::uint32_t found =
+        kernel::list_small_noise(row.policy, noise, position, from, count, leader.bar(most), hits);
+    for (std::uint32_t i = 0; i < found; ++i)
+      leader.enter(hits[i].id, weight_of(static_cast<token_id>(hits[i].id)), hits[i].high);
+  }
+  return leader.winner();
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
