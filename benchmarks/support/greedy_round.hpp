@@ -41,7 +41,7 @@ inline void count_rows(benchmark::State& state) {
 
 //! `draft_of(i, best)` must return the i-th draft, given the argmax of the row. Every draft must be accepted.
 template <class Policy, class Rule, class DraftOf>
-void verify(benchmark::State& state, const Rule& rule, DraftOf draft_of) {
+void verify(benchmark::State& state, const Rule& rule, DraftOf draft_of, std::size_t workspace_bytes = 0) {
   const auto values = random_rows(static_cast<std::uint32_t>(state.range(0)));
   std::vector<sv::row_view<float>> views;
   std::vector<sv::claimed_draft> drafts;
@@ -51,10 +51,11 @@ void verify(benchmark::State& state, const Rule& rule, DraftOf draft_of) {
   }
   drafts.pop_back();
   const std::vector<sv::row_transform> transform(1);
-  sv::workspace none;
+  std::vector<std::byte> memory(workspace_bytes);
+  sv::workspace scratch{std::span(memory)};
   for (auto _ : state) {
     const auto said = rule.verify(Policy{}, std::span<const sv::claimed_draft>(drafts),
-                                  sv::row_span_provider<float>(views, transform), sv::uniforms<>{}, {}, none);
+                                  sv::row_span_provider<float>(views, transform), sv::uniforms<>{}, {}, scratch);
     if (!said || said->accepted != length) state.SkipWithError("a draft was rejected");
   }
   count_rows(state);

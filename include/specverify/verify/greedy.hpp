@@ -36,35 +36,14 @@ struct greedy_rule {
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,
                                        workspace& scratch) const noexcept {
-    detail::round round(drafts, rows, request);
-    const workspace_scope scope(scratch);
-    if (round.failed() || !round.take_log_probabilities(scratch)) return round.done();
-    for (std::uint32_t index = 0; index < round.rows(); ++index) {
-      const bool bonus = index == round.length();
-      const auto given = detail::ask_row(rows, index);
-      const auto best = detail::read_argmax(policy, given, round);
-      if (!best) break;
-      if (best->near_tie) ++round.counters().near_ties;
-      if (!detail::keep_log_probability(policy, given, best->token, round, scratch)) break;
-      if (bonus) {
-        round.finish(best->token, token_source::bonus);
-        break;
-      }
-      if (round.forced(index)) {
-        ++round.counters().forced_rejects;
-        round.finish(best->token, token_source::forced);
-        break;
-      }
-      const token_id token = detail::token_of(drafts[index]);
-      ++round.counters().evaluated;
-      if (!detail::in_vocabulary(token, given.row.valid_size())) ++round.counters().invalid_tokens;
-      if (token != best->token) {
-        round.finish(best->token, token_source::residual);
-        break;
-      }
-      if (round.accept(token)) break;
-    }
-    return round.done();
+    return detail::verify_picks(
+        policy, drafts, rows, request,
+        [&](const auto& given, detail::round& round) noexcept -> result<detail::picked_token> {
+          const auto best = detail::read_argmax(policy, given, round);
+          if (!best) return best.error();
+          return detail::picked_token{best->token, best->near_tie};
+        },
+        scratch);
   }
 };
 

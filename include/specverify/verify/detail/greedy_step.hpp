@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps shared by the rules that compare drafts with an argmax: read a row, compare a draft, keep a log-probability.
+//! Shared by the rules that compare a draft with one token of the target: the loop over the rows, the argmax of a row,
+//! the log-probability of a committed token.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <span>
 
+#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -42,6 +44,49 @@ template <class Policy, class Rows>
   return token >= 0 && static_cast<std::uint32_t>(token) < vocab_size;
 }
 
+//! The token that a rule picks from a row.
+struct picked_token {
+  token_id token = no_token;
+  bool near_tie = false;
+};
+
+//! Accepts drafts while they equal the token that `pick(given row, round)` returns, and ends with the first pick that
+//! differs from its draft. A failed pick has failed the round.
+template <class Policy, class Draft, class Rows, class Pick>
+[[nodiscard]] result<verdict> verify_picks(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                           const verify_request& request, const Pick& pick,
+                                           workspace& scratch) noexcept {
+  round round(drafts, rows, request);
+  const workspace_scope scope(scratch);
+  if (round.failed() || !round.take_log_probabilities(scratch)) return round.done();
+  for (std::uint32_t index = 0; index < round.rows(); ++index) {
+    const bool bonus = index == round.length();
+    const auto given = ask_row(rows, index);
+    const result<picked_token> best = pick(given, round);
+    if (!best) break;
+    if (best->near_tie) ++round.counters().near_ties;
+    if (!keep_log_probability(policy, given, best->token, round, scratch)) break;
+    if (bonus) {
+      round.finish(best->token, token_source::bonus);
+      break;
+    }
+    if (round.forced(index)) {
+      ++round.counters().forced_rejects;
+      round.finish(best->token, token_source::forced);
+      break;
+    }
+    const token_id token = token_of(drafts[index]);
+    ++round.counters().evaluated;
+    if (!in_vocabulary(token, given.row.valid_size())) ++round.counters().invalid_tokens;
+    if (token != best->token) {
+      round.finish(best->token, token_source::residual);
+      break;
+    }
+    if (round.accept(token)) break;
+  }
+  return round.done();
+}
+
 //! Returns whether mask and bias leave the token some probability. O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
@@ -63,5 +108,6 @@ template <class Policy, class Rows>
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
 
 #endif

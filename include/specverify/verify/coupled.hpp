@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Verification over shared noise: a draft is accepted if it is the token that the target's own race picks, and the
+//! text is that race's text whatever was drafted.
+//!
+//! Use it when the device can draft by the same race, `row.race(noise, position)` on its own row. Then only ids are
+//! sent, because the cloud needs no distribution to decide.
+//! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
+//! Symbols:    x_i = drafts[i], y_i = the winner of the race over p_i, T = first i with x_i != y_i. Two races agree
+//!             with the chance sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), at least (1 - TV) / (1 + TV).
+//! Guarantees: unconditional: each token is the target's race at its position, a draw from p over random noise, whether
+//!             the drafter is honest or not. Noise is keyed by position and never by round, so a device that gives up a
+//!             round and drafts again meets the same token. Draws are compared and never tested by a ratio, which would
+//!             be wrong for dependent draws. One read per row, rows after the first mismatch are not read; no uniforms
+//!             are read; no allocation.
+//! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
+#ifndef SPECVERIFY_VERIFY_COUPLED_HPP
+#define SPECVERIFY_VERIFY_COUPLED_HPP
+
+#include <specverify/core/noise.hpp>
+#include <specverify/verify/concepts.hpp>
+#include <specverify/verify/detail/greedy_step.hpp>
+#include <specverify/verify/verdict.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <specverify/core/foreign_macros_off.def>
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Bytes of workspace that `coupled_rule` takes, without log-probabilities. Pure; O(1).
+[[nodiscard]] constexpr std::size_t coupled_workspace_size(std::uint32_t vocab_size,
+                                                           const row_transform& transform) noexcept {
+  return digest_workspace_size(vocab_size, transform, race_request(vocab_size));
+}
+
+struct coupled_rule {
+  coupling_noise noise{};
+
+  static constexpr guarantee strength = guarantee::unconditional;
+
+  //! As `token_rule::verify`. Draft i is at position `random.position` + i; the source of `random` is not read. Forced
+  //! rejects take the race's winner. Errors (`where` = row): those of `read_row` for the rows read; too_few_rows,
+  //! output_too_small, size_mismatch, workspace_too_small.
+  template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
+  [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
+                                       const uniforms<Source>& random, const verify_request& request,
+                                       workspace& scratch) const noexcept {
+    return detail::verify_picks(
+        policy, drafts, rows, request,
+        [&](const auto& given, detail::round& round) noexcept {
+          return pick(policy, given, random.position + given.index, round, scratch);
+        },
+        scratch);
+  }
+
+ private:
+  template <class Policy, class Rows>
+  [[nodiscard]] result<detail::picked_token> pick(Policy policy, const detail::given_row<Rows>& given,
+                                                  std::uint32_t position, detail::round& round,
+                                                  workspace& scratch) const noexcept {
+    const workspace_scope scope(scratch);
+    const auto row = read_row(policy, given.row, given.transform, race_request(given.row.valid_size()), scratch);
+    const result<token_id> winner = row.ok() ? row->race(noise, position) : result<token_id>(row.error());
+    if (!winner) {
+      round.fail_row(winner.error(), given.index);
+      return winner.error();
+    }
+    round.row_read(given.index);
+    return detail::picked_token{*winner};
+  }
+};
+
+SPECVERIFY_NAMESPACE_END
+#include <specverify/core/foreign_macros_on.def>
+
+#endif
