@@ -20,8 +20,8 @@ int main() {
     const workspace_scope scope(scratch);
     drafts[i].token = *read_row(exec::simd, rows[i], transform[0], race_request(4), scratch)->race(noise, 20 + i);
   }
-  const auto made = coupled_rule{noise}.verify(exec::simd, std::span<const claimed_draft>(drafts),
-                                               row_span_provider<float>(rows, transform), uniforms<>{philox{}, 20, 0},
-                                               {}, scratch);
+  const auto made =
+      coupled_rule{noise}.verify(exec::simd, std::span<const claimed_draft>(drafts),
+                                 row_span_provider<float>(rows, transform), uniforms<>{philox{}, 20, 0}, {}, scratch);
   return made && made->accepted == 2 && made->commit_length == 3 ? 0 : 1;
 }

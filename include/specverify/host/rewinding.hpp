@@ -13,7 +13,7 @@
 #ifndef SPECVERIFY_HOST_REWINDING_HPP
 #define SPECVERIFY_HOST_REWINDING_HPP
 
-#include <specverify/host/language_model.hpp>
+#include <specverify/host/detail/wrapped_model.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -39,7 +39,7 @@ struct checkpoint_of<Model> {
 
 //! Looks at the model, which must outlive it.
 template <language_model Model>
-class rewinding {
+class rewinding : public detail::wrapped_model<Model> {
  public:
   //! `max_length`: positions that are ever fed: the session's max_text_length and its longest draft.
   //! Errors: invalid_argument (0).
@@ -76,30 +76,14 @@ class rewinding {
   }
   [[nodiscard]] status keep_from(std::uint32_t position) {
     keep_ = position;
-    if constexpr (requires { model_->keep_from(position); })
-      return detail::status_of([&] { return model_->keep_from(position); });
-    return {};
+    return wrapped::keep_from(position);
   }
-
-  // What else the model has.
-  [[nodiscard]] decltype(auto) hidden(std::uint32_t i) requires requires(Model& m) { m.hidden(i); }
-  { return model_->hidden(i); }
-  [[nodiscard]] decltype(auto) attention(std::uint32_t i) requires requires(Model& m) { m.attention(i); }
-  { return model_->attention(i); }
-  template <class Transform>
-  [[nodiscard]] decltype(auto) transform(std::uint32_t i, const Transform& base) requires requires(Model& m) {
-    m.transform(i, base);
-  }
-  { return model_->transform(i, base); }
-  [[nodiscard]] status failed() const requires requires(Model& m) { m.failed(); }
-  { return model_->failed(); }
-  [[nodiscard]] status scores(const session_output& asked, std::span<double> out) requires requires(Model& m) {
-    m.scores(asked, out);
-  }
-  { return model_->scores(asked, out); }
 
  private:
-  rewinding(Model& model, std::uint32_t max_length) : model_(&model), ids_(max_length) {}
+  using wrapped = detail::wrapped_model<Model>;
+  using wrapped::model_;
+
+  rewinding(Model& model, std::uint32_t max_length) : wrapped(model), ids_(max_length) {}
 
   [[nodiscard]] std::span<const token_id> fed(std::uint32_t from, std::uint32_t end) const noexcept {
     return std::span<const token_id>(ids_).subspan(from, end - from);
@@ -134,7 +118,6 @@ class rewinding {
     return from;
   }
 
-  Model* model_;
   std::vector<token_id> ids_;
   std::optional<typename detail::checkpoint_of<Model>::type> saved_{};
   std::uint32_t saved_at_ = 0;

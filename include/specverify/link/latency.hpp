@@ -44,8 +44,7 @@ struct fitted_times {
 
 enum class throughput_estimator : std::uint8_t {
   ratio_of_sums = 0,  //!< tokens over total time
-  mean_of_rounds =
-      1  //!< mean over rounds of tokens per time; much larger if rounds differ much
+  mean_of_rounds = 1  //!< mean over rounds of tokens per time; much larger if rounds differ much
 };
 
 //! Both estimators over the added rounds.
