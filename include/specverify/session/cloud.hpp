@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a session: takes drafts, has the target model evaluated, verifies, answers.
+//! The cloud's half of a session: takes drafts, requests rows of the target model, verifies the drafts and answers.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: a round is never decided again: its verdict is in the journal before it is sent, and an edge that missed
-//!             the verdict gets it as text. Uniforms are a function of (secret, session id, salt, position, round).
-//!             Once made no heap allocation; noexcept. Every message that is not used is counted once.
+//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent; an edge that
+//!             missed the verdict receives it as text. Uniforms are a function of (secret, session id, salt, position,
+//!             round). After `make_cloud` no heap allocation; noexcept. Every unused message is counted once.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp
@@ -23,12 +23,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The host's rows, of which one of another size is not read: it is empty, which every rule refuses.
+//! The host's rows. If a row has another size than vocab_size, rules see an empty row, which each of them rejects.
 template <row_provider Rows>
 struct rows_of_size {
   const Rows& rows;
   std::uint32_t vocab_size;
-  mutable std::uint32_t other_size = 0;  // of the row that is not read
+  mutable std::uint32_t other_size = 0;  // size of the row that is not read
   mutable bool has_other = false;
 
   [[nodiscard]] auto operator()(std::uint32_t index) const noexcept {
@@ -40,7 +40,7 @@ struct rows_of_size {
   }
   [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
-  //! Why a rule failed, or a row that it read. Rows say it also where the rule could do without.
+  //! The reason for a failed rule or row. A failed row is reported even if the rule could do without it.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
     if constexpr (requires {
@@ -76,7 +76,7 @@ status cloud_session::supply_rows(Policy policy, const Rows& given, session_time
   if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
   rows_wanted_ = false;
-  if (state_ == cloud_state::finished) return answer_owed();  // the edge said stop while the engine worked
+  if (state_ == cloud_state::finished) return answer_owed();  // the edge sent stop while the engine worked
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!detail::compares(terms_)) {
     const result<verdict> made = decide(policy, rows);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the cloud's half of a session; session/cloud.hpp brings its bodies too.
+//! The class of the cloud's half of a session, without the bodies of its functions.
 //!
-//! Use it where a session is passed on and not called; include session/cloud.hpp where it is.
+//! Use it when code only passes a session on. Code that calls a session must include session/cloud.hpp, which adds the
+//! bodies.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_session_test.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_SESSION_HPP
 #define SPECVERIFY_SESSION_CLOUD_SESSION_HPP
@@ -22,71 +23,72 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Each input returns `busy` while outputs wait. The status says what became of the input; a session that fails also
-//! says so in an output, and tells the edge.
+//! Each input returns `busy` while outputs wait; otherwise the status tells whether the input was used. If a session
+//! fails, it also emits `failed` and tells the edge.
 class cloud_session : public detail::endpoint {
  public:
-  //! The smallest limits that serve sessions in this format (`format_of` the edge), with text messages of up to
+  //! The smallest limits for sessions in this format (`format_of` returns the edge's), with text messages of up to
   //! `text_chunk` tokens.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format,
                                                std::uint32_t text_chunk = cloud_options{}.text_chunk) noexcept;
 
   // Inputs.
 
-  //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
-  //! appends. A cloud that kept none simply waits for a hello. O(bytes of the journal).
+  //! Continues from a journal and returns the end of the last whole record: the host must cut the file there before it
+  //! appends. Without a journal do not call this; a new cloud waits for a hello. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
-  //! journal_corrupt (also what no message can have made), options_disagree (at_journal: not a cloud's),
-  //! output_too_small (the text is longer than max_text_length), those of a hello that other options cure
+  //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's),
+  //! output_too_small (the text is longer than max_text_length), errors of a hello that other options can cure
   //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
-  //! unconditional, and the edge handed some of the text over), unexpected_message (not blank).
+  //! unconditional, but the edge supplied some of the text), unexpected_message (not blank).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
-  //! A message arrived. ok, or why it was not used: a hello's refusal, no_handshake (the edge is told, and says hello),
-  //! refused_by_peer (the edge has failed; its next life may come); or why the session has failed.
+  //! Takes a message. Returns ok, or the reason not to use it: the refusal of a hello, no_handshake (the edge is told
+  //! and should send a hello), refused_by_peer (the edge has failed; a restarted edge may still connect); or the reason
+  //! why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! The connection of the last hello was lost: nothing is sent, and no stream goes on, before the next hello. A host
-  //! need not say so, and must not where it closes a connection that another hello has replaced.
+  //! The connection of the last hello was lost: the session sends nothing and continues no stream before the next
+  //! hello. The call is optional. A host must not make it when it closes a connection that another hello has replaced.
   void disconnect() noexcept { leave_connection(); }
-  //! The rows that `evaluate` asked for: rows(i) is the row of the i-th of its last `rows` tokens, rows.transform(i)
-  //! what makes it final. rows.failed(), which may be missing, returns why a row or a transform could not be had. If
-  //! the edge's host has ended the text meanwhile, the rows are dropped (ok).
-  //! Errors: unexpected_message (none are wanted), row_size_mismatch (`where` = its entries; a row has vocab_size,
-  //! padding left out; the session has failed), beyond_limit (at_truncation: a transform takes more workspace than
-  //! that of the options), those of the rule (the session has failed; the edge gets a refusal).
+  //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens,
+  //! rows.transform(i) turns it into a distribution. The optional rows.failed() returns why a row or a transform could
+  //! not be had. If the edge's host has ended the text meanwhile, the rows are dropped (ok).
+  //! Errors: unexpected_message (no rows are wanted), row_size_mismatch (`where` = entries of the row, which must be
+  //! vocab_size without padding; the session has failed), beyond_limit (at_truncation: a transform takes more workspace
+  //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
-  //! The scores that `score` asked for, one per named draft, ascending, in [0, 1]. They are not used once the edge has
-  //! said stop.
-  //! Errors: unexpected_message (none are wanted), size_mismatch (another number of them; ask again), those of
-  //!         `decide_semantically` (failed).
+  //! Takes the scores that `score` requested, one per named draft, ascending, in [0, 1]. If the edge has sent stop
+  //! meanwhile, they are dropped.
+  //! Errors: unexpected_message (no scores are wanted), size_mismatch (another number of scores; may be called again),
+  //! errors of `decide_semantically` (failed).
   [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
-  //! The engine cannot go on; the edge gets a refusal. A `why` that is ok counts as engine_failed.
+  //! The engine cannot go on; the edge receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
 
   // Outputs.
 
-  //! The next output, `none` if there is none. Text that the edge lacks is sent piece by piece, as they are taken.
+  //! Returns the next output, or `none`. Text that the edge lacks is sent in chunks, one per call.
   [[nodiscard]] session_output next() noexcept {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! `evaluate` is unanswered; another one does not come before. Ask before the rows are supplied if the engine works
-  //! while messages arrive.
+  //! Returns whether `evaluate` is unanswered; no other `evaluate` follows before the answer. If the engine works while
+  //! messages arrive, ask before you supply the rows.
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
-  //! `score` is unanswered.
+  //! Returns whether `score` is unanswered.
   [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
   [[nodiscard]] cloud_state state() const noexcept { return state_.now(); }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id; }
   //! The last round that this process decided.
   [[nodiscard]] const decided_round& last_round() const noexcept { return last_round_; }
-  //! The state of its channel as the edge reported it with the open round's draft; zeros if the format has no report.
+  //! The channel state that the edge reported with the draft of the open round; zeros if the format has no report.
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
-  //! First position of the open round's drafts: the host's target states for `score` stand at the rows of supply_rows
-  //! from here on.
+  //! First position of the drafts of the open round. From here on, the rows of supply_rows have the target states that
+  //! `score` needs.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
-  //! Temperature and truncation that the edge's hello asks for. The session does not apply them: the text has the law
-  //! of the rows with *their* transform. A host passes this one with its rows, or ends the session by `engine_failed`
-  //! with invalid_temperature or invalid_truncation.
+  //! Temperature and truncation that the edge's hello requests. The session does not apply them: the text follows the
+  //! distribution of the rows under the transform supplied with *them*. The host should supply this transform with each
+  //! row, or end the session by `engine_failed` with invalid_temperature or invalid_truncation.
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
  private:
@@ -108,9 +110,9 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
-  //! A hello is answered behind what is at work.
+  //! If true, a hello is answered only after the engine's work.
   [[nodiscard]] bool engine_works() const noexcept { return rows_wanted_ || state_ == cloud_state::scoring; }
-  //! The text that is wanted from the edge is there, and the prompt.
+  //! Returns whether the prompt and all text requested from the edge are here.
   [[nodiscard]] bool is_whole() const noexcept { return place_.has_prompt() && place_.length >= target_.length; }
   void leave_connection() noexcept;
   void send(std::size_t written) noexcept;
@@ -132,12 +134,12 @@ class cloud_session : public detail::endpoint {
   void in_step() noexcept;
   void settle() noexcept;
 
-  // cloud_text.hpp: text of either side that the other one lacks, the end
+  // cloud_text.hpp: text that one side lacks, the end
   void push_text() noexcept;
   [[nodiscard]] status tell_end() noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
-  //! The text has ended by this side's stop tokens, which the edge does not list.
+  //! Returns whether one of this side's stop tokens ended the text and the edge does not list them.
   [[nodiscard]] bool knows_end_alone() const noexcept {
     return place_.stop == stop_reason::stop_token && !peer_lists_stops_;
   }
@@ -160,7 +162,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] bool drafts_have_laws() const noexcept {
     return !detail::streams(terms_) && detail::laws_travel(terms_);
   }
-  //! Does `work` with the drafts of the open round.
+  //! Calls `work` with the drafts of the open round.
   template <class Work>
   [[nodiscard]] auto with_drafts(const Work& work) const noexcept {
     return drafts_have_laws() ? work(drafts_.with_laws.drafts()) : work(drafts_.without_laws());
@@ -178,19 +180,19 @@ class cloud_session : public detail::endpoint {
   channel_report channel_{};
   status failure_{};
   session_state<cloud_table> state_;
-  std::optional<detail::edge_place> owed_{};  // a hello that came while the engine worked
-  bool shaken_ = false;                       // hello was answered over this connection
-  bool peer_lists_stops_ = false;             // as the last hello said
+  std::optional<detail::edge_place> owed_{};  // a hello that arrived while the engine worked
+  bool shaken_ = false;                       // a hello was answered over this connection
+  bool peer_lists_stops_ = false;             // as in the last hello
   bool rows_wanted_ = false;                  // the engine has an `evaluate`
-  bool stopped_ = false;                      // the edge said stop, and the host heard of it
+  bool stopped_ = false;                      // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
 };
 
 //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
-//!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*).
-//!         Of the limits: max_draft_length outside 1..4096, max_law_entries 0, max_message_bytes too few for a text
-//!         message, skipped ids or hidden states that no message within it holds. Also out_of_memory. Memory that an
-//!         option sizes is address space until something is written to it.
+//!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*): max_draft_length
+//!         outside 1..4096, max_law_entries 0, max_message_bytes too small for a text message, or skipped ids or hidden
+//!         states that cannot be sent within max_message_bytes. Also out_of_memory. Memory sized by an option is only
+//!         address space until it is written to.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options);
 
 SPECVERIFY_NAMESPACE_END

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's half of a session: drafts, sends, commits what the cloud's verdicts say. A pure state machine: no I/O, no
-//! clock, no threads.
+//! The edge's half of a session: drafts, sends, and commits tokens by the cloud's verdicts. It is a pure state machine:
+//! no I/O, no clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
-//!             rejection as in docs/session/variants.md. Tokens that the edge commits alone: arXiv 2505.11788 (U-HLM,
-//!             CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
+//!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788
+//!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
-//! Guarantees: the text of a run with lost connections and restarts is that of the run without; after `make_edge` no
-//!             heap allocation; noexcept. Every message that is not used is counted once. Within a connection messages
-//!             must come in order and whole, or through delivery/.
+//! Guarantees: lost connections and restarts do not change the text. After `make_edge` no heap allocation; noexcept.
+//!             Every unused message is counted once. Within a connection messages must arrive in order and undamaged;
+//!             if the transport cannot do that, use delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp
@@ -25,17 +25,16 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! An edge of parts: a sparsifier (or an optional one), a window and a gate (a skip policy), each at most once, in any
-//! order. Without a sparsifier it is `top_k`, without a window the same plan every round, without a gate every token is
-//! sent.
-//! The sparsifier says K, the window L and l, the options the kind of law: the format follows (`format_of`). A kind
-//! whose laws list no support (dense_lattice, fp16_row, token_only) takes no sparsifier.
-//! Errors: vocab_size_missing; secret_missing; those of `check(wire_format)`; invalid_temperature and
-//! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a gate without room for
-//! skipped tokens, attachments.max_skipped is 0); unsupported (at_format: token_and_count, whose residual would be
-//! drawn here; at_draw_from_row: not top_k_tail); those of `check` of the parts, if they have one; options_disagree
-//! (at_sparsifier: no law lists a support); out_of_memory. Memory that an option sizes is address space until something
-//! is written to it. An exception from the copy of a part passes through, and leaves nothing.
+//! Makes an edge of parts: a sparsifier (or an optional one), a window and a skip policy, each at most once, in any
+//! order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`.
+//! The sparsifier sets K, the window L and l, and the options the kind of law; together they are the format
+//! (`format_of`). Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
+//! Errors: vocab_size_missing; secret_missing; errors of `check(wire_format)`; invalid_temperature and
+//! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a skip policy needs room
+//! for skipped tokens, but attachments.max_skipped is 0); unsupported (at_format: token_and_count, because the residual
+//! would be drawn by the edge; at_draw_from_row: not top_k_tail); errors of a part's `check`; options_disagree
+//! (at_sparsifier: no law lists a support); out_of_memory. Memory sized by an option is only address space until it is
+//! written to. If copying a part throws, the exception passes through and nothing is left behind.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {
@@ -46,7 +45,7 @@ requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
       pick_part<part_kind::window>(fixed_window(), parts...), pick_part<part_kind::gate>(always_send(), parts...));
 }
 
-//! The format of the messages of an edge with these parts: `cloud_session::limits_for` takes it.
+//! Returns the format of the messages of an edge with these parts, for `cloud_session::limits_for`.
 template <class... Parts>
 [[nodiscard]] wire_format format_of(const edge_options& options, const Parts&... parts) {
   using detail::part_kind, detail::pick_part;

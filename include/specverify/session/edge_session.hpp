@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the edge's half of a session; session/edge.hpp brings its bodies too.
+//! The class of the edge's half of a session, without the bodies of its functions.
 //!
-//! Use it where a session is passed on and not called; include session/edge.hpp where it is.
+//! Use it when code only passes a session on. Code that calls a session must include session/edge.hpp, which adds the
+//! bodies.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_session_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_SESSION_HPP
 #define SPECVERIFY_SESSION_EDGE_SESSION_HPP
@@ -25,10 +26,10 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! What an engine gives with a row where the session needs it.
+//! Values that an engine must return with a row if the session needs them.
 struct row_extras {
-  std::span<const float> hidden{};  //!< the drafter's hidden state behind this row; attachments.hidden_size numbers
-  //! weights of the last layer, mean over the heads, of this row's query; over the positions before it
+  std::span<const float> hidden{};  //!< the drafter's hidden state after this row; attachments.hidden_size numbers
+  //! attention weights of this row's query over the positions before it: last layer, mean over the heads
   std::span<const float> attention{};
 };
 
@@ -38,51 +39,52 @@ namespace detail {
 
 struct edge_maker;
 
-//! A token drawn for the block; no_token: the window ended before it.
+//! A token drawn for the draft. no_token: the window ended before it.
 struct drawn_draft {
   token_id token = no_token;
-  bool keep = false;        //!< it is committed here alone
-  skip_observation seen{};  //!< as the gate saw it
+  bool keep = false;        //!< the edge commits the token without the cloud
+  skip_observation seen{};  //!< as the skip policy saw it
 };
 
 }  // namespace detail
 
-//! `make_edge` makes one. Each input returns `busy` while outputs wait, and all but supply_row and engine_failed while
-//! a row is wanted that is written ahead. The status says what became of the input; a session that fails also says so
-//! in an output.
+//! `make_edge` returns one. Each input returns `busy` while outputs wait. While a row is wanted for a token that is
+//! written ahead, all inputs but supply_row and engine_failed return `busy`. Otherwise the status tells whether the
+//! input was used. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
 
-  //! Begins a new session with a prompt of 1 token or more. Errors: unexpected_message (not idle), prompt_empty
-  //! (at_prompt), prompt_too_long (`where` = its tokens; max_text_length or more), token_out_of_range (`where` =
-  //! position).
+  //! Begins a new session; the prompt must have 1 token or more. Errors: unexpected_message (not idle), prompt_empty
+  //! (at_prompt), prompt_too_long (`where` = tokens of the prompt; max_text_length or more), token_out_of_range
+  //! (`where` = position).
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  //! Continues from a journal, and says where its last whole record ends: the host cuts the file there before it
-  //! appends. A draft of the open round that the journal holds is sent again. O(bytes of the journal).
+  //! Continues from a journal and returns the end of the last whole record: the host must cut the file there before it
+  //! appends. If the journal holds a draft of the open round, it is sent again. O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
-  //! journal_corrupt, options_disagree (`where` = edge_options::at_*: other options than the journal began with;
-  //! at_sparsifier: another sparsifier's, or a cloud's), output_too_small (the text is longer than max_text_length),
-  //! prompt_empty and prompt_too_long (as of `start`), unexpected_message (not idle).
+  //! journal_corrupt, options_disagree (`where` = edge_options::at_*: an option differs from the one that the journal
+  //! began with; at_sparsifier: another sparsifier, or a cloud's journal), output_too_small (the text is longer than
+  //! max_text_length), prompt_empty and prompt_too_long (as `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle), prompt_empty and
-  //! prompt_too_long as of `start`.
+  //! prompt_too_long as `start`.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! A message arrived. ok, or why it was not used: unexpected_message (of before the handshake, say),
-  //! checksum_mismatch (hands are shaken again), session_closed; or why the session has failed.
+  //! Takes a message. Returns ok, or the reason not to use it: unexpected_message (for example, sent before the
+  //! handshake), checksum_mismatch (a new handshake begins), session_closed; or the reason why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Time passed. Does nothing before `deadline()`.
+  //! Time has passed. Does nothing before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
-  //! The row that `evaluate` asked for; a drafter that knows fewer tokens than vocab_size may give a shorter one.
-  //! Errors: unexpected_message (none is wanted), row_size_mismatch (`where` = its entries, more than vocab_size),
-  //! beyond_limit (at_truncation: the transform takes more workspace than that of the options), those of the row
-  //! operations (the session has failed).
+  //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
+  //! shorter.
+  //! Errors: unexpected_message (no row is wanted), row_size_mismatch (`where` = entries of the row, more than
+  //! vocab_size), beyond_limit (at_truncation: the transform takes more workspace than the options' transform), errors
+  //! of the row operations (the session has failed).
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! With what else the engine gives. Errors: also hidden_state_missing, attention_missing (the session has
+  //! Takes a row with hidden state and attention. Errors: also hidden_state_missing, attention_missing (the session has
   //! failed), size_mismatch.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
@@ -90,43 +92,43 @@ class edge_session : public detail::endpoint {
     detail::row_of<Policy, Scalar> any(policy, row, transform);
     return take_row(any, row.valid_size(), extras, now);
   }
-  //! A connection stands again, or another one: hands are shaken over it.
+  //! There is a connection, the same or a new one: the handshake begins.
   [[nodiscard]] status reconnect(session_time now) noexcept;
-  //! The connection was lost: what follows is up to `edge_options::on_link_loss`. An open draft is completed. Errors:
+  //! The connection was lost: `edge_options::on_link_loss` decides about the rest. An open draft is completed. Errors:
   //! link_lost (stop: the session has failed).
   [[nodiscard]] status disconnect(session_time now) noexcept;
-  //! The engine cannot go on; the cloud gets a refusal. A `why` that is ok counts as engine_failed.
+  //! The engine cannot go on; the cloud receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
-  //! The host wants no more text: gives up what is open, tells the cloud, and waits for its answer as for any other.
-  //! The session then ends with `finished` (stop_reason::cancelled) and is over for good: a restored one goes on to
-  //! end, with the same cause. A text that is complete ends as it would. `cause`: what the cloud is told, cancelled
-  //! or finished (the host has all that it needs). A row that is wanted must not be supplied afterwards.
+  //! The host wants no more text. Drops the open draft, tells the cloud and waits for the response. The session then
+  //! emits `finished` (stop_reason::cancelled) and cannot continue: if it is restored before that, it ends with the
+  //! same cause. A text that is already complete ends as usual. `cause` goes to the cloud: cancelled, or finished (the
+  //! host has all that it needs). A row that is wanted must not be supplied afterwards.
   //! Errors: busy, invalid_argument (`where` = another cause), unexpected_message (idle), session_closed (over).
   [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
-  //! What the host measured of the link; recorded with the next round.
+  //! The host's measurements of the link; recorded with the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
-  //! The channel as it will be reported to the cloud, and whether the uplink is in its high state; recorded with the
-  //! next round.
+  //! The channel to report to the cloud, and whether the uplink is in its high state; recorded with the next round.
   void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
 
-  //! The next output, `none` if there is none. Text that the cloud lacks is sent piece by piece, as they are taken.
+  //! Returns the next output, or `none`. Text that the cloud lacks is sent in chunks, one per call.
   [[nodiscard]] session_output next() noexcept {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! When `tick` has something to do.
+  //! Returns when to call `tick`.
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
     const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
   }
-  //! `evaluate` is unanswered. Ask before the rows are supplied if the engine works while messages arrive.
+  //! Returns whether `evaluate` is unanswered. If the engine works while messages arrive, ask before you supply the
+  //! row.
   [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
   [[nodiscard]] edge_state state() const noexcept { return state_.now(); }
-  //! Temperature and truncation of the session, as `edge_options::transform` gave them: pass this one with the rows.
+  //! Temperature and truncation of `edge_options::transform`; supply this transform with the rows.
   [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
-  //! Tokens that the cloud has too: those from here to `length()` were committed here alone.
+  //! Length of the prefix that the cloud also has. The edge committed the tokens from here to `length()` on its own.
   [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed; }
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
@@ -135,7 +137,7 @@ class edge_session : public detail::endpoint {
   edge_session(const edge_options& options, const detail::parts_facts& facts, detail::held_parts&& parts,
                detail::edge_drafts&& drafts);
 
-  //! Of the messages.
+  //! Format of the draft messages.
   [[nodiscard]] const wire_format& format() const noexcept { return drafter_.facts.format; }
 
   // edge_start.hpp: start, restore, recover
@@ -152,7 +154,7 @@ class edge_session : public detail::endpoint {
     now_ = now;
   }
   [[nodiscard]] bool is_stream() const noexcept { return options_.mode == session_mode::stream; }
-  //! There is a connection, and hello was sent over it.
+  //! Returns whether there is a connection, over which hello was sent.
   [[nodiscard]] bool is_connected() const noexcept {
     const edge_state now = state_.now();
     return now >= edge_state::handshaking && now <= edge_state::stopping;
@@ -173,7 +175,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status on_refusal(std::span<const std::byte> message) noexcept;
   status fail(status why) noexcept;
 
-  // edge_text.hpp: text of either side that the other one lacks, streams, the end
+  // edge_text.hpp: text that one side lacks, streams, the end
   void push_text() noexcept;
   void begin_fetch(const hello_message& theirs) noexcept;
   void drop_fetch() noexcept;
@@ -202,7 +204,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status write_ahead(detail::any_row& row) noexcept;
   [[nodiscard]] result<token_id> draw_ahead(detail::any_row& row, std::uint32_t position) noexcept;
 
-  // edge_round.hpp: a round from its plan to its tokens, and the terms
+  // edge_round.hpp: a round from plan to commit, and the terms
   [[nodiscard]] session_terms terms(std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] session_terms own_terms() const noexcept { return terms(place_.prompt_length); }
   [[nodiscard]] status begin_round() noexcept;
@@ -242,29 +244,29 @@ class edge_session : public detail::endpoint {
   detail::link_view link_{};
   detail::edge_drafts drafts_;
   detail::hidden_store hidden_;
-  detail::draft_record kept_;  // the draft of the open round as the journal has it
+  detail::draft_record kept_;  // the journaled draft of the open round
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};
   session_state<edge_table> state_;
-  session_time now_ = 0;  // of the input that is at work
+  session_time now_ = 0;  // time of the present input
   std::optional<session_time> deadline_{};
-  owned_memory<token_id> shown_ahead_;        // while text is fetched over them
-  std::size_t body_ = 0;                      // bytes of the draft that stand ready in `message_`
+  owned_memory<token_id> shown_ahead_;        // tokens shown ahead, while text is fetched that may replace them
+  std::size_t body_ = 0;                      // bytes of the draft that is ready in `message_`
   std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
-  std::uint32_t furthest_ = 0;                // the most text that the cloud has told of
-  std::uint32_t stale_from_ = 0;              // a row of no use is at work, for a text that ended here
-  stop_cause cause_ = stop_cause::cancelled;  // what `stop` says if the host ends the text
+  std::uint32_t furthest_ = 0;                // length of the longest text that the cloud has reported
+  std::uint32_t stale_from_ = 0;              // the engine works on an obsolete row, for a text that ended here
+  stop_cause cause_ = stop_cause::cancelled;  // sent with `stop` if the host ends the text
   bool row_wanted_ = false;
-  bool row_stale_ = false;  // and it is of no use
+  bool row_stale_ = false;  // the wanted row is obsolete
 };
 
 namespace detail {
 
-//! Makes sessions, whatever their parts are.
+//! Makes sessions; the same code for all kinds of parts.
 struct edge_maker {
   [[nodiscard]] static status check(const edge_options& options, const wire_format& format) noexcept;
-  //! Throws what the allocator throws.
+  //! Passes on exceptions of the allocator.
   [[nodiscard]] static result<edge_session> make(const edge_options& options, const parts_facts& facts,
                                                  held_parts&& parts);
 };

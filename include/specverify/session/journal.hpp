@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file and reads back after a
+//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file, and reads after a
 //! restart.
 //!
 //! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
-//!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), the
-//!           ids, the snapshot (or none), the rest: what an edge keeps of an open draft; then its 64-bit check.
-//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace what stood
-//!             from their first position on, the last snapshot and the last draft count. A record that was not written
-//!             to its end is ignored: the end of the file cuts it off (a killed process leaves one), or its check
-//!             and all bytes after it are 0 (a power cut leaves one). Any other damage is journal_corrupt, another
-//!             layout is unsupported. FNV-1a, 64 bits: finds accidents, not forgeries.
+//!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), ids,
+//!           snapshot (may be empty), and the edge's open draft in the remaining bytes; then a 64-bit check of the
+//!           payload.
+//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace the text from
+//!             their first position on; the last snapshot and the last draft count. An incomplete record at the end is
+//!             ignored: either the file ends inside it (for example, the process was killed), or the check and all
+//!             bytes after it are 0 (a power cut). Any other damage returns journal_corrupt, another layout returns
+//!             unsupported. The check is FNV-1a, 64 bits: it detects accidents, but not forgeries.
+//! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
+//!             machine.
 //! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp,
 //!             examples/docs/journal.cpp
@@ -29,21 +32,21 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What was found in a journal.
+//! Summary of a journal that was read.
 struct journal_reading {
-  std::size_t valid_bytes = 0;  //!< where the last whole record ends: cut the file here before appending
+  std::size_t valid_bytes = 0;  //!< end of the last whole record: cut the file here before appending
   std::uint32_t records = 0;
   std::uint32_t text_length = 0;  //!< ids in the text
   bool torn = false;              //!< bytes of an unfinished record follow valid_bytes
 };
 
-//! What `read_journal` gives back.
+//! Result of `read_journal`.
 template <class Snapshot>
 struct journal_content {
   journal_reading found{};
   std::span<const token_id> text{};    //!< the filled part of the caller's memory
   std::optional<Snapshot> last{};      //!< the last snapshot; none without a record
-  std::span<const std::byte> draft{};  //!< the last draft that an edge kept, as it stands in the journal
+  std::span<const std::byte> draft{};  //!< the last draft that an edge kept; points into the journal
 };
 
 SPECVERIFY_TYPES_END
@@ -56,14 +59,14 @@ inline constexpr std::uint32_t journal_layout = 4;
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 
-//! Of a record with a snapshot and a draft of so many bytes.
+//! Size of a record whose snapshot and draft have these sizes.
 [[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes,
                                                   std::size_t draft_bytes = 0) noexcept {
   const saturating ids = saturating(4) * tokens + journal_head_bytes + 4 + journal_check_bytes;
   return static_cast<std::size_t>((ids + snapshot_bytes + draft_bytes).value);
 }
 
-//! What one record holds, as bytes. An empty snapshot: the last one counts on.
+//! Parts of one record, as bytes. If the snapshot is empty, the last one still counts.
 struct journal_record {
   std::uint32_t first_position = 0;
   std::span<const token_id> ids{};
@@ -74,7 +77,7 @@ struct journal_record {
 [[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
-  // The sum might wrap, as far as a compiler knows: by the least size it drops what follows where it sees a small span.
+  // As far as a compiler knows, the sum may wrap; the first test lets it drop the rest if it sees a small span.
   if (out.size() < journal_bytes(0, 0) || out.size() < bytes)
     return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
@@ -97,7 +100,7 @@ struct journal_record {
   return out.first(bytes);
 }
 
-//! One record at the front of `rest`. Ok and no payload: it was not written to its end.
+//! The payload of the first record of `rest`. Ok without a payload means that the record is incomplete.
 //! Errors: journal_corrupt, unsupported (another layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
   using opened = result<std::span<const std::byte>>;
@@ -122,7 +125,7 @@ struct journal_record {
   return inside;
 }
 
-//! Reads records whose snapshots have `snapshot_bytes` bytes, and stay in the journal.
+//! Reads records whose snapshots have `snapshot_bytes` bytes. Snapshots and draft point into the journal.
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> read_journal_bytes(
     std::span<const std::byte> bytes, std::size_t snapshot_bytes, std::span<token_id> text) noexcept {
   journal_content<std::span<const std::byte>> content;
@@ -161,9 +164,9 @@ struct journal_record {
 
 }  // namespace detail
 
-//! Reads a whole journal, its ids to the front of `text`.
+//! Reads a whole journal; the ids go to the front of `text`.
 //! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of
-//!         another type); output_too_small (the text does not fit; `where` = ids of the record).
+//!         another type); output_too_small (`text` is too short; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
                                                              std::span<token_id> text) noexcept {
@@ -177,12 +180,12 @@ template <class Snapshot>
 
 namespace detail {
 
-//! A snapshot that no session writes.
+//! The error for a snapshot that no session writes.
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
 
-//! What a session goes on from: `snapshot_bytes` of a snapshot, and the rest. Errors: those of `read_journal`;
-//! options_disagree at `where` (snapshots of another size are those of the other side, or of another sparsifier). A
-//! journal without a whole record is unknown_session, or truncated where a process was killed while it wrote the first.
+//! Reads a journal for `restore`. Snapshots must have `snapshot_bytes` bytes. Errors: those of `read_journal`;
+//! options_disagree at `where` (snapshots of another size belong to the other side or to another sparsifier). Without a
+//! whole record: unknown_session, or truncated if there are bytes of a first record.
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> journal_to_restore(
     std::span<const std::byte> journal, std::size_t snapshot_bytes, std::uint32_t where,
     std::span<token_id> text) noexcept {

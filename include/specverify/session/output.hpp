@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session asks of its host: bytes to send and to journal, work for the engine, events. Taken one by one with
-//! `next()`.
+//! Requests of a session to the host: bytes to send and to journal, work for the engine, events. `next()` returns them
+//! one by one.
 //!
-//! Guarantees: trivially copyable; spans live until the next call of any member function of the session.
+//! Guarantees: trivially copyable; spans are valid until the next call of any member function of the session.
 //! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
 #ifndef SPECVERIFY_SESSION_OUTPUT_HPP
 #define SPECVERIFY_SESSION_OUTPUT_HPP
@@ -18,42 +18,42 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! microseconds from an origin of the host's choice; never goes back within a session
+//! microseconds from an origin that the host chooses; must never go back within a session
 using session_time = std::uint64_t;
 
 enum class session_action : std::uint8_t {
-  none,  //!< nothing left; the session waits for an input
-  //! append `bytes` to the journal, durably, before the next output is taken; with `replaces` they are the whole
-  //! journal, and a host that appends them like any others loses nothing but disk
+  none,  //!< no output left; the session waits for an input
+  //! append `bytes` to the journal, durably, before taking the next output. With `replaces` they are the whole journal;
+  //! appending them is also correct, but takes more disk
   journal,
   send,       //!< send `bytes` as one message
-  evaluate,   //!< feed `tokens` at `position`...; rows of the last `rows` of them are wanted
+  evaluate,   //!< feed `tokens` from `position` on; rows of the last `rows` tokens are wanted
   rollback,   //!< cut the engine's cache to `position` tokens
-  committed,  //!< `tokens` at `position`... are final; the first `accepted` of them are accepted drafts
-  tentative,  //!< `tokens` at `position`... were drafted
+  committed,  //!< `tokens` from `position` on are final; the first `accepted` are accepted drafts
+  tentative,  //!< `tokens` from `position` on were drafted
   retracted,  //!< drafted tokens from `position` on are void
-  //! cloud, semantic rule: `rows` drafts differ from the target's argmax, `positions` says which of the round, `bytes`
-  //! holds their hidden vectors in ascending order as they travelled; answered by `supply_scores`
+  //! cloud, semantic rule: `rows` drafts differ from the target's argmax. `positions` marks them within the round,
+  //! `bytes` holds their hidden vectors in ascending order, as received. Answer with `supply_scores`
   score,
-  //! the text is complete, and the other side has the same; `stop` says why. The cloud hears it from the edge: `stop`
-  //! is none where that ended the text alone
+  //! the text is complete, and both sides have the same. `stop` is the reason; at the cloud it is none if the edge
+  //! ended the text without it
   finished,
-  failed  //!< the session is over; `reason` says why
+  failed  //!< the session is over; `reason` has the error
 };
 
-//! Who has the last word on a position of the text.
+//! The side that decides about a position of the text.
 enum class token_authority : std::uint8_t {
   cloud = 0,  //!< verified or written by the target
-  edge = 1    //!< committed by the edge alone
+  edge = 1    //!< committed by the edge, so the cloud did not verify it
 };
 
 struct session_output {
   session_action action = session_action::none;
-  //! committed: where the last token comes from if it is no accepted draft
+  //! committed: origin of the last token if it is not an accepted draft
   token_source source = token_source::none;
   stop_reason stop = stop_reason::none;                //!< committed, finished
   token_authority authority = token_authority::cloud;  //!< committed, tentative
-  bool replaces = false;                               //!< journal: what was written before is no longer needed
+  bool replaces = false;                               //!< journal: earlier records are no longer needed
   std::uint32_t position = 0;
   std::uint32_t rows = 0;
   std::uint32_t accepted = 0;
@@ -63,32 +63,32 @@ struct session_output {
   status reason{};
 };
 
-//! What an edge is about.
+//! States of an edge.
 enum class edge_state : std::uint8_t {
   idle,
   offline,        //!< without a connection
-  handshaking,    //!< hello is sent, and the cloud's is awaited
+  handshaking,    //!< hello is sent; waits for the cloud's hello
   sending_text,   //!< the cloud has less text
   fetching_text,  //!< the cloud has more text
   drafting,
   waiting,    //!< for a verdict
-  streaming,  //!< the cloud writes alone
+  streaming,  //!< the cloud writes text without drafts
   stopping,   //!< the text is complete, and the cloud compares it with its own
   finished,
   failed
 };
 
-//! What a cloud is about.
+//! States of a cloud.
 enum class cloud_state : std::uint8_t {
   blank,
   filling,       //!< the edge has more text
   sending_text,  //!< the edge has less text
-  ready,         //!< for a draft
+  ready,         //!< waits for a draft
   evaluating,
   scoring,
   requesting,
   streaming,
-  closing,  //!< the text is complete, and the edge has to say that it has the same
+  closing,  //!< the text is complete; waits until the edge confirms it
   finished,
   failed
 };

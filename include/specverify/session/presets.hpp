@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' systems by name: how laws travel, which tokens they keep, how many drafts a round has, which are sent.
+//! The papers' methods by name: format of the laws, kept tokens, drafts per round, skip policy.
 //!
-//! Use it so that K, L and l are said once: `make_edge(options, k_sqs({.support_size = 16, .max_draft_length = 4}))`.
-//! By a name known at run time: session/systems.hpp.
+//! Use it when the code chooses a method; then K, L and l are set in one place. For example, `make_edge(options,
+//! k_sqs({.support_size = 16, .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
-//! Guarantees: a preset is a value; nothing is chosen by the machine or the models. `make_edge` refuses
-//!             options that say what the preset says.
-//! Deviates:   defaults are the papers' operating points, which belong to their models: thresholds on u above all
-//!             should be chosen anew (docs/lab.md).
-//! See:        docs/algorithms/presets.md, tests/unit/session/presets_test.cpp, examples/docs/presets.cpp
+//! Guarantees: a preset is a value and does not depend on the machine or the models. `make_edge` rejects options that
+//!             repeat a preset's choice.
+//! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose above all the
+//!             thresholds on u anew (docs/lab.md).
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP
 
@@ -26,11 +25,11 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! What a session is made with, but for the host's own options.
+//! All choices of a session except for the host's own options.
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   law_format format = law_format::sparse_drop_zero;
-  std::optional<Sparsifier> sparsifier{};  //!< none where no law lists a support
+  std::optional<Sparsifier> sparsifier{};  //!< none if no law lists a support
   Window window{};
   Skip skip{};
   attachment_format attachments{};
@@ -38,21 +37,21 @@ struct preset {
   session_mode mode = session_mode::draft;
   bool bonus = true;
   bool draw_from_row = false;
-  static constexpr std::uint32_t pad_to = 1;  // the host's options say it
+  static constexpr std::uint32_t pad_to = 1;  // set by the host's options
 
-  //! The format of its messages; `cloud_session::limits_for` takes it.
+  //! Returns the format of the messages, for `cloud_session::limits_for`.
   [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const {
     return detail::format_of_parts(*this, vocab_size, sparsifier, window);
   }
 };
 
-// The option that repeats the preset: `where` of invalid_argument.
+// `where` of invalid_argument: the option that repeats the preset.
 inline constexpr std::uint32_t preset_at_format = 32;  //!< edge_options::format, or attachments
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
 inline constexpr std::uint32_t preset_at_draw_from_row = 35;
 
-//! The options with what the preset says. Errors: invalid_argument (`where` = preset_at_*).
+//! Returns the options with the choices of the preset. Errors: invalid_argument (`where` = preset_at_*).
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] constexpr result<edge_options> options_with(const edge_options& options,
                                                           const preset<Sparsifier, Skip, Window>& system) noexcept {
@@ -72,7 +71,7 @@ template <class Sparsifier, class Skip, class Window>
   return made;
 }
 
-//! An edge of the system. Errors: those of `options_with` and of `make_edge` with parts.
+//! Makes an edge of the preset. Errors: those of `options_with` and of `make_edge` with parts.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options,
                                              const preset<Sparsifier, Skip, Window>& system) {
@@ -81,7 +80,7 @@ template <class Sparsifier, class Skip, class Window>
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
-//! The format of the messages of that edge. Errors: those of `options_with`.
+//! Returns the format of this edge's messages. Errors: those of `options_with`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<wire_format> format_of(const edge_options& options,
                                             const preset<Sparsifier, Skip, Window>& system) {
@@ -90,8 +89,8 @@ template <class Sparsifier, class Skip, class Window>
   return format_of(made.value(), system.sparsifier, system.window);
 }
 
-//! A cloud whose buffers have room for the system's messages, and for the limits of the options if these are larger, as
-//! for padding; session/cloud.hpp brings its bodies. Errors: those of `make_cloud`.
+//! Makes a cloud whose buffers have room for the preset's messages. If a limit of the options is larger (for example,
+//! because of padding), it counts. Include session/cloud.hpp for the bodies. Errors: those of `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
@@ -101,18 +100,18 @@ template <class Sparsifier, class Skip, class Window>
   return make_cloud(made);
 }
 
-//! The system with a window of another kind.
+//! Returns the preset with another kind of window.
 template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
                                                                      const Window& window) {
-  // named, since g++ 12 with -ftrivial-auto-var-init clears parts of the window in an unnamed one
+  // named, because g++ 12 with -ftrivial-auto-var-init clears parts of the window in an unnamed one
   const preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier,  window,
                                               system.skip,   system.attachments, system.rule,
                                               system.mode,   system.bonus,       system.draw_from_row};
   return made;
 }
 
-//! QS: a lattice point over the vocabulary.
+//! QS: a lattice point over the whole vocabulary.
 struct qs_settings {
   std::uint32_t resolution = 240;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
@@ -126,7 +125,7 @@ struct k_sqs_settings {
   std::uint32_t support_size = 16;     //!< K
   std::uint32_t resolution = 100;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
-  bool paper_code = false;             //!< counts of zero travel too
+  bool paper_code = false;             //!< also sends counts of zero
 };
 [[nodiscard]] constexpr preset<> k_sqs(const k_sqs_settings& set = {}) noexcept {
   return {.format = set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
@@ -134,12 +133,12 @@ struct k_sqs_settings {
           .window = {set.max_draft_length, set.resolution}};
 }
 
-//! C-SQS: a lattice point on the tokens above a threshold that follows the dropped mass.
+//! C-SQS: a lattice point on the tokens above a threshold that adapts to the dropped mass.
 struct c_sqs_settings {
-  std::uint32_t max_support_size = 0;  //!< must be given; V keeps all (docs/algorithms/conformal.md says what it costs)
+  std::uint32_t max_support_size = 0;  //!< required; V for no limit (docs/algorithms/conformal.md has the cost)
   std::uint32_t resolution = 100;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
-  conformal threshold{};               //!< alpha, eta, beta_1; its cap is the one above
+  conformal threshold{};               //!< alpha, eta, beta_1; max_support_size above replaces its cap
 };
 [[nodiscard]] constexpr preset<conformal> c_sqs(const c_sqs_settings& set) noexcept {
   conformal kept = set.threshold;
@@ -147,12 +146,12 @@ struct c_sqs_settings {
   return {.sparsifier = kept, .window = {set.max_draft_length, set.resolution}};
 }
 
-//! Target: no drafts, the cloud writes alone. The baseline of every paper.
+//! Target: no drafts, the cloud writes the whole text. The baseline of every paper.
 [[nodiscard]] constexpr preset<> target_alone() noexcept {
   return {.format = law_format::token_only, .window = {1}, .mode = session_mode::stream};
 }
 
-//! HLM: whole laws in half precision. The paper drafts one token a round and has no bonus token.
+//! HLM: whole distributions in half precision. The paper drafts one token per round and has no bonus token.
 struct hlm_settings {
   std::uint32_t max_draft_length = 1;  //!< L
   bool bonus = true;                   //!< false: the paper's rounds
@@ -161,12 +160,12 @@ struct hlm_settings {
   return {.format = law_format::fp16_row, .window = {set.max_draft_length}, .bonus = set.bonus};
 }
 
-//! Tokens that an edge may commit between two uploads; the next one is sent whatever the gate says.
+//! Tokens that an edge may commit between two uploads; the next token is always sent.
 inline constexpr std::uint32_t preset_max_skipped = 63;
 
 namespace detail {
 
-//! The rounds of HLM with a gate: no bonus token, and room for what the edge commits alone.
+//! The rounds of HLM with a skip policy: no bonus token, and room for skipped tokens.
 template <class Skip>
 [[nodiscard]] constexpr preset<top_k, Skip> gated_hlm(const Skip& skip) noexcept {
   return {.format = law_format::fp16_row,
@@ -178,7 +177,7 @@ template <class Skip>
 
 }  // namespace detail
 
-//! Rand-HLM: a coin decides what is sent. U-HLM: uncertain tokens are. UI: uncertain and important ones. All lossy.
+//! Rand-HLM sends tokens at random, U-HLM uncertain tokens, UI tokens that are uncertain and important. All are lossy.
 [[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
   return detail::gated_hlm(skip);
 }
@@ -190,11 +189,11 @@ template <class Skip>
   return detail::gated_hlm(skip);
 }
 
-//! CU-HLM: U-HLM whose uploads are the k largest entries and a uniform tail. The token comes from the whole row, and is
-//! tested against its probability there, which travels with it. Lossy.
+//! CU-HLM: U-HLM that uploads the k largest entries and a uniform tail. The token is drawn from the whole row; its
+//! probability there is sent with it, and the test uses that probability. Lossy.
 struct cu_hlm_settings {
-  std::uint32_t support_size = 30;  //!< k; of the online rule: at most
-  std::uint32_t resolution = 255;   //!< l, of the entries
+  std::uint32_t support_size = 30;  //!< k; for the online rule a maximum
+  std::uint32_t resolution = 255;   //!< l for the entries
   uncertainty_gate skip{};
 };
 template <class Sparsifier>
@@ -217,9 +216,10 @@ template <class Sparsifier>
   return cu_hlm(set, kept);
 }
 
-//! The same laws without a gate, and drawn from: as many entries as N(k) <= epsilon takes. Exact.
+//! CU-HLM's laws without a skip policy, and tokens drawn from these laws. k is the smallest with N(k) <= epsilon.
+//! Exact.
 struct compressed_hlm_settings {
-  std::uint32_t max_support_size = 1024;  //!< k at most
+  std::uint32_t max_support_size = 1024;  //!< maximum k
   std::uint32_t resolution = 255;         //!< l
   double distortion = 0.1;                //!< epsilon
 };
@@ -230,14 +230,14 @@ struct compressed_hlm_settings {
   return {.format = law_format::top_k_tail, .sparsifier = kept, .window = {1, set.resolution}, .bonus = false};
 }
 
-//! Drafts the most probable tokens and sends ids: the target's greedy text.
+//! Greedy: drafts the most probable tokens and sends only ids. The text is the target's greedy text.
 [[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
   return {.format = law_format::token_only, .window = {max_draft_length}, .rule = wire_rule::greedy};
 }
 
-//! WISV: greedy, and a head scores mismatches from hidden states and the channel. Lossy.
+//! WISV: greedy, but a decision head scores mismatches from hidden states and the channel. Lossy.
 struct wisv_settings {
-  std::uint32_t hidden_size = 0;       //!< d of the drafter's states; must be given
+  std::uint32_t hidden_size = 0;       //!< d, size of the drafter's states; required
   bool with_draft = false;             //!< FH; false: on request (SH, lazy)
   std::uint32_t max_draft_length = 8;  //!< L
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The states of both sides: which events lead from which states to which, and the only code that changes a state.
+//! The states of both sides: transitions by event, and the only code that changes a state.
 //!
-//! Guarantees: an event without a transition, or a pair with a known state that the table lacks, does not compile. Any
-//!             other pair that the table lacks is caught by SPECVERIFY_ASSERT. Without assertions `enter` is one store:
-//!             the session is then in the state that the event leads to, and its inputs check that state as usual.
+//! Guarantees: an event without a transition does not compile, and neither does a pair with a known state that is not
+//!             in the table. SPECVERIFY_ASSERT catches other wrong pairs. Without assertions `enter` is one store: the
+//!             session is then in the event's target state, and inputs check that state as usual.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
 #ifndef SPECVERIFY_SESSION_STATES_HPP
 #define SPECVERIFY_SESSION_STATES_HPP
@@ -16,24 +16,24 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What changes the state of an edge.
+//! Events that change the state of an edge.
 enum class edge_event : std::uint8_t {
-  start,             //!< the host starts a session, restores its journal, or goes on without one
-  restore_finished,  //!< a journal is restored whose text both sides have
-  connect,           //!< a connection is there: hello is sent
+  start,             //!< the host starts a session, restores its journal, or continues without one
+  restore_finished,  //!< a journal is restored, and both sides have its text
+  connect,           //!< there is a connection: hello is sent
   disconnect,        //!< the connection is lost
-  shake_again,       //!< no answer until the deadline, or the cloud has no handshake: hello is sent again
+  shake_again,       //!< no response until the deadline, or the cloud has no handshake: hello is sent again
   send_text,         //!< the cloud has less text
   fetch_text,        //!< the cloud has more text
-  draft,             //!< in step, and the draft is not complete
-  send_draft,        //!< in step, and the draft is complete
-  stream,            //!< in step, and the cloud writes alone
+  draft,             //!< both have the same text, and the draft is not complete
+  send_draft,        //!< both have the same text, and the draft is complete
+  stream,            //!< both have the same text, and the cloud writes without drafts
   complete,          //!< the text is complete, or the host ends it
   agree,             //!< the cloud has the same text, or no session any more
-  fail               //!< an error, of this side or the cloud
+  fail               //!< an error of this side or of the cloud
 };
 
-//! What changes the state of a cloud.
+//! Events that change the state of a cloud.
 enum class cloud_event : std::uint8_t {
   meet,       //!< a hello begins a session, or a journal is restored
   fill,       //!< the edge has more text
@@ -44,8 +44,8 @@ enum class cloud_event : std::uint8_t {
   supply,     //!< the hidden states arrive
   score,      //!< scores are missing
   decide,     //!< a verdict is made
-  abandon,    //!< the round is given up, and the edge sends its draft again
-  stream,     //!< in step, and the cloud writes alone
+  abandon,    //!< the round is given up; the edge must send its draft again
+  stream,     //!< both have the same text, and the cloud writes without drafts
   complete,   //!< the text is complete
   agree,      //!< the edge has the whole text, or its host ended it
   fail        //!< an error of this side, or a message that no edge sends
@@ -165,8 +165,8 @@ class session_state {
   [[nodiscard]] constexpr state now() const noexcept { return now_; }
   [[nodiscard]] friend constexpr bool operator==(const session_state& a, state b) noexcept { return a.now_ == b; }
 
-  //! Enters the state that an event leads to. `Known`: the possible states here, if the caller knows them; a pair that
-  //! the table lacks then does not compile.
+  //! Enters the target state of an event. `Known`: all possible states at the call, if the caller knows them; a pair
+  //! that is not in the table then does not compile.
   template <event What, state... Known>
   constexpr void enter() noexcept {
     constexpr auto moves = detail::transition_of<Table>(What);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of a session: raw numbers that add up, and the derived figures with their one formula each.
+//! Counters of a session: raw numbers that can be added, and the derived figures with one formula each.
 //!
 //! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
-//! Guarantees: trivially copyable, merged by addition in any order; emitted = sum of commit lengths + skipped; accepted
-//!             <= evaluated <= drafted.
-//! Deviates:   nothing is divided before it is asked for; a ratio with denominator 0 is 0.
+//! Guarantees: trivially copyable; merging adds counters, in any order. emitted = sum of commit lengths + skipped;
+//!             accepted <= evaluated <= drafted.
+//! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.
 //! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp,
 //!             examples/docs/statistics.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP
@@ -18,19 +18,19 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Draft positions that are counted one by one; later ones share the last counter.
+//! Draft positions with a counter of their own; later positions share the last counter.
 inline constexpr std::uint32_t statistics_positions = 32;
 
 struct session_statistics {
   // the text
   std::uint64_t rounds = 0;   //!< decided rounds
   std::uint64_t drafted = 0;  //!< drafts of decided rounds
-  //! drafts that were tested: the accepted ones, and the first rejected one of a round
+  //! tested drafts: the accepted ones, and the first rejected one of a round
   std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;  //!< drafts that were accepted
   std::uint64_t emitted = 0;   //!< committed tokens, prompt not included
-  std::uint64_t skipped = 0;   //!< emitted by the edge alone
-  //! of them, those that the gate found uncertain and let go all the same (UI: of no importance)
+  std::uint64_t skipped = 0;   //!< emitted by the edge without the cloud
+  //! tokens skipped even though the skip policy found them uncertain (UI: because they are unimportant)
   std::uint64_t skipped_uncertain = 0;
   std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
   std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
@@ -39,25 +39,25 @@ struct session_statistics {
   std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the near-tie margin; counted by the cloud
   std::uint64_t mismatches = 0;           //!< drafts that a scorer decided (semantic rule); counted by the cloud
-  std::uint64_t accepted_mismatches = 0;  //!< those of them that stood
-  std::uint64_t accepted_scores = 0;      //!< sum of their scores in units of 2^-32: exact under addition in any order
-  std::uint64_t largest_score = 0;        //!< the largest of them, same unit; merged by the maximum
+  std::uint64_t accepted_mismatches = 0;  //!< mismatches that were accepted
+  std::uint64_t accepted_scores = 0;      //!< sum of the accepted scores in units of 2^-32: exact in any order
+  std::uint64_t largest_score = 0;        //!< the largest accepted score, same unit; merging takes the maximum
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
-  // the wire; bytes of whole messages, headers included, framing of the transport not
+  // the wire; bytes of whole messages with headers, without framing of the transport
   std::uint64_t messages_up = 0;  //!< edge to cloud
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::uint64_t draft_bytes = 0;   //!< of the draft messages, each draft once
-  std::uint64_t supply_bytes = 0;  //!< of second uploads, each once
+  std::uint64_t draft_bytes = 0;   //!< draft messages, each draft once
+  std::uint64_t supply_bytes = 0;  //!< second uploads, each once
   // connections and faults
-  std::uint64_t handshakes = 0;  //!< hellos: sent by an edge, answered or refused by a cloud
-  std::uint64_t stale = 0;       //!< messages from before the handshake, or that say nothing any more
-  std::uint64_t corrupt = 0;     //!< messages whose check did not fit, or that could not be read
+  std::uint64_t handshakes = 0;  //!< hellos: an edge counts sent ones, a cloud answered or refused ones
+  std::uint64_t stale = 0;       //!< messages from before the handshake, or without effect by now
+  std::uint64_t corrupt = 0;     //!< messages with a wrong check, or unreadable
   std::uint64_t timeouts = 0;    //!< deadlines that passed
   std::uint64_t refusals = 0;    //!< refuse messages sent
-  std::uint64_t restarts = 0;    //!< journals restored, and lives without one
+  std::uint64_t restarts = 0;    //!< restored journals, and restarts without a journal
   // the engine
   std::uint64_t fed_tokens = 0;  //!< tokens given to the engine
   std::uint64_t rollbacks = 0;
@@ -69,38 +69,38 @@ struct session_statistics {
 //! One round with its times, in microseconds of the host's clock. OBS-3.
 struct round_record {
   std::uint32_t round = 0;
-  std::uint32_t resolution = 0;  //!< of its laws; 0 where they are no lattice
+  std::uint32_t resolution = 0;  //!< l of the laws; 0 if they are not lattice points
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  std::uint32_t skipped = 0;  //!< tokens committed by the edge alone since the round before; not among `emitted`
+  std::uint32_t skipped = 0;  //!< tokens skipped since the round before; not in `emitted`
   std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
-  //! over the drafts, K: tokens that the sparsifier kept; 0 where the format takes no support
+  //! sum over the drafts of K, the tokens that the sparsifier kept; 0 if the format takes no support
   std::uint64_t support_sum = 0;
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
-  std::uint64_t began = 0;     //!< the first row of the draft was asked for
-  std::uint64_t sent = 0;      //!< the draft was first sent: sent - began is the drafting time
+  std::uint64_t began = 0;     //!< time of the request for the draft's first row
+  std::uint64_t sent = 0;      //!< time of the first send; sent - began is the drafting time
   std::uint64_t answered = 0;  //!< answered - sent is uplink, verification and downlink
 };
 
-//! What a round's verdict came from, as only the cloud sees it: what `mismatch_history::record` wants. OBS-3.
+//! Details of a round's verdict that only the cloud sees, for `mismatch_history::record`. OBS-3.
 struct decided_round {
-  std::uint32_t round = 0;    //!< 0: this process decided none yet
+  std::uint32_t round = 0;    //!< 0: this process has decided none yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
-  //! M, semantic rule: drafts that a scorer could be asked about, those behind a rejection too
+  //! M, semantic rule: drafts that a scorer could decide, including those after a rejection
   std::uint32_t mismatches = 0;
-  std::uint32_t scored = 0;   //!< of them, up to the first rejected one
-  double accepted_score = 0;  //!< sum of the scores of those that stood
+  std::uint32_t scored = 0;   //!< mismatches up to the first rejected one
+  double accepted_score = 0;  //!< sum of the scores of the accepted mismatches
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Calls visit(name, counter) for every counter that adds up, but the positions; names are as in the struct, to be
-//! prefixed for a metrics system.
+//! Calls visit(name, counter) for every counter that can be added, except the positions. Names are those of the struct;
+//! add a prefix for a metrics system.
 template <class Statistics, class Visitor>
 constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rounds", s.rounds);
@@ -135,7 +135,7 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rollbacks", s.rollbacks);
 }
 
-//! Adds every counter of `added`; the largest score is the larger one.
+//! Adds every counter of `added`; the largest score becomes the maximum of both.
 constexpr void merge(session_statistics& into, const session_statistics& added) noexcept {
   constexpr std::uint32_t capacity = 64;
   const std::uint64_t* from[capacity] = {};
@@ -150,13 +150,13 @@ constexpr void merge(session_statistics& into, const session_statistics& added) 
   if (added.largest_score > into.largest_score) into.largest_score = added.largest_score;
 }
 
-//! A score, or a sum of scores, as the counters hold it: in units of 2^-32, rounded to the nearest. `score` in [0,
-//! 2^31].
+//! Converts a score or a sum of scores to units of 2^-32, rounded to the nearest, as the counters hold it. `score` must
+//! be in [0, 2^31].
 [[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept {
   return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5);
 }
 
-//! Counts the drafts of one decided round: `drafted` of them, the first `accepted` stand, `evaluated` were tested.
+//! Counts `drafted` drafts of one decided round: `evaluated` were tested, and the first `accepted` were accepted.
 constexpr void count_drafts(session_statistics& s, std::uint32_t drafted, std::uint32_t evaluated,
                             std::uint32_t accepted) noexcept {
   s.rounds += 1;
@@ -184,13 +184,12 @@ namespace detail {
 [[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept {
   return detail::ratio(s.accepted, s.drafted);
 }
-//! What the semantic rule spent: the sum of the scores of accepted mismatches, of which no round's verdict accepts one
-//! at the threshold or above. For calibrated scores it is the expected number of changes of meaning in the text.
-//! Counted by the cloud. COR-11.
+//! The sum of the scores of accepted mismatches; a verdict accepts only mismatches with a score under the threshold.
+//! For calibrated scores this is the expected number of changes of meaning in the text. Counted by the cloud. COR-11.
 [[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept {
   return static_cast<double>(s.accepted_scores) / 4294967296.0;
 }
-//! The largest score that was accepted; 0 where nothing was.
+//! The largest accepted score; 0 if no mismatch was accepted.
 [[nodiscard]] constexpr double largest_spent_score(const session_statistics& s) noexcept {
   return static_cast<double>(s.largest_score) / 4294967296.0;
 }
@@ -206,11 +205,11 @@ namespace detail {
 [[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept {
   return detail::ratio(s.emitted, s.rounds);
 }
-//! Bits on the uplink per committed token: every message, header and retries included.
+//! Bits on the uplink per committed token: all messages, including headers and retries.
 [[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept {
   return 8.0 * detail::ratio(s.bytes_up, s.emitted);
 }
-//! bytes_up / accepted. 0 when nothing was accepted.
+//! bytes_up / accepted; returns 0 if no draft was accepted.
 [[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept {
   return detail::ratio(s.bytes_up, s.accepted);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A system as a value: its name, its settings with their ranges, and its shape. session/systems.hpp has the list.
+//! A method as a value: name, settings with ranges, and shape. session/systems.hpp has the list.
 //!
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEM_INFO_HPP
@@ -14,18 +14,18 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! A number that a system is set to; a switch is 0 or 1.
+//! The value of a setting; a switch is 0 or 1.
 struct setting {
   std::string_view name{};
   double value = 0;
 };
 
-//! A setting that a system has.
+//! Description of a setting.
 struct setting_info {
   std::string_view name{};
-  double least = 0, most = 0;  //!< its range
-  double usual = 0;            //!< its default; outside the range: it must be given
-  bool whole = false;          //!< only whole numbers
+  double least = 0, most = 0;  //!< range
+  double usual = 0;            //!< default; if outside the range, the setting is required
+  bool whole = false;          //!< must be a whole number
   std::string_view meaning{};
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool must_be_given() const noexcept { return usual < least; }
@@ -34,33 +34,33 @@ struct setting_info {
 struct system_info {
   std::string_view name{};
   std::string_view sentence{};
-  guarantee strength = guarantee::lossy;  //!< of its text with default settings
+  guarantee strength = guarantee::lossy;  //!< guarantee of the text with default settings
   bool greedy = false;                    //!< the text is the target's argmax, or near it
-  bool needs_attention = false;           //!< the drafter's engine gives attention rows
-  bool needs_hidden_states = false;       //!< both engines give hidden states
-  bool needs_head = false;                //!< the cloud's host scores mismatches with a decision head
-  bool needs_network = false;             //!< the edge's host gives the weights of a trained network
+  bool needs_attention = false;           //!< the drafter's engine must return attention rows
+  bool needs_hidden_states = false;       //!< both engines must return hidden states
+  bool needs_head = false;                //!< the cloud's host must score mismatches with a decision head
+  bool needs_network = false;             //!< the edge's host must supply the weights of a trained network
   std::span<const setting_info> settings{};
 };
 
-//! A system with its settings, without its parts.
+//! A method with settings, but without parts.
 struct system_shape {
-  wire_format format{};  //!< of its draft messages
+  wire_format format{};  //!< format of the draft messages
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
-  guarantee strength = guarantee::lossy;  //!< of its text
+  guarantee strength = guarantee::lossy;  //!< guarantee of the text
   bool bonus = true;
   bool draw_from_row = false;
-  bool gates = false;              //!< the edge may commit tokens on its own
-  bool needs_uncertainty = false;  //!< the gate measures how certain the drafter is
+  bool gates = false;              //!< the edge may skip tokens: commit them without the cloud
+  bool needs_uncertainty = false;  //!< the skip policy measures the drafter's uncertainty
   bool plans_rounds = false;       //!< the number of drafts changes from round to round
-  bool chooses_support = false;    //!< the number of tokens of a law changes
+  bool chooses_support = false;    //!< the number of tokens per law changes
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Whether two names are one: hyphens and underscores do not count.
+//! Returns whether two names are equal apart from hyphens and underscores.
 [[nodiscard]] constexpr bool same_name(std::string_view a, std::string_view b) noexcept {
   const auto is_mark = [](char letter) { return letter == '-' || letter == '_'; };
   std::size_t i = 0, j = 0;
@@ -72,7 +72,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
 }
 
-//! Reads "support_size=32". The name is a part of `text`. Errors: invalid_argument (not a name, '=' and a number).
+//! Reads "support_size=32". The returned name points into `text`. Errors: invalid_argument (not name=number).
 [[nodiscard]] inline result<setting> setting_from(std::string_view text) noexcept {
   const std::size_t equals = text.find('=');
   const auto value = equals == text.npos ? std::nullopt : detail::number_from<double>(text.substr(equals + 1));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' systems by a name that is known at run time: the only list of them, for hosts in C++ and C, for programs
-//! and their help texts.
+//! The papers' methods by a name known at run time: the only list, used by hosts in C++ and C, by programs and by help
+//! texts.
 //!
 //! Use it when a person or a file chooses the system: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If the
 //! code chooses it, a preset (session/presets.hpp) does the same, and the compiler checks its settings.
 //! Paper:      as session/presets.hpp.
-//! Guarantees: a name makes the edge that its preset makes. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are
-//!             checked before anything is made: an unknown one is an error, and so is one outside its range.
+//! Guarantees: a name makes the same edge as its preset. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are checked
+//!             before the edge is made: an unknown setting is an error, and so is a value outside the range.
 //! Deviates:   as session/presets.hpp.
 //! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp, examples/docs/systems.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEMS_HPP
@@ -27,9 +27,9 @@ struct dqn_weights;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! All systems, in the order of the pages.
+//! All methods, in the order of the pages.
 [[nodiscard]] std::span<const system_info> systems() noexcept;
-//! Their names for a message: "target, qs, k-sqs, ...".
+//! All names for a message: "target, qs, k-sqs, ...".
 [[nodiscard]] std::string_view system_names() noexcept;
 
 //! Errors: unknown_system.
@@ -40,8 +40,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 
-//! An edge of the system. The last of two equal settings counts. `network`: of a system that needs one; it outlives the
-//! edge. Errors: those of `shape_of`; network_missing; those of `make_edge` with a preset.
+//! Makes an edge of a method. If a setting occurs twice, the last one counts. `network`: required by some methods; must
+//! outlive the edge. Errors: those of `shape_of`; network_missing; those of `make_edge` with a preset.
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options, std::string_view system,
                                              std::span<const setting> settings, const dqn_weights* network = nullptr);
 [[nodiscard]] inline result<edge_session> make_edge(const edge_options& options, std::string_view system,
@@ -50,8 +50,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_edge(options, system, std::span(settings.begin(), settings.size()), network);
 }
 
-//! A cloud whose buffers have room for the system's messages. Errors: those of `shape_of`; those of `make_cloud` with a
-//! preset.
+//! Makes a cloud whose buffers have room for the method's messages. Errors: those of `shape_of`; those of `make_cloud`
+//! with a preset.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options, std::string_view system,
                                                std::span<const setting> settings);
 [[nodiscard]] inline result<cloud_session> make_cloud(const cloud_options& options, std::string_view system,

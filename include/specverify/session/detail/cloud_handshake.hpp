@@ -31,7 +31,7 @@ SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& e
   owed_.reset();
 }
 
-//! Names the last hello that was read. The session stays as it was.
+//! Sends a refusal that names the last hello; the state of the session does not change.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::refuse(status reason) noexcept {
   if (const std::size_t bytes = encode_refusal(reason); bytes != 0) {
     statistics_.refusals += 1;
@@ -63,7 +63,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   const result<message_kind> kind = kind_of(message);
-  const bool is_of_before = kind.error().code == errc::unknown_version;  // resume: version 2 greets with it, too
+  const bool is_of_before = kind.error().code == errc::unknown_version;  // resume: also the first message of version 2
   if (is_of_before) return on_hello(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::hello) return on_hello(message);
@@ -77,7 +77,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
     return drop(errc::no_handshake);
   }
   if (detail::taken_in<cloud_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // sent before the edge heard that the text has ended
+  // sent before the edge was told that the text has ended
   if (state_ == cloud_state::closing && knows_end_alone()) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
 }
@@ -95,20 +95,20 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   }
 }
 
-//! A message that does not fit what both sides know: as if there had been no handshake.
+//! A message that does not fit the shared state: both sides must shake hands again.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
-  if (shaken_) leave_connection();  // else a hello may wait for the engine
+  if (shaken_) leave_connection();  // otherwise a hello may be waiting for the engine
   static_cast<void>(refuse({errc::no_handshake, part::session, 0}));
   return why;
 }
 
-//! What a decoder did not take: of another place, or what no edge sends.
+//! A message that the decoder rejected: it belongs to another position, or no edge sends it.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! The edge has failed, and says why. Its next life may shake hands. Refusals are never answered.
+//! The edge has failed and sent the reason. A restarted edge may still shake hands. Refusals are never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
   if (!read || !shaken_) return drop(errc::unexpected_message);
@@ -117,8 +117,8 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return {errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
 }
 
-//! Whether this cloud serves a session on these terms, which a hello or a journal gives: they stay within its limits,
-//! and so within its buffers.
+//! Checks whether this cloud can serve a session on these terms, from a hello or a journal: they must be within the
+//! limits, and therefore fit the buffers.
 SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
                                                   std::uint32_t prompt_length) const noexcept {
   const wire_format& format = terms.format;
@@ -144,9 +144,9 @@ SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
   return {};
 }
 
-//! Whether a hello is of the session that stands here, or of one that this cloud begins.
+//! Checks whether a hello belongs to this session, or may begin one.
 SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) const noexcept {
-  // What the edge says counts only as far as the format supports it: drafts with laws need an honest drafter.
+  // The edge's claim is limited by the format: for example, drafts with laws need an honest drafter.
   if (std::min(hello.strength, detail::strength_of(hello.format, hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
@@ -163,15 +163,15 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
   return check_terms(hello, hello.prompt_length);
 }
 
-//! Text beyond the `own` tokens that this cloud has, or that are the prompt, was verified by nobody whom it knows: an
-//! edge may hand it over unless the guarantee has to be unconditional.
+//! This cloud cannot verify text beyond the `own` tokens that it has or that are the prompt. An edge may supply such
+//! text unless the guarantee must be unconditional.
 SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
   return claimed > own && options_.required == guarantee::unconditional
              ? status{errc::unverified_text, part::session, own}
              : status{};
 }
 
-//! Whether the text and the round that an edge claims can be: what it lacks is here, and what this side lacks may come.
+//! Checks the text and round that an edge claims: text that either side lacks must be available from the other side.
 SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) const noexcept {
   const std::uint32_t length = hello.length, prompt = hello.prompt_length;
   if (!detail::is_round(hello.round)) return {errc::field_out_of_range, part::session, hello.round};
@@ -192,13 +192,13 @@ SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) no
   state_.enter<cloud_event::meet, cloud_state::blank>();
 }
 
-//! In any state the beginning of a new connection, which replaces the one before.
+//! Begins a new connection, in any state. It replaces the connection before.
 SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message) noexcept {
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
   statistics_.handshakes += 1;
   const hello_name before = std::exchange(name_, *name);
-  if (state_ != cloud_state::blank && name->session_id != place_.session_id) {  // and the connection of ours stays
+  if (state_ != cloud_state::blank && name->session_id != place_.session_id) {  // keeps the connection of this session
     const status why = refuse({errc::unexpected_message, part::session, 0});
     name_ = before;
     return why;
@@ -220,17 +220,17 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   const detail::edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
                                 stop_tokens_hash(*read).has_value()};
   if (!engine_works()) return answer(edge);
-  owed_ = edge;  // the verdict comes first, and then where we stand with it
+  owed_ = edge;  // the verdict comes first; the response then has the new position
   return {};
 }
 
-//! Says where this side stands. Then the longer side pushes its text, or both are in step.
+//! Sends this side's position. Then the longer side sends the missing text; if the lengths are equal, both go on.
 SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noexcept {
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
     return refuse(refusal_ = {errc::prefix_mismatch, part::session, edge.length});
   drafts_.open(0, 0);
-  if (!is_whole() && edge.length <= mine) {  // the edge went back: there is no more than this
+  if (!is_whole() && edge.length <= mine) {  // the edge has less text than before, so there is no more text
     target_.length = mine;
     target_.hash = place_.hash;
   }
@@ -260,19 +260,19 @@ SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noe
   return {};
 }
 
-//! The hello that came while the engine worked.
+//! Answers the hello that arrived while the engine worked.
 SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
   const std::optional<detail::edge_place> edge = std::exchange(owed_, std::nullopt);
   return edge.has_value() ? answer(*edge) : status{};
 }
 
-//! Both sides have the same text, and the edge goes on, or a stream.
+//! Both sides have the same text. The edge continues, or the stream does.
 SPECVERIFY_BODY void cloud_session::in_step() noexcept {
   settle();
   stream_on();
 }
 
-//! All text is there.
+//! Enters the state for a complete copy of the text.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::agree>();
   note_end(text_limit());

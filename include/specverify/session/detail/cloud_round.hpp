@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's round: take a draft, work for the engine, the verdict, the stream; its journal; the semantic rule.
+//! The cloud's round: takes a draft, gives work to the engine, sends the verdict, streams, journals; the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 
@@ -33,9 +33,9 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   return {};
 }
 
-//! Feeds what the engine has not seen of the text, of the tokens that the edge committed alone and of the drafts behind
-//! them; wants the rows from the last committed token on. Drafts beyond the budget decide nothing and are not fed: the
-//! engine's context need hold no more than prompt and budget. Nor is the last draft where no bonus token follows it.
+//! Feeds tokens that the engine has not seen: text, skipped tokens, and drafts. Requests rows from the last committed
+//! token on. Drafts beyond the budget are not fed because they decide nothing, so the engine's context needs room only
+//! for prompt and budget. If there is no bonus token, the last draft is not fed either.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
@@ -52,7 +52,7 @@ SPECVERIFY_BODY verify_request cloud_session::round_request() const noexcept {
   return request;
 }
 
-//! A verdict becomes text: journaled, told to the host, sent.
+//! Commits a verdict: journals the tokens, tells the host and the edge.
 SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexcept {
   if (!made) return fail(made.error());
   const verdict& decided = *made;
@@ -78,12 +78,12 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   return tell(asked, base, decided);
 }
 
-//! Tells the host what was committed from `base` on, and the edge its verdict. If the edge shook hands again meanwhile,
-//! or is gone, the next hello has the verdict.
+//! Tells the host about the tokens from `base` on, and sends the verdict to the edge. If the edge has begun a new
+//! handshake meanwhile or is gone, the next hello contains the verdict.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
-  write_journal(base);  // before the host hears of the verdict and before it is sent
+  write_journal(base);  // before the host gets the verdict and before it is sent
   emit_text(session_action::committed, base, drafts, {.authority = token_authority::edge});
   emit_text(session_action::committed, drafts, place_.length,
             {.source = decided.source, .stop = decided.stop, .accepted = decided.accepted});
@@ -146,9 +146,9 @@ SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) 
   record(first_position, snapshot);
 }
 
-// The semantic rule: ask the edge for hidden states, ask the host for scores, decide.
+// The semantic rule: requests hidden states from the edge and scores from the host, then decides.
 
-//! Decides, or says what is missing: scores of the host, for which the edge's hidden states may have to come first.
+//! Decides, or requests the missing scores from the host; they may first need hidden states from the edge.
 SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
   const wire_format& format = terms_.format;
   const verify_request request = round_request();
@@ -163,7 +163,7 @@ SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
     want_scores();
     return {};
   }
-  if (!shaken_) {  // nobody to ask, and nothing was told: the edge sends its draft again
+  if (!shaken_) {  // no connection to request them over, and nothing was sent: the edge sends the draft again
     state_.enter<cloud_event::abandon>();
     drafts_.open(0, 0);
     return answer_owed();
@@ -190,7 +190,7 @@ SPECVERIFY_BODY void cloud_session::want_scores() noexcept {
 
 SPECVERIFY_BODY status cloud_session::supply_scores(std::span<const double> scores, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
-  if (state_ == cloud_state::finished) return {};  // the edge's host ended the text while this one scored
+  if (state_ == cloud_state::finished) return {};  // the edge's host ended the text during the scoring
   if (state_ != cloud_state::scoring) return {errc::unexpected_message, part::session, 0};
   if (scores.size() != position_count(scoring_.asked))
     return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(scores.size())};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How a cloud comes to be: made, restored from its journal.
+//! Makes a cloud from options or restores it from a journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 
@@ -23,7 +23,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
-  // limits that no hello could stay within, or that no message could reach
+  // reject limits that no hello can keep, or that no message can reach
   const cloud_limits& limits = options.limits;
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)
@@ -31,7 +31,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (limits.max_law_entries == 0) return wrong(options.at_max_law_entries);
   const wire_format plain{.format = law_format::token_only, .vocab_size = options.vocab_size, .max_draft_length = 1};
   if (longest_message(plain, options.text_chunk) > limits.max_message_bytes) return wrong(options.at_max_message_bytes);
-  const std::uint64_t body = limits.max_message_bytes - message_header_bytes;  // no message has as many around it
+  const std::uint64_t body = limits.max_message_bytes - message_header_bytes;  // every message has at least this header
   if (limits.max_skipped > max_wire_skipped ||
       detail::bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
     return wrong(options.at_max_skipped);
@@ -64,8 +64,8 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
   options_.stop_tokens = {};
 }
 
-//! Whether a snapshot holds what this cloud would take from a hello, and can have written since. Errors: those of a
-//! hello that other options cure; journal_corrupt for what no message can have made.
+//! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: those of a hello that other
+//! options can cure; journal_corrupt if no messages can lead to the snapshot.
 SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                                      std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();
@@ -83,7 +83,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
     return is_of_options ? why : detail::corrupt_snapshot();
   }
-  if (claimed < last.prompt_length) return detail::corrupt_snapshot();  // no edge has a part of the prompt
+  if (claimed < last.prompt_length) return detail::corrupt_snapshot();  // no edge has only a part of the prompt
   const std::uint32_t own = last.target.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
   if (const status why = check_claim(claimed, own); !why.ok()) return why;
   const verdict_notice& verdict = last.last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Text that one side of a cloud's connection has and the other lacks, and the end, where both compare the whole.
+//! Text that one side lacks, and the end, at which both sides compare the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 
@@ -11,8 +11,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The next piece of text that the edge lacks. Behind the last one both are in step; behind a stream that ends with a
-//! stop token of this side's, the edge is told.
+//! Sends the next chunk of text that the edge lacks. After the last chunk both have the same text. If a stop token that
+//! only this side lists ends a stream, the edge is told.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
   const bool ends = pieces_.at == pieces_.end;
   const status why = ends ? tell_end() : post(encode_piece(terms_.format, terms_.text_chunk));
@@ -25,7 +25,7 @@ SPECVERIFY_BODY status cloud_session::tell_end() noexcept {
   return post(encode_stop({stop_cause::stop_token, place_.length, place_.hash}, message_));
 }
 
-//! Text that this side lacks. Each piece is journaled with its target before the next one is asked for.
+//! Takes text that this side lacks. Each chunk is journaled with the target before the next chunk is taken.
 SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message) noexcept {
   const auto read = decode_text(place_.wire(), terms_.format, terms_.text_chunk, message, received_);
   if (!read) return on_unusable(read.error());
@@ -44,15 +44,15 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   const std::uint32_t prompt_end = std::clamp(place_.prompt_length, from, place_.length);
   emit_text(session_action::committed, from, prompt_end);
   emit_text(session_action::committed, prompt_end, place_.length,
-            {.stop = place_.stop, .authority = token_authority::edge});  // nobody here verified it
+            {.stop = place_.stop, .authority = token_authority::edge});  // not verified by this cloud
   if (!is_whole()) return {};
   in_step();
   return knows_end_alone() ? tell_end() : status{};
 }
 
-//! The edge has its text, and says which. The answer is the same. A stream may have gone on behind the edge's end. If
-//! the edge's host has ended the text, the session ends here in any state: an engine at work is heard out, and its rows
-//! are not used.
+//! The edge has the whole text and sends length and hash; the response repeats them. A stream may have gone on after
+//! the edge's end. If the edge's host ended the text, the session ends here in any state. An engine at work may finish,
+//! but its rows are dropped.
 SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a cloud keeps in mind: where the edge stands, the drafts of the open round, and their scoring.
+//! State that a cloud keeps: the edge's position, the drafts of the open round, and the scores.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 
@@ -19,7 +19,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Where an edge stands, as its hello says, and what it says of its connection.
+//! An edge's position and connection, from its hello.
 struct edge_place {
   std::uint32_t round = 0;
   std::uint32_t length = 0;
@@ -28,19 +28,19 @@ struct edge_place {
   bool lists_stops = false;
 };
 
-//! The drafts of the open round as they arrived, with laws, with claimed laws and their probabilities in rows, or
-//! alone, and the tokens before them that the edge committed alone.
+//! The drafts of the open round as received: with laws, with claimed laws and probabilities in rows, or as ids only.
+//! Also the skipped tokens before them, which the edge committed.
 struct received_drafts {
   received_drafts(const cloud_options& options, received_draft_block&& block);
 
-  //! What one draft message holds; nothing enters the open round yet.
+  //! Contents of one draft message. They do not change the open round.
   struct contents {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
   };
   [[nodiscard]] result<contents> read(const wire_place& place, const wire_format& format,
                                       std::span<const std::byte> message) noexcept;
-  //! Token `i` of the message that was read last.
+  //! Token `i` of the last message read.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
     return laws_travel ? with_laws[i].token() : alone[i].token;
   }
@@ -58,19 +58,18 @@ struct received_drafts {
   untouched_memory<token_id> skipped_ids;
   untouched_memory<std::byte> decode_space;
   std::uint32_t size = 0;     //!< L
-  std::uint32_t skipped = 0;  //!< tokens that the edge committed alone, and that are not text here yet
+  std::uint32_t skipped = 0;  //!< skipped tokens: the edge committed them, but they are not yet text here
 };
 
-//! A round under the semantic rule: where the drafts differ from the target's argmax, what is known of these, what is
-//! asked.
+//! A round under the semantic rule: drafts that differ from the target's argmax, scores, and open requests.
 class round_scoring {
  public:
   owned_memory<std::uint64_t> mismatches;
-  owned_memory<std::uint64_t> asked;  //!< of the mismatches, those whose scores or vectors are wanted now
+  owned_memory<std::uint64_t> asked;  //!< mismatches whose scores or vectors are requested now
 
   explicit round_scoring(const cloud_limits& limits);
 
-  //! Vectors of a round's drafts, within the limits.
+  //! Keeps the vectors of a round's drafts, which must be within the limits.
   void keep_hidden(std::span<const std::byte> vectors) noexcept {
     std::copy(vectors.begin(), vectors.end(), hidden_.begin());
   }
@@ -80,15 +79,15 @@ class round_scoring {
     scored_ = 0;
     return compare_greedily(policy, drafts, rows, request, {best_, mismatches, near_ties_});
   }
-  //! With the scores so far. `threshold` and V as hello said.
+  //! Decides with the scores so far. `threshold` and V are those of hello.
   template <class Draft>
   [[nodiscard]] result<verdict> decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
                                        std::uint32_t vocab_size) noexcept {
     return decide_semantically(drafts, {best_, mismatches, near_ties_}, std::span<const double>(scores_).first(scored_),
                                threshold, request, vocab_size);
   }
-  //! Asks about the mismatches from `from` on among `drafted` drafts; about the first one alone if `one`. With `each`
-  //! bytes of a vector its asked ones move to the front (0: they are not here).
+  //! Requests the mismatches from `from` on among `drafted` drafts; only the first if `one`. Moves their vectors of
+  //! `each` bytes to the front (0: there are no vectors).
   void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
     std::size_t used = 0;
     std::fill(asked.begin(), asked.end(), std::uint64_t{0});
@@ -101,7 +100,7 @@ class round_scoring {
       used += each;
     }
   }
-  //! The vectors that were asked for, of `each` bytes.
+  //! The requested vectors, `each` bytes per vector.
   [[nodiscard]] std::span<const std::byte> asked_hidden(std::size_t each) const noexcept {
     return std::span<const std::byte>(hidden_).first(position_count(asked) * each);
   }

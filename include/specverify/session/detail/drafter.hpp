@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An edge's parts at work: from one row of the drafter's logits to the law that is drawn from and travels, in the
-//! format that hello agreed on.
+//! An edge's parts at work: turns one row of the drafter's logits into the law to draw from and to send, in the format
+//! agreed in hello.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
@@ -34,29 +34,29 @@ class drafter {
                                         ? perturbation_workspace_size(format_.vocab_size) + workspace_alignment
                                         : 0)) {}
 
-  //! Whether the window's budget cut the support of the last law.
+  //! Returns whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
-  //! Tokens that the sparsifier kept for the last law; 0 where the format takes no support.
+  //! Tokens that the sparsifier kept for the last law; 0 if the format takes no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
 
-  //! Laws are made with the plan's K, and with its l unless `set_resolution` says another one.
+  //! Returns the plan of a round, whose K and l the laws use. `set_resolution` can change l.
   [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
     const draft_plan made = parts->plan(seen);
     format_.resolution = made.resolution;
     return made;
   }
-  //! At most the format's own.
+  //! Must be at most the l of the format.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! Reads the row for a law of this format; the reading holds until the next one.
+  //! Reads the row for a law of this format; the reading is valid until the next call.
   [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
     const status why = row.read(wanted(parts->request(state)), scratch);
     return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
-  //! The law of the next draft; its arrays are the drafter's own until the next call. `state` becomes the state after
-  //! this position.
+  //! Returns the law of the next draft; the arrays are valid until the next call. `state` becomes the state after this
+  //! position.
   [[nodiscard]] result<law> draft(any_row& row, std::byte* state) noexcept {
     workspace scratch = law_space();
     const auto made = make_law_of(row, state, scratch);
@@ -67,7 +67,7 @@ class drafter {
     return drafted_;
   }
 
-  //! What travels with a token drawn from the row. Else as `draft`.
+  //! Returns the law and probability to send with a token drawn from the row. Otherwise as `draft`.
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
@@ -84,8 +84,7 @@ class drafter {
     return made;
   }
 
-  //! A token was drawn from the row, its law does not travel: a sparsifier that learns has seen the position all the
-  //! same.
+  //! A token was drawn from the row, but its law is not sent. A sparsifier that learns must still see the position.
   [[nodiscard]] status pass(const row_summary& row, std::byte* state) noexcept {
     if (facts.state_bytes == 0) return {};
     workspace scratch = law_space();
@@ -93,7 +92,8 @@ class drafter {
     return kept ? keep(*kept) : kept.error();
   }
 
-  //! What the row of the last law gives a token, before any lattice; 0 where its reading does not say. O(log K).
+  //! Probability of a token in the row of the last law, before quantization; 0 if the reading does not have it. O(log
+  //! K).
   [[nodiscard]] float probability(token_id token) const noexcept {
     if (format_.format == law_format::fp16_row)
       return static_cast<float>(drafted_.count(token)) / static_cast<float>(drafted_.resolution);
@@ -104,7 +104,7 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
-  //! What the gate wants to see of `token`, drawn from the row. Errors: those of the measurement.
+  //! Measures `token`, drawn from the row, for the skip policy. Errors: those of the measurement.
   [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
                                                  const uniforms<>& random) noexcept {
     workspace scratch{std::span<std::byte>(scratch_).subspan(facts.law_bytes)};
@@ -119,7 +119,7 @@ class drafter {
     return workspace{std::span<std::byte>(scratch_).first(facts.law_bytes)};
   }
 
-  //! `support`: what the sparsifier asks for.
+  //! `support`: the sparsifier's request.
   [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
     read_request made = law_request(format_.vocab_size, support, law_options());
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
@@ -141,7 +141,7 @@ class drafter {
     return draft_law{*made, {}};
   }
 
-  //! The support of this position.
+  //! Keeps the support of this position.
   [[nodiscard]] status keep(const support& kept) noexcept {
     kept_ = kept;
     const bool fits = !has_support(format_.format) || kept.size() <= facts.most_kept + 1;
@@ -150,7 +150,7 @@ class drafter {
 
   wire_format format_;
   untouched_memory<std::byte> reading_space_;
-  untouched_memory<std::byte> scratch_;  // of a law, then of the gate's measurement
+  untouched_memory<std::byte> scratch_;  // first the law, then the skip policy's measurement
   support kept_{};
   law drafted_{};
 };

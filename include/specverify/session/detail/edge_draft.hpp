@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge drafts: plans a round, draws tokens from rows, and goes on from the state of the last token that stood.
-//! While the link is lost it waits, stops, or writes ahead.
+//! Drafts at the edge: plans a round, draws tokens from rows, and continues from the state of the last accepted token.
+//! While the link is lost, the edge waits, stops, or writes ahead.
 //!
-//! A token written ahead stands at a position beyond the open round's drafts and has the counter of that position in
-//! that round, which nothing else uses. Its law is the drafter's given the text shown so far. When the round is decided
-//! and that text stands (every draft accepted, and the cloud's own token is the one that was shown there), the
-//! positions behind it are drafted with the same counters: given the same text the same tokens come out, now with their
-//! laws, and are verified like any others. Else they are retracted, and the next round draws with counters of its own.
-//! Whether they stand depends on tokens before them alone, so the text's law is that of the acceptance rule.
+//! A token written ahead is at a position after the drafts of the open round, and the draw uses the counter of that
+//! position in the open round, which no other draw uses. It is drawn from the drafter's distribution given the text
+//! shown so far. When the round is decided, this text may turn out to be right: every draft is accepted, and the
+//! cloud's own token is the one shown. Then the positions after it are drafted with the same counters. Because the text
+//! is the same, the same tokens come out, now with laws, and the cloud verifies them as usual. Otherwise they are
+//! retracted, and the next round uses new counters. Whether they are kept depends only on earlier tokens, so the text
+//! has the distribution of the acceptance rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
@@ -41,8 +42,8 @@ SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) 
   return uniforms<>{source_, position, round}.at(purpose::draft_draw);
 }
 
-//! Whether the token is committed here alone: asked of the first one of a block. Pure in (prefix, round, key): a
-//! restarted edge answers the same.
+//! Asks the skip policy whether the edge commits the token on its own; only for the first token of a draft. It is a
+//! function of (prefix, round, key), so a restarted edge decides the same.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
@@ -52,13 +53,13 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
   drawn.seen = *seen;
   const auto answer = drafter_.parts->ask(*seen);
   if (!answer) return answer.error();
-  const bool full = place_.pending() >= format().attachments.max_skipped;  // the cloud must hear of them
+  const bool full = place_.pending() >= format().attachments.max_skipped;  // the cloud must receive the skipped tokens
   drawn.keep = !full && answer->keep;
   statistics_.skipped_uncertain += drawn.keep && answer->uncertain ? 1u : 0u;
   return drawn;
 }
 
-//! Whether the window takes the position, decided from its law alone.
+//! Asks whether the window takes the position; only the law at the position may decide it.
 SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
   const detail::parts_facts& facts = drafter_.facts;
   if (facts.unconditional) return true;
@@ -72,8 +73,8 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
   return taken;
 }
 
-//! Draws the next token of the block; no_token where the window ends before it, decided from its law alone. The first
-//! one of a block may be the edge's own (`keep`): then it does not travel.
+//! Draws the next token of the draft; no_token if the window ends before it, which only the law may decide. The first
+//! token may be committed by the edge on its own (`keep`); then it is not sent as a draft.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size;
@@ -94,7 +95,8 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   return drawn;
 }
 
-//! The token from the row itself, with its probability there; the law that travels is what a rejection subtracts.
+//! Draws the token from the row itself, with the probability there; the law that is sent is used only after a
+//! rejection.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_row(detail::any_row& row, const row_extras& extras,
                                                                         std::byte* state) noexcept {
   const std::uint32_t position = block_end();
@@ -145,7 +147,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   return commit_alone(drawn->token);
 }
 
-//! The engine is free for what waited.
+//! The engine is free again, so waiting work can begin.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::drop_row() noexcept {
   row_stale_ = false;
   roll_back(stale_from_);
@@ -162,7 +164,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   }
   const result<token_id> token = draw_ahead(row, position);
   if (!token) return fail(token.error());
-  // the law at a bonus position teaches nothing (states[min(T + 1, L)])
+  // the law at a bonus position must not change the state (states[min(T + 1, L)])
   if (!first || !options_.bonus) states_.keep_ahead();
   text_[position] = *token;
   ahead_.shown_end = position + 1;
@@ -194,8 +196,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
   ahead_.deadline.reset();
 }
 
-//! Sets a time for the next token ahead, if there may be one: a deadline, so that the host looks at its transport
-//! between two of them.
+//! Schedules the next token ahead, if one is allowed. It is a deadline, so that the host can check its transport
+//! between two tokens.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
@@ -203,8 +205,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
     ahead_.deadline = now_;
 }
 
-//! A token that may have been shown already. It is the same one unless the round's plan made another law of the same
-//! text.
+//! Sets a token that may have been shown already. It differs only if the plan of the round gives another law for the
+//! same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, their hidden states, and the record of a complete draft, which the journal keeps
-//! from before it is sent until it is decided.
+//! The drafts of an edge's open round, the hidden states, and the record of a complete draft, which stays in the
+//! journal from before the draft is sent until it is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
@@ -22,15 +22,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What a kept draft says of itself, and what its parts are counted by.
+//! Head of a kept draft: identifies the round, and gives the sizes of the other parts.
 struct kept_draft {
   std::uint32_t round = 0;
   std::uint32_t length = 0;      //!< of the committed text
   std::uint32_t drafts = 0;      //!< L
   std::uint32_t resolution = 0;  //!< l of the round
-  std::uint32_t beyond = 0;      //!< 1: there is a state behind a law that was made and not drawn from
-  std::uint32_t clamped = 0;     //!< of round_record
-  std::uint32_t body = 0;        //!< bytes of the message, padding and check left out
+  std::uint32_t beyond = 0;      //!< 1: there is a state after a law that was made but not drawn from
+  std::uint32_t clamped = 0;     //!< for round_record
+  std::uint32_t body = 0;        //!< bytes of the message without padding and check
   std::uint64_t support_sum = 0;
 };
 template <class Field, class Kept>
@@ -39,13 +39,13 @@ constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::i
        kept.support_sum);
 }
 
-//! {kept_draft, tokens, body of the message, states of the sparsifier before each draft and behind the last,
-//! probabilities, hidden states}. The body depends on no connection: padding and check make it a message.
+//! {kept_draft, tokens, body of the message, sparsifier states before each draft and after the last, probabilities,
+//! hidden states}. The body does not depend on the connection; padding and check make it a message.
 class draft_record {
  public:
   kept_draft head{};
 
-  //! `state_bytes`: of one state; `observes`: the window asks for probabilities; `message_bytes`: of the longest.
+  //! `state_bytes`: size of a state; `observes`: the window needs probabilities; `message_bytes`: the longest message.
   draft_record(const edge_options& options, const wire_format& format, std::size_t state_bytes, bool observes,
                std::size_t message_bytes)
       : format_(format),
@@ -64,15 +64,15 @@ class draft_record {
       bytes_ = untouched_memory<std::byte>(room);
   }
 
-  //! 0: no drafts are kept at all.
+  //! 0: drafts are never kept.
   [[nodiscard]] std::size_t room() const noexcept { return bytes_.size(); }
-  //! Whether one is.
+  //! Returns whether a draft is kept.
   [[nodiscard]] bool any() const noexcept { return used_ != 0; }
-  //! As the journal has it; empty where none is kept.
+  //! The record as in the journal; empty if no draft is kept.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
   void clear() noexcept { used_ = 0; }
 
-  //! Begins a record. False: it would not fit, and none is kept.
+  //! Begins a record. Returns false if the record is too long; then no draft is kept.
   [[nodiscard]] bool begin(const kept_draft& kept) noexcept {
     used_ = 0;
     if (total(kept) > bytes_.size()) return false;
@@ -81,7 +81,8 @@ class draft_record {
     store_snapshot(kept, bytes_.data());
     return true;
   }
-  //! Takes a record of the open round back. False: it is damaged. One of another round, or that does not fit, is left.
+  //! Restores a record of the open round. Returns false if it is damaged. Ignores records of other rounds or too long
+  //! ones.
   [[nodiscard]] bool restore(std::span<const std::byte> record, std::uint32_t round, std::uint32_t length) noexcept {
     used_ = 0;
     kept_draft read;
@@ -104,11 +105,11 @@ class draft_record {
     return true;
   }
 
-  //! What stands behind the head, one behind the other.
+  //! The parts after the head, in this order.
   struct parts {
     std::span<std::byte> tokens;
     std::span<std::byte> body;
-    std::span<std::byte> states;  //!< before each draft, behind the last, and beyond
+    std::span<std::byte> states;  //!< before each draft, after the last, and beyond
     std::span<std::byte> probabilities;
     std::span<std::byte> hidden;
   };
@@ -138,8 +139,8 @@ class draft_record {
   std::size_t hidden_bytes_ = 0;
 };
 
-//! The round's drafts as they will travel: with laws that they were drawn from, with claimed laws and their own
-//! probabilities (draw_from_row), or alone. Laws of both kinds travel in one way, so they are kept in one block.
+//! The drafts of the round as they will be sent: with the laws they were drawn from, with claimed laws and
+//! probabilities (draw_from_row), or as ids only. Both kinds of laws are sent alike, so one block holds them.
 class edge_drafts {
  public:
   //! Errors: those of basic_draft_block::make.
@@ -148,9 +149,9 @@ class edge_drafts {
   std::uint64_t charged = 0;  //!< bits of the laws so far, as the window counts them
   std::uint32_t size = 0;
   std::uint32_t planned = 0;
-  std::uint32_t resolution = 0;  //!< of the round's laws
-  bool open = false;             //!< more of them are drafted
-  bool complete = false;         //!< nothing is drafted any more, the cloud is asked
+  std::uint32_t resolution = 0;  //!< l of the round's laws
+  bool open = false;             //!< more drafts may follow
+  bool complete = false;         //!< all drafts are made; the cloud must decide
 
   void begin(const draft_plan& plan) noexcept {
     clear();
@@ -168,7 +169,7 @@ class edge_drafts {
     size = 0;
     open = complete = false;
   }
-  //! Complete again, as a journal kept them. Their laws stand in the message alone.
+  //! Restores a complete draft from a journal. The laws are only in the message.
   void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
@@ -181,21 +182,21 @@ class edge_drafts {
     for (std::uint32_t i = 0; i < size; ++i) hash = extend_prefix_hash(hash, token(i));
     return static_cast<std::uint32_t>(hash & 0xffffffffu);  // draft_digest of the tokens
   }
-  //! Puts them where a text goes on.
+  //! Copies the drafts to the end of a text.
   void copy_to(token_id* text) const noexcept {
     for (std::uint32_t i = 0; i < size; ++i) text[i] = token(i);
   }
-  //! The law of the draft that `add` counts next.
+  //! Pushes the law of the next draft; `add` must follow.
   [[nodiscard]] status push(const draft& drawn) noexcept {
     return with_laws_.push(claim{drawn.token(), drawn.source_law()});
   }
-  //! The same for a token of the row, where its probability was count / of_row.
+  //! Pushes a token drawn from the row, with probability count / of_row there.
   [[nodiscard]] status push(const claim& drawn, std::uint32_t count, std::uint32_t of_row) noexcept {
     const auto at = std::span<std::byte>(probabilities_).subspan(drafted_probability_bytes * size);
     const auto written = encode_drafted_probability(count, of_row, at);
     return written ? with_laws_.push(drawn) : written.error();
   }
-  //! Of the drafts, as they travel; empty where they are drawn from their laws.
+  //! Probabilities of the drafts, encoded; empty if the drafts are drawn from their laws.
   [[nodiscard]] std::span<const std::byte> probabilities() const noexcept {
     const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size;
     return std::span<const std::byte>(probabilities_).first(used);
@@ -204,7 +205,7 @@ class edge_drafts {
 
   //! Bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  //! The message without padding and check.
+  //! Encodes the message without padding and check.
   [[nodiscard]] result<std::size_t> encode(const wire_format& format, const draft_attachments& attachments,
                                            std::span<std::byte> out) const noexcept;
 
@@ -220,11 +221,11 @@ class edge_drafts {
   owned_memory<std::byte> probabilities_;
 };
 
-//! Vectors of the round's drafts, as they travel: with the draft, or those that the cloud asks for.
+//! Encoded vectors of the round's drafts: sent with the draft, or when the cloud requests them.
 class hidden_store {
  public:
-  owned_memory<std::uint64_t> asked;  //!< bit i % 64 of word i / 64: the last request named draft i
-  bool fresh = false;                 //!< and one of them for the first time
+  owned_memory<std::uint64_t> asked;  //!< bit i % 64 of word i / 64: the last request includes draft i
+  bool fresh = false;                 //!< the last request includes a draft for the first time
 
   hidden_store(const attachment_format& format, std::uint32_t drafts)
       : asked((std::size_t{drafts} + 63) / 64),
@@ -234,7 +235,7 @@ class hidden_store {
         supplied_(asked.size()) {}
 
   [[nodiscard]] bool empty() const noexcept { return vectors_.empty(); }
-  //! As a journal kept the vectors of the first drafts.
+  //! Restores the vectors of the first drafts from a journal.
   void restore(std::span<const std::byte> vectors) noexcept {
     begin_round();
     std::copy(vectors.begin(), vectors.end(), vectors_.begin());
@@ -243,11 +244,11 @@ class hidden_store {
     return std::span<const std::byte>(vectors_).first(each_ * drafts);
   }
   void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
-  //! The vector of draft `i`. Errors: those of encode_hidden.
+  //! Keeps the vector of draft `i`. Errors: those of encode_hidden.
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
     return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }
-  //! The first `count` words of `asked` were filled.
+  //! Must be called when the first `count` words of `asked` are filled.
   void note_request(std::size_t count) noexcept {
     fresh = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -255,7 +256,7 @@ class hidden_store {
       supplied_[i] |= asked[i];
     }
   }
-  //! The vectors that were asked for, of `drafts` drafts.
+  //! The requested vectors among `drafts` drafts.
   [[nodiscard]] supply_message supply(std::uint32_t drafts) noexcept {
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < drafts; ++i) {

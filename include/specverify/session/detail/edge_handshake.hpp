@@ -11,7 +11,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Without a timeout there is no deadline. One beyond the end of time is that end.
+//! Without a timeout there is no deadline. Saturates at the end of time.
 SPECVERIFY_BODY void edge_session::await_answer() noexcept {
   deadline_.reset();
   if (options_.retry_timeout != 0) deadline_ = now_ + std::min(options_.retry_timeout, ~now_);
@@ -23,7 +23,7 @@ SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
   outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
 }
 
-//! Sends what was encoded, and waits for the answer.
+//! Sends an encoded message and waits for the response.
 SPECVERIFY_BODY status edge_session::post(const result<std::span<std::byte>>& encoded) noexcept {
   if (!encoded) return fail(encoded.error());
   send(encoded->size());
@@ -36,7 +36,7 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   return shake_hands();
 }
 
-//! Each hello has a nonce of its own, which the answer repeats: what was meant for an earlier one says nothing.
+//! Each hello has a new nonce, which the response repeats, so responses to earlier hellos can be dropped.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_hands() noexcept {
   if (in_vain_ == options_.retry_limit) return fail({errc::peer_timeout, part::session, in_vain_});
   in_vain_ += 1;
@@ -48,7 +48,7 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   return post(encode_own_hello(own, nullptr));
 }
 
-//! The one way back from anything odd.
+//! Begins a new handshake: the recovery from every fault of the connection.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_again() noexcept {
   leave_connection();
   state_.enter<edge_event::shake_again>();
@@ -105,8 +105,8 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   if (*kind == message_kind::refuse) return on_refusal(message);
   if (*kind == message_kind::hello) return on_hello(message);
   if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // before the answer to the present hello; before the cloud hears that the host ended the text; of a stream behind the
-  // end
+  // before the response to the present hello; before the cloud knows that the host ended the text; of a stream after
+  // the end
   const bool goes_on = state_ == edge_state::stopping && (place_.is_cancelled() || is_stream());
   if (state_ == edge_state::handshaking || goes_on) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
@@ -125,7 +125,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   }
 }
 
-//! A message that does not fit what both sides know: as if there had been no handshake.
+//! A message that does not fit the shared state: both sides must shake hands again.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status misfit) noexcept {
   statistics_.corrupt += 1;
   if (state_ != edge_state::handshaking) {
@@ -134,20 +134,20 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return misfit;
 }
 
-//! What a decoder did not take: of another place, or what no cloud sends.
+//! A message that the decoder rejected: it belongs to another position, or no cloud sends it.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Whether the cloud's hello repeats our terms, and its text and round are possible. On other terms the cloud would
-//! write another text.
+//! Checks that the cloud's hello repeats our terms, and that its text and round are possible. On other terms the cloud
+//! would write another text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
   if (theirs.prompt_length != prompt || detail::difference(theirs, own_terms()) != detail::term::none)
     return wrong(errc::options_disagree, 0);
   if (const status why = check_stop_tokens(stop_tokens_hash(theirs)); !why.ok()) return why;
-  // the cloud answers with the larger round
+  // the cloud must answer with the larger round
   if (theirs.round < place_.round) return wrong(errc::stale_round, theirs.round);
   if (!detail::is_round(theirs.round)) return wrong(errc::field_out_of_range, theirs.round);
   if (place_.is_cancelled()) return {};
@@ -162,7 +162,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
   if (!(*name == name_)) return drop(errc::unexpected_message);
-  if (state_ != edge_state::handshaking) return on_misfit({errc::unexpected_message, part::session, 0});  // once more
+  if (state_ != edge_state::handshaking) return on_misfit({errc::unexpected_message, part::session, 0});  // repeated
   const result<hello_message> read = decode_hello(message);
   if (!read) return fail(read.error());
   const hello_message& theirs = *read;
@@ -170,7 +170,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   state_.take(message_kind::hello);
   link_is_back();
   deadline_.reset();
-  std::uint8_t& check_bits = drafter_.facts.format.check_bits;  // what our hello asked for
+  std::uint8_t& check_bits = drafter_.facts.format.check_bits;  // as our hello requested
   check_bits = std::max(check_bits, theirs.format.check_bits);
   if (theirs.length > furthest_) {
     furthest_ = theirs.length;
@@ -187,7 +187,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
     pieces_.begin(theirs.length, theirs.prefix_hash, place_.agreed);
     return {};
   }
-  // a stop token that only the cloud lists, and whose verdict is lost here
+  // the text ended with a stop token that only the cloud lists, and the verdict did not arrive
   const auto stop = static_cast<stop_reason>(last_verdict(theirs).stop);
   if (stop == stop_reason::stop_token && !place_.is_over() && theirs.length == place_.agreed) {
     if (place_.pending() > 0) return fail({errc::base_length_mismatch, part::session, theirs.length});
@@ -196,7 +196,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return in_step();
 }
 
-//! Both sides have the same text, and go on where this one stands.
+//! Both sides have the same text; continues from this side's state.
 SPECVERIFY_BODY status edge_session::in_step() noexcept {
   if (place_.is_over()) return finish();
   if (is_stream()) {
@@ -209,7 +209,7 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return drafts_.open ? status{} : begin_round();
 }
 
-//! A refusal names the hello of its connection: a broker can have outlived both sides.
+//! A refusal must name the hello of this connection, because a broker can outlive both sides.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_refusal(std::span<const std::byte> message) noexcept {
   result<refuse_message> read = decode_refuse(name_, message);
   const bool is_named = read.ok();
@@ -220,7 +220,7 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
     return state_ == edge_state::handshaking ? drop(errc::unexpected_message) : shake_again();
   if (!is_named) return drop(errc::unexpected_message);
   state_.take(message_kind::refuse);
-  if (place_.is_cancelled()) {  // the session is over there, which is what the host wanted
+  if (place_.is_cancelled()) {  // the cloud has no session any more, which is what the host wanted
     leave_connection();
     state_.enter<edge_event::agree>();
     write_journal(place_.length);
@@ -233,7 +233,7 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 
-//! The cloud is told, unless it knows, or cannot hear it.
+//! Tells the cloud, unless the cloud knows already or cannot be reached.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
   const bool tells = is_connected() && refusal_.ok() && why.code != errc::link_lost;
   leave_connection();

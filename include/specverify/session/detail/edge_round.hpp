@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's round: open it, ask for rows, take drafts, close the block, send it, commit what stands; and its journal.
+//! The edge's round: opens it, requests rows, takes drafts, closes and sends the draft, commits the verdict, journals.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 
@@ -20,8 +20,8 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   open_round_ = {};
   open_round_.round = place_.round;
   open_round_.began = now_;
-  // Where the cloud adds one token to a draft that stands whole, more drafts than what is left but one are wasted. A
-  // function of the position alone.
+  // If the cloud adds a token to a fully accepted draft, only `left - 1` drafts can be of use. Depends only on the
+  // position.
   const std::uint32_t left = text_limit() - place_.length - (options_.bonus ? 1u : 0u);
   plan.max_draft_length = std::min(plan.max_draft_length, left);
   drafts_.begin(plan);
@@ -29,8 +29,8 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   return want_next_row();
 }
 
-//! Asks the engine for the row of the last one of the first `end` tokens. Rows have no number, so an engine that is at
-//! work on a useless row must deliver it first.
+//! Requests the row of token `end - 1` from the engine. Rows have no number, so if the engine works on an obsolete row,
+//! it must deliver that one first.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   if (row_wanted_) return {};
   feed(end - 1, end, 1);
@@ -38,7 +38,7 @@ SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   return {};
 }
 
-//! The row of the next draft, or the end of the block.
+//! Requests the row of the next draft, or closes the draft.
 SPECVERIFY_BODY status edge_session::want_next_row() noexcept {
   const std::uint32_t end = block_end();
   const bool stops = drafts_.size > 0 && stops_at(end);
@@ -59,8 +59,8 @@ SPECVERIFY_BODY status edge_session::take_draft(token_id token, std::span<const 
   return want_next_row();
 }
 
-//! The draft is in the journal before it is sent: what the cloud may decide is never forgotten. Without a connection it
-//! is sent after the next handshake.
+//! The draft is journaled before it is sent, so a draft that the cloud may decide is never forgotten. Without a
+//! connection it is sent after the next handshake.
 SPECVERIFY_BODY status edge_session::close_block() noexcept {
   drafts_.close();
   body_ = 0;
@@ -70,12 +70,12 @@ SPECVERIFY_BODY status edge_session::close_block() noexcept {
     if (kept_.any()) record(place_.length, {}, kept_.bytes());
   }
   if (state_ == edge_state::drafting) return send_draft();
-  body_ = 0;  // hello takes its place
+  body_ = 0;  // hello overwrites it
   plan_ahead();
   return {};
 }
 
-//! To `message_`, without padding and check.
+//! Encodes the draft into `message_`, without padding and check.
 SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   const auto bytes = drafts_.encode(format(), attachments(), message_);
   if (!bytes) return bytes.error();
@@ -83,7 +83,7 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   return {};
 }
 
-//! For the journal, if there is room for this one.
+//! Keeps the draft for the journal if there is room.
 SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   detail::kept_draft made;
   made.round = place_.round;
@@ -103,7 +103,7 @@ SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   states_.store(kept);
 }
 
-//! The body that was just made, or that was kept, with a check of the present place.
+//! Sends the body just made or kept, with a check for the present position.
 SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   state_.enter<edge_event::send_draft>();
   if (body_ == 0 && kept_.any()) {
@@ -119,7 +119,7 @@ SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   return post(message);
 }
 
-//! The cloud asks for hidden states before it decides.
+//! The cloud needs hidden states before it can decide.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_request(std::span<const std::byte> message) noexcept {
   const result<request_message> request = decode_request(place_.wire(), format(), drafts_.size, message, hidden_.asked);
   if (!request) return on_unusable(request.error());
@@ -144,15 +144,15 @@ SPECVERIFY_BODY status edge_session::on_feedback(std::span<const std::byte> mess
   return commit(detail::next_round(place_.round));
 }
 
-//! Sparsifier and window learn what became of the drafts.
+//! Sparsifier and window learn the result of the drafts.
 SPECVERIFY_BODY void edge_session::learn() noexcept {
   const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
   states_.commit(verdict_.accepted, drafts_.size, bonus);
   for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
-//! The token stands without the cloud, which learns about it with the next draft. The round stays open: its first draft
-//! moves on by one.
+//! Commits the token without the cloud, which receives it with the next draft. The round stays open, but the first
+//! draft moves by one position.
 SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   const std::uint32_t position = place_.length;
   replace_shown(position, token);
@@ -162,7 +162,7 @@ SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   note_end(text_limit());
   statistics_.skipped += 1;
   statistics_.emitted += 1;
-  write_journal(position);  // before the host learns about it
+  write_journal(position);  // before the host gets the token
   emit_text(session_action::committed, position, place_.length,
             {.stop = place_.stop, .authority = token_authority::edge});
   if (!place_.is_over()) return begin_round();
@@ -185,7 +185,7 @@ SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
   const std::uint32_t length = place_.length;
   if (drafts_.size > 0 || ahead_.shown_end > length)
     outputs_.push({.action = session_action::retracted, .position = length});
-  if (row_wanted_) {  // of no use when it comes, and the cache is cut then
+  if (row_wanted_) {  // obsolete when it arrives; the cache is cut then
     stale_from_ = row_stale_ ? std::min(stale_from_, length) : length;
     row_stale_ = true;
   } else {
@@ -196,7 +196,7 @@ SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
   kept_.clear();
 }
 
-//! The verdict becomes text.
+//! Commits the tokens of a verdict.
 SPECVERIFY_BODY status edge_session::commit(std::uint32_t next_round) noexcept {
   const std::uint32_t base = place_.length, drafted = drafts_.size, void_from = base + verdict_.accepted;
   const bool adds = verdict_.next_token != no_token;
@@ -213,7 +213,7 @@ SPECVERIFY_BODY status edge_session::commit(std::uint32_t next_round) noexcept {
   place_.round = next_round;
   kept_.clear();
   count_round(place_.length - base);
-  write_journal(base);  // before the host hears of the commit and before the next message is sent
+  write_journal(base);  // before the host gets the tokens and before the next message is sent
   if (verdict_.accepted < drafted || (shown && !stands))
     outputs_.push({.action = session_action::retracted, .position = void_from});
   const auto source = static_cast<token_source>(verdict_.source);
@@ -232,7 +232,7 @@ SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) c
   return made;
 }
 
-//! Not before the prompt is known: without a journal an edge recovers, with one of half a prompt it could not.
+//! Does nothing before the whole prompt is known. Without a journal an edge can recover, but not with half a prompt.
 SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) noexcept {
   if (!place_.has_prompt()) return;
   edge_snapshot_head now;
@@ -254,7 +254,7 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   record(first_position, states_.snapshot(now));  // no draft is open
 }
 
-//! Counts the decided round, for the host and for the policies.
+//! Counts the decided round for the host and the policies.
 SPECVERIFY_BODY void edge_session::count_round(std::uint32_t emitted) noexcept {
   const auto source = static_cast<token_source>(verdict_.source);
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How an edge comes to be: made, started, restored from its journal, recovered without one.
+//! Makes an edge, starts it, restores it from a journal, or recovers it without one.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
@@ -87,7 +87,7 @@ SPECVERIFY_BODY result<edge_session> detail::edge_maker::make(const edge_options
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
 
-//! A text needs a prompt of one token or more, and room for one more token.
+//! A prompt must have one token or more, and leave room for one more token.
 SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noexcept {
   if (length == 0) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (length >= options_.max_text_length)
@@ -113,7 +113,7 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
   return connect();
 }
 
-//! Whether the journal's session is the one that the options ask for.
+//! Checks whether the journal's session has the terms of the options.
 SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last) const noexcept {
   const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
   if (last.session_id != options_.session_id) return other(options_.at_session_id);
@@ -125,7 +125,7 @@ SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last)
   return differs == detail::term::none ? status{} : other(detail::where_of(differs));
 }
 
-//! Whether a snapshot says what this session can have written. Errors: journal_corrupt; as `check_terms` and
+//! Checks whether this session could have written the snapshot. Errors: journal_corrupt; as `check_terms` and
 //! `check_prompt`.
 SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& last,
                                                     std::span<const token_id> text) const noexcept {
@@ -158,7 +158,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
-  if (last.stop != stop_reason::none) kept_.clear();  // of an open draft, taken back when the text ended
+  if (last.stop != stop_reason::none) kept_.clear();  // a draft that was open, and was dropped when the text ended
   place_ = detail::text_place{options_.session_id, last.round, last.prompt_length};
   agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
@@ -185,7 +185,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   return reading;
 }
 
-//! The open round's draft as the journal kept it. It is sent again, whatever the drafter would draw now.
+//! Restores the journaled draft of the open round. It is sent again, even if the drafter would now draw another one.
 SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   if (!kept_.any()) return;
   const detail::kept_draft& kept = kept_.head;
@@ -199,13 +199,13 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
-  static_cast<void>(drafter_.plan(link_.seen));  // laws ahead are made as the round's
+  static_cast<void>(drafter_.plan(link_.seen));  // laws of tokens written ahead must be made as in the round
   drafter_.set_resolution(kept.resolution);
   states_.load(parts, kept.beyond != 0);
   emit_text(session_action::tentative, from, from + kept.drafts);
 }
 
-//! Tells the host what the journal has: what both sides agreed on, and what was committed here alone.
+//! Tells the host the text of the journal: first the tokens that both sides have, then those of the edge only.
 SPECVERIFY_BODY void edge_session::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;
   emit_text(session_action::committed, prompt, std::max(agreed, prompt),

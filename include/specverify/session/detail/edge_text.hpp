@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Text that one side of an edge's connection has and the other lacks, streams, and how a session ends here.
+//! Text that one side lacks, streams, and the end of a session at the edge.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 
@@ -11,7 +11,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The next piece of text that the cloud lacks. Behind the last one both are in step.
+//! Sends the next chunk of text that the cloud lacks. After the last chunk both have the same text.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::push_text() noexcept {
   if (pieces_.at == pieces_.end) {
     pieces_.close();
@@ -22,12 +22,12 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!piece) return static_cast<void>(fail(piece.error()));
   send(piece->size());
   if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;
-  pieces_.close();  // the cloud writes at once; else nothing comes before the draft but `stop`
+  pieces_.close();  // a cloud that streams writes at once; otherwise only `stop` can arrive before the draft
   static_cast<void>(in_step());
 }
 
-//! What comes is written over drafts and what was shown ahead of them: they are kept until it is whole. A draft that is
-//! not complete was never sent, and no text can be its verdict.
+//! Incoming text overwrites drafts and tokens shown ahead of them, so they are kept until the text is complete. An
+//! incomplete draft was never sent, so the text cannot contain its verdict.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_fetch(const hello_message& theirs) noexcept {
   if (drafts_.open) discard_draft();
   fetched_ = {theirs.length, theirs.round, theirs.prefix_hash, last_verdict(theirs), place_.agreed, place_.hash};
@@ -36,7 +36,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   await_answer();
 }
 
-//! Puts back what was drafted.
+//! Restores the drafts.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::drop_fetch() noexcept {
   drafts_.copy_to(text_.data() + place_.length);
   for (std::uint32_t at = block_end(); at < ahead_.shown_end; ++at) text_[at] = shown_ahead_[at - block_end()];
@@ -52,7 +52,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     return fail({errc::base_length_mismatch, part::session, fetched_.at + count});
   for (const token_id token : *read) {
     const std::uint32_t at = fetched_.at++;
-    // what was committed here alone is the cloud's too, or it is another text
+    // skipped tokens must be in the cloud's text; otherwise the texts differ
     if (at < place_.length && text_[at] != token) return fail({errc::prefix_mismatch, part::session, at});
     text_[at] = token;
     fetched_.so_far = extend_prefix_hash(fetched_.so_far, token);
@@ -65,7 +65,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return take_fetched();
 }
 
-//! Whether the text that came whole is the verdict on the open draft.
+//! Returns whether the fetched text contains the verdict on the open draft.
 [[gnu::cold]] SPECVERIFY_BODY bool edge_session::is_verdict() const noexcept {
   const verdict_notice& last = fetched_.last;
   if (!drafts_.complete || last.round == 0 || last.round != place_.round || last.accepted > drafts_.size) return false;
@@ -79,7 +79,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return true;
 }
 
-//! What was fetched is whole: it is journaled and told.
+//! The fetched text is complete: journals it and tells the host.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::take_fetched() noexcept {
   if (fetched_.so_far != fetched_.hash) return fail({errc::prefix_mismatch, part::session, fetched_.length});
   const std::uint32_t shown = place_.length, agreed = place_.agreed, end = fetched_.length;
@@ -93,7 +93,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
   discard_draft();
   place_.round = fetched_.round;
-  if (end < shown) {  // a part of what was committed here alone
+  if (end < shown) {  // the cloud has only some of the skipped tokens
     place_.stand_at(shown, end, steps_.extend(text().first(end), agreed, place_.hash));
     write_journal(shown);
     return in_step();
@@ -103,8 +103,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return in_step();
 }
 
-//! Journals text of the cloud from `journaled` on, and announces it from `shown` on. `ends`: the cloud says that the
-//! text ends with a stop token.
+//! Journals the cloud's text from `journaled` on, and tells the host about it from `shown` on. `ends`: the cloud has
+//! reported that a stop token ends the text.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_text(std::uint32_t shown, std::uint32_t journaled,
                                                            bool ends) noexcept {
   in_vain_ = 0;
@@ -136,7 +136,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! The text is complete: the cloud compares it with its own.
+//! The text is complete: sends `stop`, so that the cloud can compare it with its own.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::finish() noexcept {
   pieces_.close();
   ahead_.deadline.reset();
@@ -145,7 +145,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return post(encode_stop({place_.is_cancelled() ? cause_ : own, place_.agreed, place_.hash}, message_));
 }
 
-//! The text ends here, with a stop token that only the cloud lists.
+//! The text ends here with a stop token that only the cloud lists.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::end() noexcept {
   discard_draft();
   place_.stop = stop_reason::stop_token;
@@ -153,7 +153,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return finish();
 }
 
-//! The host ends the text: the journal has the end before the cloud is told, which is after a handshake.
+//! The host ends the text. The end is journaled first; the cloud is told over a connection with a handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)
@@ -173,14 +173,14 @@ SPECVERIFY_NAMESPACE_BEGIN
   return tells ? finish() : status{};
 }
 
-//! The answer to `stop`; or the text ends here with a stop token that only the cloud lists.
+//! The response to `stop`, or news that a stop token that only the cloud lists ended the text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());
   state_.take(message_kind::stop);
   const bool same = read->length == place_.agreed && read->prefix_hash == place_.hash;
   const bool answers = state_ == edge_state::stopping;
-  // said before the cloud heard that the host ended the text
+  // sent before the cloud was told that the host ended the text
   if (answers && place_.is_cancelled() && read->cause == stop_cause::stop_token) return drop(errc::unexpected_message);
   if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
   if (!answers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge keeps in mind: the text that it fetches, tokens ahead, the link, and what its sparsifier has learnt.
+//! State that an edge keeps: fetched text, tokens ahead, the link, and the sparsifier's learnt states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
@@ -19,31 +19,31 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The text that the cloud has beyond what both have. It counts once it is whole.
+//! Text that only the cloud has. It counts when it is complete.
 struct fetched_text {
   std::uint32_t length = 0;  //!< of the cloud's text
   std::uint32_t round = 0;   //!< of the cloud
   std::uint64_t hash = 0;    //!< of the cloud's text
   verdict_notice last{};     //!< of the cloud
-  std::uint32_t at = 0;      //!< what has come ends here
-  std::uint64_t so_far = 0;  //!< hash of the text up to there
+  std::uint32_t at = 0;      //!< end of the text received so far
+  std::uint64_t so_far = 0;  //!< hash of the text received so far
 };
 
-//! Tokens written ahead of the cloud while the link is lost: when the next one is due, how far they were shown, and
-//! whose counters they have.
+//! Tokens written ahead of the cloud while the link is lost: when the next one is due, which ones are shown, and the
+//! round of the counters.
 struct ahead_view {
   std::optional<session_time> deadline{};
   bool writing = false;           //!< the engine works on a row for a token beyond the open round's drafts
-  std::uint32_t shown_end = 0;    //!< of the tokens that the host was shown beyond the open round's drafts
-  std::uint32_t round = 0;        //!< that they were drawn in
-  std::uint32_t carry_round = 0;  //!< whose counters drafts before `carry_end` have
+  std::uint32_t shown_end = 0;    //!< end of the tokens shown to the host after the drafts of the open round
+  std::uint32_t round = 0;        //!< round of the draws
+  std::uint32_t carry_round = 0;  //!< round of the counters of drafts before `carry_end`
   std::uint32_t carry_end = 0;
 
   void stop() noexcept {
     deadline.reset();
     writing = false;
   }
-  //! The round is decided: what was shown beyond it stands, or is forgotten.
+  //! The round is decided: keeps or forgets the tokens shown ahead.
   void carry_on(bool keep) noexcept {
     carry_round = keep ? round : 0;
     carry_end = keep ? shown_end : 0;
@@ -51,8 +51,8 @@ struct ahead_view {
   }
 };
 
-//! What policies see of rounds and link. What is measured counts from the next round on: a round that is drafted again
-//! after a restart must see what it saw.
+//! Rounds and link as policies see them. Measurements count from the next round on, because a round drafted again after
+//! a restart must see the same values.
 struct link_view {
   observation seen{};
   observation measured{};
@@ -60,7 +60,7 @@ struct link_view {
   channel_report measured_channel{};
   bool lost = false;
 
-  //! Between two rounds: what was measured becomes part of what policies see, and of the journal.
+  //! Between two rounds, makes the latest measurements visible to policies and to the journal.
   void note() noexcept {
     seen.uplink_rate = measured.uplink_rate;
     seen.downlink_rate = measured.downlink_rate;
@@ -75,12 +75,12 @@ struct link_view {
   }
 };
 
-//! What a sparsifier has learnt, as bytes: after the committed text, along the open round, and along tokens that are
-//! written ahead. The round has a state before each draft, one after the last, and perhaps one beyond: after a law that
-//! was made and not drawn from. The probabilities that the row gave the drafts stand with them, if the window asks.
+//! Learnt states of a sparsifier as bytes: after the committed text, along the open round, and along tokens written
+//! ahead. A round has a state before each draft, one after the last, and one beyond if the window refused a further
+//! law. If the window needs the probabilities of the drafts in the row, they are kept here, too.
 class sparsifier_states {
  public:
-  //! The window refused a law after the last draft, and for a bonus token the sparsifier learns from it.
+  //! The window refused a law after the last draft, but the sparsifier learns from that law if there is a bonus token.
   bool beyond_known = false;
 
   sparsifier_states(std::size_t state_bytes, std::uint32_t max_draft_length, bool with_probabilities)
@@ -90,7 +90,7 @@ class sparsifier_states {
         snapshot_(head_bytes + each_),
         probabilities_(with_probabilities ? max_draft_length : 0) {}
 
-  //! After the committed text. It stands in the snapshot of the next journal record.
+  //! The state after the committed text, inside the snapshot of the next journal record.
   [[nodiscard]] std::byte* committed() noexcept { return snapshot_.data() + head_bytes; }
   [[nodiscard]] std::size_t snapshot_bytes() const noexcept { return snapshot_.size(); }
   [[nodiscard]] std::span<const std::byte> snapshot(const edge_snapshot_head& head) noexcept {
@@ -105,7 +105,7 @@ class sparsifier_states {
     copy(committed(), at(0));
     beyond_known = false;
   }
-  //! The state after draft `i`, which is yet that before it.
+  //! Returns the state to update for draft `i`; it begins as a copy of the state before.
   [[nodiscard]] std::byte* next(std::uint32_t i) noexcept {
     copy(at(i), at(i + 1));
     return at(i + 1);
@@ -113,14 +113,14 @@ class sparsifier_states {
   void set_probability(std::uint32_t i, float probability) noexcept {
     if (!probabilities_.empty()) probabilities_[i] = probability;
   }
-  //! Of the first drafts; empty where the window does not ask.
+  //! Probabilities of the first drafts; empty if the window does not need them.
   [[nodiscard]] std::span<const float> probabilities(std::uint32_t drafts) const noexcept {
     return {probabilities_.data(), probabilities_.empty() ? 0 : drafts};
   }
 
-  //! The first token of the round stands, and the cloud is not asked.
+  //! The edge commits the first token of the round without the cloud.
   void commit_first() noexcept { copy(at(1), committed()); }
-  //! The round is decided: the state after its last token that stands becomes the committed one.
+  //! The round is decided: the state after the last token kept becomes the committed state.
   void commit(std::uint32_t accepted, std::uint32_t drafted, bool bonus) noexcept {
     copy(at(resumed_state(accepted, drafted, beyond_known && bonus)), committed());
   }
@@ -137,9 +137,9 @@ class sparsifier_states {
       std::memcpy(probabilities_.data(), kept.probabilities.data(), kept.probabilities.size());
   }
 
-  //! Tokens ahead go on from the round's last draft.
+  //! Tokens ahead continue from the last draft of the round.
   void begin_ahead(std::uint32_t drafted) noexcept { copy(at(drafted), ahead_.data()); }
-  //! The state after the next token ahead, which is yet that before it. It counts once it is kept.
+  //! Returns the state to update for the next token ahead: a copy of the last state, used only after `keep_ahead`.
   [[nodiscard]] std::byte* next_ahead() noexcept {
     copy(ahead_.data(), ahead_.data() + each_);
     return ahead_.data() + each_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What an edge and a cloud share: outputs, hello, text, journal, the engine's cache.
+//! Parts common to an edge and a cloud: outputs, hello, text, journal, the engine's cache.
 #ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
@@ -24,7 +24,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Outputs in order. One input makes at most 8.
+//! Outputs in order, at most 8 per input.
 class output_queue {
  public:
   SPECVERIFY_INLINE void push(const session_output& output) noexcept {
@@ -47,20 +47,20 @@ class output_queue {
   std::size_t count_ = 0;
 };
 
-//! The records of one input, one behind the other, and how much the journal has.
+//! The journal records of one input, one after another, and the size of the journal.
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
-  //! A new input: the host has written the records of the one before.
+  //! A new input begins, so the host has written the records of the last one.
   void clear() noexcept { used_ = 0; }
   //! The journal has `length` tokens in `file` bytes.
   void resume(std::uint32_t length, std::size_t file) noexcept {
     length_ = length;
     file_ = file;
   }
-  //! A record of `text` from `first` on, or from where the journal ends: nothing is left out. Without a snapshot it is
-  //! one of an open draft. A journal that is too long gets a record of all that counts in its place: so it has no more
-  //! than the text with a snapshot, `compaction_slack` bytes, and once more as much as the text.
+  //! Writes a record of `text` from `first` on, or from the end of the journal if that is earlier, so no token is
+  //! missing. Without a snapshot the record holds an open draft. If the journal is too long, the record replaces it. So
+  //! a journal has at most text and snapshot twice, plus `compaction_slack` bytes, plus one record.
   [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
                                      std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
     const bool replaces =
@@ -80,7 +80,7 @@ class journal_buffer {
   static constexpr std::size_t compaction_slack = 16384;
   untouched_memory<std::byte> bytes_;
   std::size_t used_ = 0;
-  std::size_t file_ = 0;  // bytes that the host has
+  std::size_t file_ = 0;  // bytes of the host's journal
   std::uint32_t length_ = 0;
 };
 
@@ -91,27 +91,27 @@ struct endpoint_sizes {
   std::size_t records = 0;   //!< bytes of the journal records of one input
 };
 
-//! The part that both sides have: what a host asks of either, and how outputs, text and journal are kept.
+//! Base of both sides: functions for the host, and storage of outputs, text and journal.
 class endpoint {
  public:
-  //! `next` may have more: take it before the next input, which else may be `busy`.
+  //! `next` may return more outputs. Take them before the next input, which otherwise may return `busy`.
   [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty() || pieces_.open; }
   //! Prompt and committed tokens.
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
-  //! The lowest position that the model will still be cut to: committed length - 1. An engine that cannot cut its cache
-  //! keeps a checkpoint there.
+  //! The lowest position to which the model may still be cut: committed length - 1. An engine that cannot cut a cache
+  //! should keep a checkpoint there.
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
   //! Counts from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
-  //! What `generate` and `serve` know of their transport: from the next handshake on the check of each message has 8
-  //! bits instead of 16, unless the options choose.
+  //! `generate` and `serve` set this for their transport. If true, checks have 8 bits instead of 16 from the next
+  //! handshake on, unless the options choose another number.
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
-  //! Why a side refused the session, in the words that travelled: code, part and `where`, for `to_string`. ok: none
-  //! did. An edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it is a hello
-  //! that was not taken, an error here, or why the edge gave up.
+  //! The reason why a side refused the session, as sent: code, part and `where`, for `to_string`; ok if no side did. An
+  //! edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it is a refused hello,
+  //! an error of this side, or the error of a failed edge.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -125,19 +125,19 @@ class endpoint {
     std::sort(stop_tokens_.begin(), stop_tokens_.end());
     stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
   }
-  // As part of a session alone: nothing moves the half of one, or deletes one by this half.
+  // Protected, because no code may move half of a session, or delete a session by this base.
   endpoint(endpoint&&) = default;
   endpoint& operator=(endpoint&&) = default;
   ~endpoint() = default;
 
-  //! `count` more tokens are text that both sides have, and those before them that were committed alone.
+  //! Both sides have `count` more tokens, and also the tokens before them that only the edge had.
   void agree(std::uint32_t count) noexcept {
     const std::uint32_t end = place_.length + count;
     place_.stand_at(end, end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed, place_.hash));
   }
-  //! Hash of the first `length` tokens, which both sides have.
+  //! Hash of the first `length` tokens; both sides must have them.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! Encodes a hello on these terms to `message_`. `last`: of a cloud.
+  //! Encodes a hello on these terms into `message_`. `last`: only a cloud's hello has it.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms,
                                                               const verdict_notice* last) noexcept {
     hello_message hello;
@@ -155,23 +155,23 @@ class endpoint {
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }
-  //! Refuses the hello that `name_` names, or everything since. A code that no peer knows travels as engine_failed.
+  //! Refuses the last hello, or any message since. A code that must not be sent is replaced by engine_failed.
   [[nodiscard]] std::size_t encode_refusal(status reason) noexcept {
     auto bytes = encode_refuse(name_, reason, message_);
     if (!bytes) bytes = encode_refuse(name_, {errc::engine_failed, part::host, 0}, message_);
     return bytes ? bytes->size() : 0;
   }
-  //! Two lists of stop tokens have to be the same; a side without any leaves the end to the other.
+  //! Two lists of stop tokens must be equal. A side without a list accepts the end that the other side finds.
   [[nodiscard]] status check_stop_tokens(std::optional<std::uint64_t> theirs) const noexcept {
     if (stop_tokens_.empty() || !theirs.has_value() || *theirs == prefix_hash(stop_tokens_)) return {};
     return {errc::stop_tokens_disagree, part::session, 0};
   }
-  //! A message that says nothing here, and changes nothing.
+  //! Counts a message that has no effect.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
     statistics_.stale += 1;
     return {code, part::session, 0};
   }
-  //! Encodes the next piece of the pushed text, of `most` tokens at most, to `message_`.
+  //! Encodes the next chunk of text, at most `most` tokens, into `message_`.
   [[nodiscard]] result<std::span<std::byte>> encode_piece(const wire_format& format, std::uint32_t most) noexcept {
     const std::uint32_t count = std::min(most, pieces_.end - pieces_.at);
     const std::span<const token_id> piece = text().subspan(pieces_.at, count);
@@ -179,11 +179,11 @@ class endpoint {
     pieces_.at += count;
     return encode_text(place, format, most, piece, message_);
   }
-  //! Whether the first `end` tokens of the text end with one of this side's stop tokens.
+  //! Returns whether the first `end` tokens of the text end with one of this side's stop tokens.
   [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
     return end > place_.prompt_length && is_stop(stop_tokens_, text_[end - 1]);
   }
-  //! Whether the text is complete, which has at most `limit` tokens.
+  //! Notes whether the text is complete; it has at most `limit` tokens.
   void note_end(std::uint32_t limit) noexcept {
     if (stops_at(place_.length)) {
       place_.stop = stop_reason::stop_token;
@@ -192,7 +192,7 @@ class endpoint {
     }
   }
 
-  //! An output about the tokens from `position` to `end`, if there are any: `out`, and what these say.
+  //! Emits `out` about the tokens from `position` to `end`, unless there are none.
   void emit_text(session_action action, std::uint32_t position, std::uint32_t end, session_output out = {}) noexcept {
     if (position == end) return;
     out.action = action;
@@ -209,15 +209,15 @@ class endpoint {
     if (!out.bytes.empty()) outputs_.push(out);
   }
 
-  //! Keeps the first `length` positions of the engine's cache.
+  //! Cuts the engine's cache to the first `length` positions.
   void roll_back(std::uint32_t length) noexcept {
     if (cached_ <= length) return;
     cached_ = length;
     statistics_.rollbacks += 1;
     outputs_.push({.action = session_action::rollback, .position = length});
   }
-  //! Feeds what the engine has not seen of the first `end` tokens, from position `keep` on at the latest; wants the
-  //! rows of the last `rows` of them.
+  //! Feeds the tokens before `end` that the engine has not seen, and always those from position `keep` on. Requests
+  //! rows of the last `rows` tokens.
   void feed(std::uint32_t keep, std::uint32_t end, std::uint32_t rows) noexcept {
     roll_back(keep);
     emit_text(session_action::evaluate, cached_, end, {.rows = rows});
@@ -228,7 +228,7 @@ class endpoint {
   output_queue outputs_{};
   session_statistics statistics_{};
   status refusal_{};   // of the session: as the cloud sent it, as the edge received it
-  hello_name name_{};  // of the last hello
+  hello_name name_{};  // names the last hello
   text_place place_{};
   text_pieces pieces_{};
   wiped<philox> source_{};
@@ -236,10 +236,10 @@ class endpoint {
   owned_memory<token_id> stop_tokens_;  // ascending, each once
   untouched_memory<token_id> received_;
   untouched_memory<std::byte> message_;
-  prefix_steps steps_;  // of what both sides have
+  prefix_steps steps_;  // of the text that both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;        // positions in the engine's cache
-  bool ordered_and_whole_ = false;  // what the transport's type says
+  bool ordered_and_whole_ = false;  // as set by the transport
 };
 
 }  // namespace detail

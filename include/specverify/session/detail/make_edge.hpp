@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From parts whose types are known to a session that has forgotten them. After `make_edge` only `parts_of` knows them.
+//! Turns parts with known types into a session without them. After `make_edge` only `parts_of` knows the types.
 #ifndef SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 #define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 
@@ -25,20 +25,20 @@ class parts_of final : public edge_parts {
  public:
   using state_type = typename Sparsifier::state_type;
   using allocator = SPECVERIFY_ALLOCATOR<parts_of>;
-  //! always_send keeps nothing, and costs nothing.
+  //! always_send keeps no tokens, and costs nothing.
   static constexpr bool gates = Skip::strength != guarantee::unconditional;
 
   parts_of(const allocator& memory, const wire_format& format, const Sparsifier& sparsifier, const Window& window,
            const Skip& skip)
       : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format) {
-    // The papers' code names exactly K ids.
+    // The papers' code sends exactly K ids.
     if constexpr (requires { sparsifier_.exactly; })
       sparsifier_.exactly = format_.format == law_format::sparse_paper && format_.support_size != 0;
     most_kept_ =
         may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_.format, format_.vocab_size);
   }
 
-  //! One block, whose address stays: a session that moves takes the pointer along.
+  //! Makes one block with a fixed address, so that a session can move and take the pointer along.
   [[nodiscard]] static held_parts make(const wire_format& format, const Sparsifier& sparsifier, const Window& window,
                                        const Skip& skip, parts_facts& facts) {
     allocator memory;
@@ -86,11 +86,11 @@ class parts_of final : public edge_parts {
   }
 
  private:
-  //! A format whose laws list no support asks no sparsifier: there need be none.
+  //! If laws list no support, the sparsifier is not asked; there may be none.
   [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
     return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
   }
-  //! Throws what a copy of the sparsifier throws.
+  //! Passes on exceptions of copying the sparsifier.
   [[nodiscard]] parts_facts facts() const {
     parts_facts made;
     made.format = format_;
@@ -106,7 +106,7 @@ class parts_of final : public edge_parts {
     if constexpr (requires { sparsifier_.update_on_bonus; }) made.counts_beyond = sparsifier_.update_on_bonus;
     made.most_kept = most_kept_;
     made.state_bytes = detail::state_bytes<state_type>;
-    // Arrays serve every round and every state.
+    // Arrays must be large enough for every round and every state.
     Sparsifier widest = sparsifier_;
     if constexpr (sized_sparsifier<Sparsifier>) widest.support_size = most_kept_;
     const state_type state = widest_state(sparsifier_);
@@ -137,7 +137,7 @@ class parts_of final : public edge_parts {
   Window window_;
   Skip skip_;
   wire_format format_;
-  std::uint32_t most_kept_ = 0;  // K of the sparsifier as it was given; V where the window may send all
+  std::uint32_t most_kept_ = 0;  // K of the given sparsifier; V if the window may send all tokens
 };
 
 template <sparsifier Sparsifier, window_policy Window, skip_policy Skip>

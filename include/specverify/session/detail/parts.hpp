@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All that an edge asks of its parts and of a row, behind two interfaces that name no type of either: one sparsifier,
-//! one window and one gate; and a row of any policy and scalar, for as long as the call that brought it.
+//! Interfaces that hide types from an edge: `edge_parts` for the sparsifier, window and skip policy together, `any_row`
+//! for a row of any execution policy and scalar type.
 //!
-//! A row stands on the stack of `supply_row`. A sparsifier sees its `row_summary` alone.
+//! A row is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only `row_summary`.
 #ifndef SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 
@@ -23,32 +23,32 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! What the parts are like. It holds as long as the session, so it is said once, in `make_edge`.
+//! Properties of the parts. They do not change during a session, so `make_edge` sets them once.
 struct parts_facts {
   wire_format format{};                           //!< of the messages
-  guarantee strength = guarantee::unconditional;  //!< of the text, with this gate
-  bool gates = false;                             //!< the gate may keep a token
+  guarantee strength = guarantee::unconditional;  //!< guarantee of the text, with this skip policy
+  bool gates = false;                             //!< the skip policy may keep a token
   bool needs_coin = false;
   bool needs_attention = false;
-  bool needs_uncertainty = false;    //!< rows are drawn from at other temperatures too
-  bool needs_probabilities = false;  //!< the window asks for the row's own probability of drawn tokens
+  bool needs_uncertainty = false;    //!< the skip policy also draws from rows at other temperatures
+  bool needs_probabilities = false;  //!< the window needs the probability of drawn tokens in the row
   bool unconditional = false;        //!< the window takes every position
-  bool charges = false;              //!< the window counts laws in a unit of its own
-  bool counts_beyond = false;        //!< a law that the window refused counts for a bonus token
-  std::uint32_t most_kept = 0;       //!< K that a round may plan at most
-  std::size_t state_bytes = 0;       //!< of the sparsifier's state
-  std::size_t law_bytes = 0;         //!< of workspace, for one law
-  read_request widest{};             //!< the most that `request` asks for
+  bool charges = false;              //!< the window has its own measure of laws
+  bool counts_beyond = false;        //!< a law that the window refused counts if there is a bonus token
+  std::uint32_t most_kept = 0;       //!< maximum K of a round
+  std::size_t state_bytes = 0;       //!< size of the sparsifier's state
+  std::size_t law_bytes = 0;         //!< workspace for one law
+  read_request widest{};             //!< the largest request of `request`
   perturbation_options perturbation{};
 };
 
-//! The gate's word on a drafted token.
+//! The skip policy's decision on a drafted token.
 struct gate_answer {
-  bool keep = false;  //!< it is committed here alone
+  bool keep = false;  //!< the edge commits the token without the cloud
   bool uncertain = false;
 };
 
-//! States are bytes, as a journal holds them: `state_bytes` of them, at any address.
+//! States are `state_bytes` bytes as in the journal, at any address.
 class edge_parts {
  public:
   edge_parts(const edge_parts&) = delete;
@@ -56,19 +56,19 @@ class edge_parts {
 
   //! The state before the first token.
   virtual void initial(std::byte* state) const noexcept = 0;
-  //! Plans a round, cut to what was agreed on; its K holds until the next one.
+  //! Plans a round within the agreed format; K is valid until the next plan.
   [[nodiscard]] virtual draft_plan plan(const observation& seen) noexcept = 0;
-  //! What a reading must gather for `select`.
+  //! Returns the request for a reading that `select` needs.
   [[nodiscard]] virtual read_request request(const std::byte* state) const noexcept = 0;
-  //! The support of a position; `state` becomes the state behind it. With a `drawn` token a sparsifier may look at
-  //! that too; else nullptr.
+  //! Selects the support of a position; `state` becomes the state after it. If a token was drawn, `drawn` points to it
+  //! and the sparsifier may use it; otherwise it is nullptr.
   [[nodiscard]] virtual result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* state,
                                                workspace& scratch) const noexcept = 0;
-  //! Whether the window takes the position, decided from its law alone.
+  //! Asks whether the window takes the position; only the law at the position may decide it.
   [[nodiscard]] virtual bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept = 0;
   //! Errors: attention_missing, invalid_attention.
   [[nodiscard]] virtual result<gate_answer> ask(const skip_observation& seen) const noexcept = 0;
-  //! Gives the memory back to the allocator that it came from.
+  //! Returns the memory to the allocator that it came from.
   virtual void destroy() noexcept = 0;
 
  protected:
@@ -87,12 +87,12 @@ class any_row {
   any_row& operator=(const any_row&) = delete;
 
   [[nodiscard]] virtual result<token_id> most_probable() noexcept = 0;
-  //! Reads the row once. Then its summary stands, and the calls below may be made.
+  //! Reads the row once. The calls below need it.
   [[nodiscard]] virtual status read(const read_request& request, workspace& scratch) noexcept = 0;
   [[nodiscard]] const row_summary& summary() const noexcept { return *summary_; }
   [[nodiscard]] virtual result<token_id> sample(const uniform_stream<>& stream) noexcept = 0;
   [[nodiscard]] virtual result<law> in_fp16(workspace& scratch) noexcept = 0;
-  //! How often draws at random temperatures give another token. Takes and gives back `scratch`.
+  //! Counts how often draws at random temperatures give another token. Uses `scratch` only during the call.
   [[nodiscard]] virtual result<disagreement> perturb(token_id token, const perturbation_options& options,
                                                      const uniforms<>& random, workspace& scratch) noexcept = 0;
 

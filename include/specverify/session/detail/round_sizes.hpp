@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format of the messages follows from the parts: K of the sparsifier, L and l of the window, V and the kind of law
-//! of the options.
+//! The format of the messages, derived from the parts: K from the sparsifier, L and l from the window, V and the kind
+//! of law from the options.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 
@@ -22,7 +22,7 @@ namespace detail {
   return has_support(format) || format == law_format::dense_lattice;
 }
 
-//! K: tokens that a sparsifier keeps at most, if laws list a support; else V.
+//! Maximum K: tokens that a sparsifier keeps, if laws list a support; otherwise V.
 template <class Sparsifier>
 [[nodiscard]] constexpr std::uint32_t most_kept(const Sparsifier& sparsifier, law_format format,
                                                 std::uint32_t vocab_size) noexcept {
@@ -36,15 +36,15 @@ template <class Sparsifier>
   return most == 0 || most > vocab_size ? vocab_size : most;
 }
 
-//! Whether a window may send all V tokens instead of K.
+//! Returns whether a window may send all V tokens instead of K.
 template <class Window>
 [[nodiscard]] constexpr bool may_send_all(const Window& window) noexcept {
   if constexpr (requires { window.allow_dense; }) return window.allow_dense;
   return false;
 }
 
-//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code wants the exact one, which only a
-//! sparsifier with `exactly` keeps, under a window that plans no other.
+//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code needs an exact K, which only a
+//! sparsifier with `exactly` keeps, under a window that never plans another K.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
@@ -58,15 +58,15 @@ template <class Sparsifier, class Window>
   return 0;
 }
 
-//! Tells a window that counts with them V and K of this session.
+//! If the window's counts need V and K, sets them.
 template <class Sparsifier, class Window>
 constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t vocab_size,
                                 const Sparsifier& sparsifier) noexcept {
   if constexpr (counting_window<Window>) window.count_with(vocab_size, most_kept(sparsifier, format, vocab_size));
 }
 
-//! The format of the messages of an edge with these parts; the window counts with the session's sizes. `Chosen`:
-//! edge_options or a preset, which choose the kind of law, its attachments and the padding.
+//! Returns the format of the messages of an edge with these parts. The window must know V and K already. `Chosen`:
+//! edge_options or a preset, which choose the kind of law, attachments and padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const Sparsifier& sparsifier, const Window& window) noexcept {
@@ -82,13 +82,13 @@ template <class Chosen, class Sparsifier, class Window>
   made.attachments.resolution_with_draft =
       has_lattice(chosen.format) && plans.least_resolution != plans.most_resolution;
   if (has_lattice(chosen.format)) made.resolution = plans.most_resolution;
-  const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // its own entry
+  const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // an entry for the drawn token
   made.support_size = carried_entries(chosen.format, sparsifier, window,
                                       most_kept(sparsifier, chosen.format, vocab_size) + token, vocab_size);
   return made;
 }
 
-//! The same of parts as a user gives them. A copy of one may throw.
+//! As `format_with`, for parts as given by a user. Copying a part may throw.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_of_parts(const Chosen& chosen, std::uint32_t vocab_size,
                                                     const std::optional<Sparsifier>& given, Window window) {
@@ -97,7 +97,7 @@ template <class Chosen, class Sparsifier, class Window>
   return format_with(chosen, vocab_size, sparsifier, window);
 }
 
-//! A window's plan of a round, cut to the format and to K; the only place where a plan is cut.
+//! Cuts a window's plan to the format and to K. Plans are cut only here.
 [[nodiscard]] constexpr draft_plan cut_plan(draft_plan plan, const wire_format& format,
                                             std::uint32_t most_kept) noexcept {
   plan.max_draft_length = std::min(plan.max_draft_length, format.max_draft_length);

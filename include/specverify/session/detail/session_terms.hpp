@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a session asks of its terms, of the options that they come from, and of its format of drafts.
+//! Functions of a session's terms, of the options they come from, and of the draft format.
 #ifndef SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 #define SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 
@@ -15,8 +15,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
-//! What drafts in this format under this rule can be worth. Laws need an honest drafter; a scorer, tokens that the edge
-//! commits alone, and tokens that were not drawn from the law that a rejection subtracts, are lossy.
+//! The strongest guarantee of drafts in this format under this rule. Laws need an honest drafter. The text is
+//! lossy with a scorer, with skipped tokens, or if tokens are not drawn from the law that a rejection subtracts.
 [[nodiscard]] constexpr guarantee strength_of(const wire_format& format, wire_rule rule) noexcept {
   const attachment_format& attachments = format.attachments;
   if (rule == wire_rule::semantic || attachments.max_skipped > 0 || attachments.drafted_probability)
@@ -24,13 +24,13 @@ namespace detail {
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 
-//! A row whose transform takes more workspace than that of the options is refused by the option's name.
+//! If a row's transform needs more workspace than the options' transform, the error names the option.
 [[nodiscard]] constexpr status named_truncation(status why, std::uint32_t at_truncation) noexcept {
   return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
 
 [[nodiscard]] constexpr bool streams(const session_terms& terms) noexcept { return terms.mode == session_mode::stream; }
-//! Whether drafts are compared and scored.
+//! Returns whether drafts are compared and scored.
 [[nodiscard]] constexpr bool compares(const session_terms& terms) noexcept {
   return terms.rule == wire_rule::semantic && !streams(terms);
 }
@@ -40,20 +40,20 @@ namespace detail {
   made.truncation = terms.truncation;
   return made;
 }
-//! Whether rows are read as laws, and not for their argmax alone.
+//! Returns whether rows are read as distributions, not only for the argmax.
 [[nodiscard]] constexpr bool reads_laws(const session_terms& terms) noexcept {
   return terms.rule != wire_rule::greedy && !compares(terms) && !transform_of(terms).greedy();
 }
 [[nodiscard]] constexpr bool laws_travel(const session_terms& terms) noexcept {
   return carries_laws(terms.format.format);
 }
-//! Tokens that the text may have, prompt included; budget 0: as many as there is room for.
+//! Maximum length of the text, including the prompt. Budget 0: no limit but `most`.
 [[nodiscard]] constexpr std::uint32_t text_limit(std::uint32_t budget, std::uint32_t prompt_length,
                                                  std::uint32_t most) noexcept {
   return budget == 0 || std::uint64_t{prompt_length} + budget > most ? most : prompt_length + budget;
 }
 
-//! The terms that the options ask for. The rest of them depends on the parts and on the prompt.
+//! The terms in the options. The other terms depend on the parts and on the prompt.
 [[nodiscard]] constexpr session_terms terms_of(const edge_options& options, const wire_format& format) noexcept {
   session_terms made;
   made.fingerprint_low = options.fingerprint.low;
@@ -69,7 +69,7 @@ namespace detail {
   return made;
 }
 
-//! The bits of a check that the options ask for, where the transport is known to deliver `ordered_and_whole` or not.
+//! Returns the bits of the check: as in the options, or by default depending on the transport.
 [[nodiscard]] constexpr std::uint8_t wanted_check(std::uint8_t option, bool ordered_and_whole) noexcept {
   if (option != automatic_check) return option;
   return ordered_and_whole ? wire_format{}.check_bits : std::uint8_t{16};
@@ -79,7 +79,7 @@ namespace detail {
   return known ? status{} : status{errc::invalid_argument, part::session, where};
 }
 
-//! The option that a term comes from, for `where`.
+//! Returns the option of a term, for `where`.
 [[nodiscard]] constexpr std::uint32_t where_of(term id) noexcept {
   using options = edge_options;
   if (id <= term::fingerprint_high) return options::at_fingerprint;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The list of systems: name, settings, and the preset that they make. A unit includes session/systems.hpp.
+//! The list of methods: name, settings, preset. Include session/systems.hpp instead of this header.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 
@@ -12,9 +12,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-// A system is a struct. `settings` shows a visitor each setting with its range; its default is that of the member, and
-// a member below its range must be given. `make` gives the preset; a system whose parts depend on its settings hands
-// the preset to `use` instead.
+// A method is a struct. `settings` calls a visitor with each setting and its range. The member's value is the default;
+// if it is below the range, the setting is required. `make` returns the preset; if the types of the parts depend on the
+// settings, `make` passes the preset to `use` instead.
 
 inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_lattice_resolution,
                         most_drafts = max_wire_draft_length;
@@ -49,7 +49,7 @@ struct qs_dqn_system {
   constexpr void settings(const auto&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
-    return network == nullptr ? use(qs_adaptive_system{}.make())  // of the same shape
+    return network == nullptr ? use(qs_adaptive_system{}.make())  // has the same shape
                               : make_with(*network, use);
   }
 
@@ -62,7 +62,7 @@ struct qs_dqn_system {
   }
 };
 
-//! Rounds of at most `bits` bits, header included; 0: no limit.
+//! Rounds of at most `bits` bits, including the header; 0: no limit.
 template <class Preset, class Use>
 [[nodiscard]] constexpr auto within_bits(const Preset& system, std::uint64_t bits, position_accounting accounting,
                                          const Use& use) {

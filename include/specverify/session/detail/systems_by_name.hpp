@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Systems by name: their parts, their description, and sessions of them.
+//! Methods by name: parts, description, and sessions.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 
@@ -42,7 +42,7 @@ template <class System>
   return missing;
 }
 
-//! use(preset) of the system. Errors: those of `shape_of`.
+//! Returns use(preset) for the method. Errors: those of `shape_of`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(system_list<>, std::string_view, std::span<const setting>,
                                            const dqn_weights*, const Use&) {
@@ -65,7 +65,7 @@ template <class Result, class Use, class First, class... Rest>
 
 }  // namespace detail
 
-//! use(preset) of a system whose type nothing has forgotten yet. Errors: those of `shape_of`.
+//! Returns use(preset) for a method, with all types known. Errors: those of `shape_of`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
   return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
@@ -93,7 +93,7 @@ template <class Sparsifier, class Skip, class Window>
   return made;
 }
 
-// The table, made once by the compiler from what the list says.
+// The table of methods, made from the list at compile time.
 
 template <class System>
 inline constexpr std::size_t setting_count = [] {
@@ -159,7 +159,7 @@ inline constexpr auto names_text = [] {
   return made;
 }();
 
-// The error lists all systems, so that each host's log does.
+// The error message lists all methods, so they are in every host's log.
 static_assert(std::string_view(message(errc::unknown_system)).ends_with({names_text.data(), names_text.size()}));
 
 }  // namespace detail

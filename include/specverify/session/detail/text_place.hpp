@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The text of one side, and hashes of its prefixes at every 1024th token, so that a short message cannot make a side
-//! hash the whole.
+//! The text of one side, with hashes of prefixes at every 1024th token. Without them, a short message could make a side
+//! hash the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 
@@ -17,10 +17,10 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Rounds count from 1 to this one.
+//! The largest round; rounds count from 1.
 inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
 
-//! The round `step` ahead, or the last one. A text goes on in the last round: its positions tell its draws apart.
+//! The round `step` ahead, or the last one. In the last round a text can go on, because draws also depend on positions.
 [[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
   return round < last_round && step < last_round - round ? round + step : last_round;
 }
@@ -30,11 +30,11 @@ inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
                      [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
 }
 
-//! Of a session. A text of which a part was lost can have more rounds than tokens.
+//! Returns whether a session may have this round. It can exceed the length, for example if text was lost.
 [[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
 
-//! Of `length` tokens both sides have the first `agreed`, and `hash` is of these; the edge committed the rest alone
-//! (the cloud agrees on all that it has).
+//! Both sides have the first `agreed` of `length` tokens; `hash` covers these. The edge committed the rest on its own.
+//! At a cloud, `agreed` is always `length`.
 struct text_place {
   std::uint64_t session_id = 0;
   std::uint32_t round = 0;
@@ -48,10 +48,10 @@ struct text_place {
   [[nodiscard]] bool has_prompt() const noexcept { return length >= prompt_length; }
   [[nodiscard]] bool is_over() const noexcept { return stop != stop_reason::none; }
   [[nodiscard]] bool is_cancelled() const noexcept { return stop == stop_reason::cancelled; }
-  //! What the check of a message of the open round is taken over.
+  //! Position and round for the check of a message in the open round.
   [[nodiscard]] wire_place wire() const noexcept { return {hash, round}; }
 
-  //! Goes back to, or on from, a text whose first `both` tokens hash to `their_hash`.
+  //! Moves to a text whose first `both` tokens hash to `their_hash`; it may be shorter or longer.
   void stand_at(std::uint32_t tokens, std::uint32_t both, std::uint64_t their_hash) noexcept {
     length = tokens;
     agreed = both;
@@ -59,7 +59,7 @@ struct text_place {
   }
 };
 
-//! The part of the text that a side pushes, because the other one has less: made piece by piece, as the host drains.
+//! The text that a side sends because the other side has less: encoded in chunks, one per call of `next`.
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;
@@ -75,7 +75,7 @@ class prefix_steps {
   //! `longest`: tokens of the longest text.
   explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
 
-  //! Hash of `text`, whose first `known` tokens hash to `hash` and were extended before.
+  //! Hash of `text`. Its first `known` tokens must hash to `hash`, and must have been extended before.
   [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
     while (known < text.size()) {
       hash = extend_prefix_hash(hash, text[known++]);
@@ -83,7 +83,7 @@ class prefix_steps {
     }
     return hash;
   }
-  //! Hash of `prefix`, a prefix of the extended text. Hashes at most step - 1 tokens.
+  //! Hash of `prefix`, which must be a prefix of the extended text. Hashes at most step - 1 tokens.
   [[nodiscard]] std::uint64_t at(std::span<const token_id> prefix) const noexcept {
     const std::size_t whole = prefix.size() / step;
     return prefix_hash(prefix.subspan(whole * step), hashes_[whole]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts of a table of states, and the checks that make a wrong table fail to compile.
+//! Parts of a table of states, and checks that make a wrong table fail to compile.
 #ifndef SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 #define SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 
@@ -28,7 +28,7 @@ struct transition {
   State to;
 };
 
-//! All rows of an event in one. Its `from` is empty if the event has no row.
+//! All rows of an event as one. If the event has no row, `from` is empty.
 template <class Table>
 [[nodiscard]] consteval auto transition_of(typename Table::event what) noexcept {
   transition<typename Table::event, typename Table::state> found{what, {}, Table::states[0].state};
@@ -50,7 +50,7 @@ template <class Table>
   return taken;
 }
 
-//! The first state, and all states that events lead to from there.
+//! The first state and all states reachable from it.
 template <class Table>
 [[nodiscard]] consteval auto reached_states() noexcept {
   enum_set<typename Table::state> reached{Table::states[0].state};
@@ -62,7 +62,7 @@ template <class Table>
   return reached;
 }
 
-//! The states from which events lead to the last state but one, without the last state (a failure) on the way.
+//! States from which the last state but one is reachable without passing the last state (a failure).
 template <class Table>
 [[nodiscard]] consteval auto ending_states() noexcept {
   constexpr std::size_t count = std::size(Table::states);
@@ -116,7 +116,7 @@ template <class Table>
   return all_sound<Table>(std::make_index_sequence<std::size(Table::states)>());
 }
 
-//! Whether each kind of message counts in some state of one of the tables.
+//! Returns whether each kind of message counts in some state of one of the tables.
 template <class... Tables>
 [[nodiscard]] consteval bool every_kind_is_taken() noexcept {
   enum_set<message_kind> taken;
