@@ -42,7 +42,7 @@ class model {
   model& operator=(model&&) noexcept = default;
   ~model() = default;
 
-  //! Returns the positions of a text in this context. `max_text_length` plus the longest draft must not exceed them.
+  //! Returns the maximum positions of a text. `max_text_length` plus the longest draft must not exceed this number.
   [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(llama_get_model(context_)); }

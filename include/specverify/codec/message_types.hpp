@@ -133,7 +133,7 @@ struct hello_name {
   friend SPECVERIFY_INLINE constexpr bool operator==(const hello_name&, const hello_name&) noexcept = default;
 };
 
-//! The last verdict of a cloud, as hello names it.
+//! A cloud's last verdict, as sent in hello.
 struct verdict_notice {
   std::uint32_t round = 0;  //!< 0: none
   std::uint16_t accepted = 0;

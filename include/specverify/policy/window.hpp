@@ -66,7 +66,7 @@ SPECVERIFY_NAMESPACE_BEGIN
       break;
   }
   if (support_size > resolution) support_size = resolution;
-  const std::uint32_t place = index_bits(support_size);  // the law grows in K+ while (V - K+)(l - K+) > K+ (K+ + 1)
+  const std::uint32_t place = index_bits(support_size);  // the cost grows in K+ while (V - K+)(l - K+) > K+ (K+ + 1)
   const double law = drop_zero_law_bits(vocab_size, up_to(all * l / (all + l + 1) + 1), resolution);
   return numeric::product(1.02, law + place) + 1;
 }
