@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prompts in the form that a model was trained on: its own chat template, or the text as it is.
+//! Prompts in the form of a model's training: the model's chat template, or the plain text.
 #ifndef LLAMA_PAIR_CHAT_HPP
 #define LLAMA_PAIR_CHAT_HPP
 
@@ -19,12 +19,13 @@ struct turn {
   std::string content;
 };
 
-//! The ids of a conversation that the model is to answer. Control tokens come from the template: their names in a turn
-//! are text. So the template is filled with a mark for each turn, and its parts and the turns become tokens apart.
+//! Returns the ids of a conversation that the model should answer. Control tokens must come only from the template, and
+//! their names in a turn must stay text. So the template is filled with a mark for each turn, and the parts of the
+//! template and the turns are tokenized separately.
 [[nodiscard]] inline std::vector<specverify::token_id> prompt_of(const engine& side, const std::vector<turn>& turns,
                                                                  bool with_template) {
   using specverify::llama_cpp::control_tokens, specverify::llama_cpp::tokens_of;
-  static constexpr char mark[] = "\x1f";  // a control character, which no template has
+  static constexpr char mark[] = "\x1f";  // a control character that no template has
   const char* const form = with_template ? llama_model_chat_template(side.weights(), nullptr) : nullptr;
   std::string made(1024 + 256 * turns.size(), '\0');
   std::int32_t length = -1;
@@ -43,7 +44,7 @@ struct turn {
   }
   made.resize(static_cast<std::size_t>(std::max(length, 0)));
   if (std::count(made.begin(), made.end(), mark[0]) != static_cast<std::ptrdiff_t>(turns.size()))
-    made.assign(turns.size(), mark[0]);  // no template that llama.cpp can fill: the texts as they are
+    made.assign(turns.size(), mark[0]);  // llama.cpp cannot fill any template: use plain texts
   std::vector<specverify::token_id> ids;
   const auto add = [&](std::string_view text, control_tokens control) {
     const auto more = tokens_of(side.vocab(), text, ids.empty(), control);
@@ -60,8 +61,8 @@ struct turn {
   return ids;
 }
 
-//! Drops the oldest question and its answer until the conversation has `most` tokens, or its last question alone is
-//! left. Returns how many turns went.
+//! Drops the oldest user turn and the answer to it until the conversation has at most `most` tokens, or only the last
+//! user turn is left. Returns the number of dropped turns.
 inline std::size_t drop_oldest(const engine& side, std::vector<turn>& turns, bool with_template, std::size_t most) {
   const std::size_t before = turns.size();
   while (turns.size() > 2 && prompt_of(side, turns, with_template).size() > most)

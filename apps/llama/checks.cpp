@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_checks: what `./run engine --test` runs on a real engine, both sides in one thread, messages hand to hand.
-//   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     texts against the target alone, near ties listed
-//   llama_checks prompts DRAFTER TARGET PROMPTS TOKENS    control tokens of a prompt come from the chat template alone
-//   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side's process at random moments
-//   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy under a penalty and a grammar, against the target's
-//   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's processor time
+// llama_checks: checks of `./run engine --test` on a real engine, with both sides in one thread and messages in memory.
+//   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     compares texts with the target alone, and lists near ties
+//   llama_checks prompts DRAFTER TARGET PROMPTS TOKENS    control tokens of a prompt come only from the chat template
+//   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side's process at random times
+//   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy with a penalty and a grammar, against the target
+//   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's CPU time
 #include <specverify/codec/message.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
@@ -27,7 +27,7 @@ namespace sv = specverify;
 using namespace llama_pair;
 using bytes = std::vector<std::byte>;
 
-//! One side: its session and its engine.
+//! One side: a session and an engine.
 template <class Session>
 struct one_side {
   engine& engine_of;
@@ -119,7 +119,7 @@ std::vector<sv::token_id> control_tokens_in(const engine& side, std::vector<sv::
   return ids;
 }
 
-//! The template filled with the text itself, and read in one piece: as it was trained on.
+//! Fills the template with the text itself and tokenizes the result at once, as in training.
 std::vector<sv::token_id> read_whole(const engine& side, const std::string& text) {
   const llama_chat_message asked{"user", text.c_str()};
   std::string made(text.size() + 4096, '\0');
@@ -129,7 +129,8 @@ std::vector<sv::token_id> read_whole(const engine& side, const std::string& text
   return sv::llama_cpp::tokens_of(side.vocab(), made, true, sv::llama_cpp::control_tokens::by_name);
 }
 
-//! A prompt without the name of a control token is what the model was trained on; the name of each adds none.
+//! A prompt without names of control tokens must give the tokens of training, and each such name must add no control
+//! token.
 int check_prompts(const engine& side, const arguments& given) {
   std::size_t same = 0, names = 0, added = 0, printed = 0;
   const auto prompts = lines_of(given.prompts_file);
@@ -182,7 +183,7 @@ struct comparison {
   std::size_t same = 0, near = 0, others = 0;
 };
 
-//! A text against the target alone under the same samplers, which accept one token after another.
+//! Compares a text with the target alone under the same samplers, which accept one token after another.
 void compare_under(engine& large, std::span<const sv::token_id> prompt, std::span<const sv::token_id> text,
                    comparison& found) {
   const limits alone(large);
@@ -232,7 +233,7 @@ static int run(int argc, char** argv) {
   const std::string mode = argv[1];
   const arguments given{argv[2], argv[3], argv[4], static_cast<std::uint32_t>(std::stoul(argv[5]))};
   try {
-    if (mode == "kills") return check_kills(given);  // its sides are processes with engines of their own
+    if (mode == "kills") return check_kills(given);  // the sides are processes with engines of their own
     engine small(given.small_file, check_context, 1), large(given.large_file, check_context, 1);
     if (mode == "greedy") return check_greedy(small, large, given);
     if (mode == "prompts") return check_prompts(small, given);

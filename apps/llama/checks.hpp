@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the parts of llama_checks share: their arguments, and the options of both sides.
+//! Shared code of llama_checks: arguments, and the options of both sides.
 #ifndef LLAMA_PAIR_CHECKS_HPP
 #define LLAMA_PAIR_CHECKS_HPP
 
@@ -27,7 +27,7 @@ struct arguments {
 
 inline constexpr std::uint32_t check_context = 1024;  // positions of both engines
 
-//! Greedy texts have all their tokens: nothing ends them.
+//! Options for texts that must have all tokens: nothing ends a greedy text early.
 [[nodiscard]] inline specverify::edge_options edge_options_of(const engine& small, std::uint64_t session_id,
                                                               std::uint32_t tokens, bool greedily) {
   specverify::edge_options options;
@@ -53,7 +53,7 @@ inline constexpr std::uint32_t check_context = 1024;  // positions of both engin
   return options;
 }
 
-// Each returns the exit code of its part, and throws failure.
+// Each function returns the exit code of one part, or throws failure.
 [[nodiscard]] int check_kills(const arguments& given);
 [[nodiscard]] int check_share(engine& small, engine& large, const arguments& given);
 

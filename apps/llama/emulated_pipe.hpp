@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The demo's link between two threads: rates, round trip and jitter of edge_cloud/link_lane.hpp, in real time.
+//! The demo's link between two threads, with rates, round trip and jitter of edge_cloud/link_lane.hpp, in real time.
 #ifndef LLAMA_PAIR_EMULATED_PIPE_HPP
 #define LLAMA_PAIR_EMULATED_PIPE_HPP
 
@@ -26,10 +26,11 @@ class emulated_pipe {
   };
 
  public:
-  //! A transport (host/language_model.hpp). `change` may alter what is sent; what it empties is lost.
+  //! A transport (host/language_model.hpp). `change` may alter a message; if it empties the message, the message is
+  //! lost.
   class end {
    public:
-    static constexpr bool ordered_and_whole = true;  // its settings have no loss
+    static constexpr bool ordered_and_whole = true;  // the link's settings have no loss
 
     end(emulated_pipe& pipe, std::size_t own) : pipe_(pipe), own_(own) {}
     end(const end&) = delete;
@@ -85,7 +86,7 @@ class emulated_pipe {
       : lanes_{edge_cloud::link_lane(uplink(link), link.seed, 0), edge_cloud::link_lane(downlink(link), link.seed, 1)} {
   }
 
-  //! Both sides hear link_lost, behind what is under way.
+  //! Both sides get link_lost after the messages in flight.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A GGUF file as a session's language model: opened, paced, and wrapped where its memory cannot be cut.
+//! Opens a GGUF file as a session's language model, with a minimum time per pass, and wraps it if it cannot be
+//! truncated.
 #ifndef LLAMA_PAIR_ENGINE_HPP
 #define LLAMA_PAIR_ENGINE_HPP
 
@@ -18,12 +19,12 @@
 
 namespace llama_pair {
 
-//! What breaks in it, to see what is said: from the third pass on.
+//! Faults to inject from the third pass on, in order to test the reports.
 enum class engine_fault { none, nan_row, failed_decode };
 
 class engine {
  public:
-  //! `wanted`: what of its graph is seen. Throws failure: no such file, or none that llama.cpp reads.
+  //! `wanted`: parts of the graph to observe. Throws failure if the file is missing or llama.cpp cannot read it.
   engine(const std::string& file, std::uint32_t context_length, int threads,
          specverify::llama_cpp::inside_parts wanted = {false, false})
       : seen_(wanted) {
@@ -75,16 +76,16 @@ class engine {
   [[nodiscard]] specverify::status keep_from(std::uint32_t position) {
     return rewound_ ? rewound_->keep_from(position) : specverify::status{};
   }
-  //! What was wanted of them; else empty.
+  //! Returns the observed part, or an empty span if it was not requested.
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return model_->hidden(i); }
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return model_->attention(i); }
 
-  //! The i-th of the last `rows` logits, for readers that are no session.
+  //! Returns the i-th of the last `rows` logits, for readers without a session.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i = 0, std::uint32_t rows = 1) const {
     const auto from_the_end = static_cast<std::int32_t>(i) - static_cast<std::int32_t>(rows);
     return {llama_get_logits_ith(context_.get(), from_the_end), model_->vocab_size()};
   }
-  //! The adapter itself, for wrappers.
+  //! Returns the adapter, for wrappers.
   [[nodiscard]] specverify::llama_cpp::model& model() { return *model_; }
   [[nodiscard]] const llama_vocab* vocab() const { return model_->vocab(); }
   [[nodiscard]] const llama_model* weights() const { return weights_.get(); }
@@ -92,15 +93,15 @@ class engine {
   [[nodiscard]] std::uint32_t context_length() const { return model_->context_length(); }
   [[nodiscard]] specverify::vocabulary_fingerprint fingerprint() const { return fingerprint_; }
   [[nodiscard]] std::span<const specverify::token_id> ends() const { return ends_; }
-  //! As it is shown: nothing for the end of a text.
+  //! Returns the text to show; it is empty for the end of a text.
   [[nodiscard]] std::string piece(specverify::token_id token) const {
     return llama_vocab_is_eog(vocab(), token) ? std::string{} : specverify::llama_cpp::piece_of(vocab(), token);
   }
 
-  double pass_seconds = 0;  //!< the least that a pass takes
+  double pass_seconds = 0;  //!< minimum seconds per pass
   engine_fault fault = engine_fault::none;
   std::uint64_t passes = 0;
-  double seconds = 0;  //!< in them
+  double seconds = 0;  //!< seconds in all passes
   double unpaced_seconds = 0;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What went wrong, in the user's words, and the exit code that says which it was (docs/llama.md has the table).
+//! A failure in the user's words, with an exit code per kind of failure (docs/llama.md has the table).
 #ifndef LLAMA_PAIR_FAILURE_HPP
 #define LLAMA_PAIR_FAILURE_HPP
 
@@ -30,7 +30,7 @@ struct failure : std::runtime_error {
   exit_code code;
 };
 
-//! `side`: whose session failed. `refusal`: what its peer said, where the status is refused_by_peer.
+//! `side`: side whose session failed. `refusal`: reason that the peer gave, if the status is refused_by_peer.
 [[nodiscard]] inline failure failure_of(specverify::status why, specverify::status refusal) {
   using specverify::errc;
   const bool at_cloud = why.code == errc::refused_by_peer && !refusal.ok();

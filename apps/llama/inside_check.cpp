@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_inside MODEL PROMPTS: what adapters/llama_cpp/inside.hpp sees of a real graph, against what llama.cpp says by
-// other ways and what must hold of attention. Exit code 0: everything holds. Part `inside` of tests/engine/run.sh.
+// llama_inside MODEL PROMPTS: compares the results of adapters/llama_cpp/inside.hpp on a real graph with other results
+// of llama.cpp, and checks properties of attention. Exit code 0: all checks pass. Part `inside` of tests/engine/run.sh.
 #include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
 
@@ -16,7 +16,7 @@ namespace sv = specverify;
 using watched_model = sv::llama_cpp::with_inside<sv::llama_cpp::model>;
 using rows_of = std::vector<std::vector<float>>;
 
-//! A context on weights that are there already.
+//! A context on loaded weights.
 struct opened {
   sv::llama_cpp::inside seen;
   std::unique_ptr<llama_context, decltype(&llama_free)> context{nullptr, llama_free};
@@ -31,8 +31,8 @@ struct opened {
   }
 };
 
-//! How far two tables lie apart, as a part of the first one's length. Of attention without its first position, which
-//! has most of the weight in every row (`first` = 1).
+//! Returns the distance of two tables relative to the norm of the first. For attention the first position is left out,
+//! because it has most of the weight in every row (`first` = 1).
 double distance(const rows_of& one, const rows_of& other, std::size_t first = 1) {
   if (one.size() != other.size()) return 1e9;
   double apart = 0, length = 0;
@@ -46,14 +46,14 @@ double distance(const rows_of& one, const rows_of& other, std::size_t first = 1)
   return std::sqrt(apart / length);
 }
 
-//! The same rows, each without its last position: of a row and of the one before it.
+//! Returns the distance between each row, without the last position, and the row before it.
 double distance_to_neighbours(const rows_of& rows) {
   rows_of own(rows.begin() + 1, rows.end());
   for (std::vector<float>& row : own) row.pop_back();
   return distance(own, rows_of(rows.begin(), rows.end() - 1));
 }
 
-//! States and attention of the last `rows` positions.
+//! Returns states and attention of the last `rows` positions.
 std::pair<rows_of, rows_of> seen_by(opened& side, std::uint32_t position, std::span<const sv::token_id> tokens,
                                     std::uint32_t rows) {
   std::pair<rows_of, rows_of> seen;
@@ -67,7 +67,7 @@ std::pair<rows_of, rows_of> seen_by(opened& side, std::uint32_t position, std::s
   return seen;
 }
 
-//! The states as llama_get_embeddings_ith has them, of a context that nobody watches.
+//! Returns the states from llama_get_embeddings_ith, in a context without a callback.
 rows_of embeddings_of(llama_model* weights, std::vector<sv::token_id> tokens) {
   llama_context_params settings = llama_context_default_params();
   settings.n_ctx = 512, settings.n_threads = settings.n_threads_batch = 1;
@@ -97,24 +97,24 @@ void compare(llama_model* weights, std::vector<sv::token_id> text, verdict& foun
   const auto count = static_cast<std::uint32_t>(text.size());
   const auto [states, attention] = seen_by(whole, 0, text, count);
   found.embeddings = std::max(found.embeddings, distance(states, embeddings_of(weights, text), 0));
-  for (std::size_t i = 0; i < attention.size(); ++i) {  // causal: a weight a position, and they sum to 1
+  for (std::size_t i = 0; i < attention.size(); ++i) {  // causal: one weight per position, with the sum 1
     double sum = 0;
     for (const float weight : attention[i]) sum += weight;
     found.sums = std::max(found.sums, std::fabs(sum - 1));
     found.wrong_sizes += attention[i].size() != i + 1 ? 1u : 0u;
   }
   const auto of_last = [&](const rows_of& all, std::uint32_t last) { return rows_of(all.end() - last, all.end()); };
-  for (const std::uint32_t last : {4u, 20u}) {  // fewer than a piece has tokens, and more
+  for (const std::uint32_t last : {4u, 20u}) {  // less than the tokens of a chunk, and more
     const auto pieces = seen_by(cut, 0, text, std::min(count, last));
     const double apart = distance(of_last(states, std::min(count, last)), pieces.first, 0);
     found.pieces = std::max({found.pieces, apart, distance(of_last(attention, std::min(count, last)), pieces.second)});
   }
   const std::uint32_t last = std::min(count, 20u);
   rows_of single;
-  for (std::uint32_t i = count - last; i < count; ++i)  // behind a cut, one at a time: the cells are used again
+  for (std::uint32_t i = count - last; i < count; ++i)  // after a truncation, one at a time: the cells are reused
     single.push_back(seen_by(whole, i, std::span(text).subspan(i, 1), 1).second[0]);
   found.one_by_one = std::max(found.one_by_one, distance(of_last(attention, last), single));
-  const std::uint32_t changed = count / 2;  // another token there changes no row before it
+  const std::uint32_t changed = count / 2;  // another token there must not change earlier rows
   text[changed] = text[changed] == 300 ? 301 : 300;
   const auto other = seen_by(whole, 0, text, count).second;
   const auto part_of = [&](const rows_of& all, std::uint32_t from, std::uint32_t end) {
@@ -126,7 +126,7 @@ void compare(llama_model* weights, std::vector<sv::token_id> text, verdict& foun
   found.rows += count;
 }
 
-//! A context whose flash attention somebody switched on again.
+//! Opens a context whose flash attention was switched on again.
 sv::status with_flash(llama_model* weights) {
   opened side(weights,
               [](llama_context_params& settings) { settings.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED; });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_checks kills: each side is a process with an engine and a journal of its own, and is killed again and again.
+// llama_checks kills: each side is a process with an engine and a journal, and is killed again and again.
 //
-// A life ends in one of these ways, drawn at random: SIGKILL by the parent at a random moment, most often inside a
-// llama_decode; SIGKILL by itself behind a random output, or inside the write of a record; an exception out of `feed`
-// in the middle of its tokens, behind which the side is built anew in the same process. Behind some kills the parent
-// cuts the journal's last record at a random byte, as where a host loses what it did not sync.
-// The next life restores from the file. The link outlives both: what was under way arrives late, and delivery drops it.
+// A process ends in one of these ways, chosen at random: the parent sends SIGKILL at a random time, usually during
+// llama_decode; the process sends SIGKILL to itself after a random output, or while it writes a record; or `feed`
+// throws in the middle of the tokens, and the side is created again in the same process. After some kills the parent
+// truncates the journal's last record at a random byte, as if a host lost data that it did not sync. The next process
+// restores from the file. The link outlives both processes: messages in flight arrive late, and delivery drops them.
 #include <specverify/delivery/delivered.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
@@ -40,11 +40,11 @@ namespace {
 using clock = std::chrono::steady_clock;
 enum class death : std::uint32_t { by_parent, behind_output, inside_record, inside_feed, ways };
 
-//! In memory of all processes: it outlives them.
+//! Shared memory of all processes; it outlives them.
 struct seen_by_all {
-  std::array<sv::token_id, 1024> text;  // committed, as the device's host heard it
+  std::array<sv::token_id, 1024> text;  // committed, as the device's host received it
   std::uint32_t length, prompt_length, changed, torn, thrown;
-  std::array<std::uint64_t, 2> last_record;  // where it begins in each side's journal
+  std::array<std::uint64_t, 2> last_record;  // beginning of the last record in each side's journal
 };
 
 struct text_plan {
@@ -57,13 +57,13 @@ struct text_plan {
   seen_by_all* seen = nullptr;
 };
 
-//! How a life ends, unless its text is complete before.
+//! The end of a process, unless the text is complete before.
 struct doom {
   death way = death::by_parent;
   int after = 0;  // milliseconds, outputs, records, feeds
 };
 
-//! Datagrams between two processes. What finds no room is lost.
+//! Datagrams between two processes. A datagram is lost if there is no room for it.
 class datagram_end {
  public:
   explicit datagram_end(int socket) : socket_(socket) {}
@@ -92,7 +92,7 @@ class datagram_end {
   std::vector<std::byte> heard_ = std::vector<std::byte>(1 << 18);
 };
 
-//! What each life works over: messages in order, each once.
+//! Returns the link of a process: messages in order, each once.
 sv::delivered<datagram_end> link_over(datagram_end& socket, sv::delivery_side side) {
   sv::delivery_options options;
   options.side = side;
@@ -119,7 +119,7 @@ struct throwing_engine {
   sv::status truncate(std::uint32_t position) { return side.truncate(position); }
 };
 
-//! One life of a side: its journal on disk, and what ends it.
+//! One process of a side: the journal on disk, and the way it ends.
 class life {
  public:
   life(const text_plan& plan, std::size_t own, doom end)
@@ -130,7 +130,7 @@ class life {
     std::ifstream(file_, std::ios::binary).read(reinterpret_cast<char*>(all.data()), std::streamsize(all.size()));
     return all;
   }
-  //! False: nothing whole was kept, so nothing was sent.
+  //! Returns false if the journal has no whole record; then nothing was sent, either.
   [[nodiscard]] bool goes_on(const sv::result<sv::journal_reading>& restored) const {
     const bool fresh = !restored && (restored.error().code == sv::errc::unknown_session ||
                                      restored.error().code == sv::errc::truncated);
@@ -157,7 +157,7 @@ class life {
     if (ends) (void)::raise(SIGKILL);
     if (out.replaces) fs::rename(to, file_);
   }
-  //! What was committed once must come again as it was.
+  //! A committed token must be repeated unchanged after a restart.
   void note(const sv::session_output& out) {
     seen_by_all& seen = *plan_.seen;
     for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
@@ -210,8 +210,8 @@ void live_at_cloud(const text_plan& plan, engine& side, doom end) {
   if (const sv::status why = sv::serve(*cloud, target, link, hear); !why.ok()) throw failure_of(why, cloud->refusal());
 }
 
-//! A process of a side; its exit code is 0 where the text is complete. Behind an exception of the engine the side is
-//! built anew.
+//! Starts a process of a side. The exit code is 0 if the text is complete. If the engine throws, the side is created
+//! again.
 pid_t begin_life(const text_plan& plan, std::size_t own, doom end) {
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -241,7 +241,7 @@ struct tally {
   std::uint32_t kills = 0, cuts = 0, texts = 0, failed = 0;
 };
 
-//! One text, until the device has it whole.
+//! Runs one text until the device has the whole text.
 class killed_text {
  public:
   killed_text(const text_plan& plan, std::mt19937& chance, tally& counted)
@@ -250,7 +250,7 @@ class killed_text {
   void write() {
     begin(0);
     begin(1);
-    const auto limit = clock::now() + std::chrono::minutes(5);  // a text takes seconds
+    const auto limit = clock::now() + std::chrono::minutes(5);  // a text usually takes seconds
     for (bool whole = false; !whole && counted_.failed == 0;) {
       int how = 0;
       const pid_t ended = ::waitpid(-1, &how, WNOHANG);
@@ -272,7 +272,7 @@ class killed_text {
         whole = own == 0;
       }
       sides_[own].process = 0;
-      if (!whole) begin(own);  // a cloud that ended may be asked once more
+      if (!whole) begin(own);  // a cloud that has ended may get another request
     }
     for (const side& one : sides_) {
       if (one.process <= 0) continue;
@@ -296,7 +296,7 @@ class killed_text {
     one.dies = clock::now() + std::chrono::milliseconds(one.end.after);
     one.process = begin_life(plan_, own, one.end);
   }
-  //! As a host that lost what it had not synced. A record that took the place of all others stays.
+  //! Acts like a host that lost unsynced data. A record that replaced all others stays.
   void cut_last_record(std::size_t own) {
     const fs::path file = plan_.folder / (own == 0 ? "edge" : "cloud");
     const std::uint64_t from = plan_.seen->last_record[own], size = fs::exists(file) ? fs::file_size(file) : 0;

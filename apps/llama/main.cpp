@@ -33,7 +33,7 @@ struct settings {
   run_settings run;
 };
 
-//! What is wrong with a system. Some need what nobody trained for this pair.
+//! Returns the reason why a system cannot run here, for example because nobody trained a head for this pair.
 std::string wrong_system(const std::string& text) {
   try {
     const edge_cloud::chosen_system system(text);
@@ -49,7 +49,7 @@ std::string wrong_system(const std::string& text) {
   }
 }
 
-//! What the drafter's graph is asked for.
+//! Returns the parts of the drafter's graph to observe.
 specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& systems) {
   const auto wants = [](const std::string& text) { return edge_cloud::chosen_system(text).info().needs_attention; };
   return {.hidden = false, .attention = std::any_of(systems.begin(), systems.end(), wants)};
@@ -98,7 +98,7 @@ void break_something(settings& set, engine& large) {
   if (set.fault == "decode") large.fault = engine_fault::failed_decode;
 }
 
-//! The greedy text against the target alone. False: it differs where there is no near tie.
+//! Compares the greedy text with the target alone. Returns false if it differs without a near tie.
 bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, const edge_cloud::run_report& report) {
   const double pace = std::exchange(large.pass_seconds, 0);
   const greedy_comparison found = compare_greedily(large, prompt, report.tokens);
@@ -110,10 +110,10 @@ bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, c
   return found.others.empty();
 }
 
-//! The models' own computing time, without the pace.
+//! The models' own computing time, without the minimum per pass.
 struct own_times {
-  double draft_pass = 0, target_pass = 0;  //!< seconds; of the target alone, a token each
-  double alone = 0, with_drafts = 0;       //!< seconds per token; of the fastest system that drafts
+  double draft_pass = 0, target_pass = 0;  //!< seconds; target_pass: of the target alone, per token
+  double alone = 0, with_drafts = 0;       //!< seconds per token; with_drafts: of the fastest system with drafts
 
   void add(const edge_cloud::run_report& report, double small_seconds, double large_seconds) {
     if (report.tokens.empty()) return;
@@ -213,7 +213,7 @@ static int run(int argc, char** argv) {
   CLI::App app{"a device and a cloud on two GGUF models, over an emulated link"};
   settings set;
   set.run.salt = std::random_device{}() | 1u;
-  set.run.temperature = 0.7;  // at 1 texts of the small default pair drift into nonsense
+  set.run.temperature = 0.7;  // at 1, texts of the small default pair become nonsense
   add_options(app, set);
   try {
     app.parse(argc, argv);
@@ -231,7 +231,7 @@ static int run(int argc, char** argv) {
       },
       nullptr);
   try {
-    std::filesystem::create_directories(set.out);  // before a run that would lose its plot
+    std::filesystem::create_directories(set.out);  // before the run, because otherwise its plot could be lost
     engine small(set.edge_model, set.context, set.threads, parts_for(set.systems)),
         large(set.cloud_model, set.context, set.threads);
     small.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_edge_pass);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantize FROM.gguf TO.gguf: the same model in 2 bits, by llama.cpp. `./run engine` makes the default drafter with it.
+// quantize FROM.gguf TO.gguf: converts a model to 2 bits with llama.cpp. `./run engine` makes the default drafter with
+// it.
 #include <llama.h>
 
 #include <cstdio>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_checks share: the time of a round of K-SQS, apart: draft, encode, decode, verify, and the engines.
+// llama_checks share: measures the parts of a K-SQS round: draft, encode, decode, verify, and the engines.
 //
-// Both sides work in this one thread, and so does each engine. A clock is read between the steps, never inside them,
-// and what a reading costs is taken off. Feeding, finding rows and cutting are the engine's; keeping messages and
-// journals is the host's, and belongs to neither. The first round of a text is left out: its passes read the prompt.
+// Both sides and both engines work in this one thread. The clock is read between the steps, but never inside them, and
+// the cost of a reading is subtracted. Feeding, finding rows and truncation count as the engine's time. Storing
+// messages and journals is the host's work and counts for neither. The first round of a text is left out, because it
+// includes the prompt.
 //
-// The clock between steps is one that is read without a system call: a call makes the step behind it slower. The
-// thread's processor time, which takes a call, is read once a round. A round in which it and the clock differ is left
-// out: there the thread waited. So what is counted is processor time, but for waits too short to be told from it.
+// The clock between steps must not need a system call, because a call slows down the step after it. The thread's CPU
+// time needs a call, so it is read only once per round. If it differs from the clock, the thread waited, and the round
+// is left out. Therefore the result is CPU time, except for waits too short to detect.
 #include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/presets.hpp>
@@ -30,7 +31,7 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-//! What the median text may take of the processor time; docs/llama.md says where the time goes.
+//! Maximum share of CPU time in the median text; docs/llama.md breaks the time down.
 constexpr double most_share = 0.0015;
 constexpr std::size_t texts_timed = 8;
 constexpr int above_the_bound = 3;  // exit code
@@ -42,7 +43,7 @@ double seconds_of(clockid_t which) {
 }
 double seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
-//! Whether the thread ran all the time.
+//! Detects whether the thread ran without waiting.
 class presence {
  public:
   [[nodiscard]] bool always() const {
@@ -54,7 +55,7 @@ class presence {
   double from_ = seconds(), ran_ = seconds_of(CLOCK_THREAD_CPUTIME_ID);
 };
 
-//! Of one reading, when it was called just before: the median of many.
+//! Returns the seconds of one reading right after another: the median of many.
 double seconds_of_a_reading() {
   std::array<double, 1001> each;
   double last = seconds();
@@ -67,15 +68,16 @@ double seconds_of_a_reading() {
   return each[500];
 }
 
-//! One stretch of time behind the other. An engine that reads its weights leaves the clock's own code in no cache, so a
-//! reading behind it is slow, and a part of that would count as the step after it: the clock is read once more.
+//! Measures consecutive stretches of time. An engine that reads its weights evicts the clock's code from all caches, so
+//! the next reading is slow, and a part of that time would count for the next step. Therefore the clock is read once
+//! more.
 class stop_watch {
  public:
   void begin() {
     (void)seconds();
     last_ = seconds();
   }
-  //! Adds what passed since the reading before.
+  //! Adds the time since the last reading.
   double lap(double& sum) {
     const double passed = std::max(0.0, seconds() - last_ - own_);
     sum += passed;
@@ -88,13 +90,14 @@ class stop_watch {
 };
 
 struct steps {
-  double inner_rows = 0, last_rows = 0;  // at the device: supplies of a row, and of the last of a block
+  double inner_rows = 0, last_rows = 0;  // on the device: supplies of a row, and of the last row of a block
   std::uint64_t inner = 0, last = 0;
   double decode = 0, verify = 0, verdict = 0, outputs = 0;
   double drafter = 0, target = 0, host = 0;
   std::uint64_t rounds = 0, left_out = 0;
 
-  //! The last row of a block is drafted like the others; what it takes longer is the message.
+  //! Returns the time of the message. The last row of a block is drafted like the others, so the extra time is the
+  //! message.
   [[nodiscard]] double encode() const {
     const double row = inner > 0 ? inner_rows / static_cast<double>(inner) : 0;
     return last_rows - static_cast<double>(last) * row;
@@ -110,7 +113,7 @@ struct steps {
   }
 };
 
-//! An engine whose rows are found when it is fed: `row` costs nothing.
+//! An engine that finds all rows when it is fed, so `row` costs nothing.
 class found_rows {
  public:
   explicit found_rows(engine& side) : side_(side) {}
@@ -141,7 +144,7 @@ class timed_text {
     cloud_.emplace(*std::move(cloud));
     if (const sv::status why = edge_->start(prompt, 0); !why.ok()) throw failure_of(why, {});
   }
-  //! Adds every round but the first and those in which the thread waited.
+  //! Adds every round except the first and those in which the thread waited.
   void write(steps& counted) {
     for (sv::session_time now = 1; edge_->state() != sv::edge_state::finished; ++now) {
       const std::uint64_t before = edge_->statistics().rounds;
@@ -171,7 +174,7 @@ class timed_text {
   }
 
  private:
-  //! Takes what a session has to say, and cuts its engine.
+  //! Takes a session's outputs, and truncates the engine if they ask for it.
   template <class Session>
   sv::session_work hear(Session& session, found_rows& side, std::vector<bytes>& sent, steps& sum, double& passes) {
     watch_.begin();
@@ -193,7 +196,7 @@ class timed_text {
     check(work.reason, session);
     return work;
   }
-  //! Feeds an engine and supplies its rows. The seconds of the supply.
+  //! Feeds an engine and supplies the rows. Returns the seconds of the supply.
   template <class Session>
   double answer(Session& session, found_rows& side, const sv::session_work& work, double& passes) {
     const sv::session_output& asked = work.asked;
@@ -231,7 +234,7 @@ class timed_text {
   std::optional<sv::edge_session> edge_;
   std::optional<sv::cloud_session> cloud_;
   stop_watch watch_;
-  std::vector<bytes> up_, down_;  // messages under way
+  std::vector<bytes> up_, down_;  // messages in flight
   bytes journal_;
 };
 
@@ -240,7 +243,7 @@ class timed_text {
 int check_share(engine& small, engine& large, const arguments& given) {
   steps sum;
   std::size_t texts = 0;
-  std::vector<double> shares;  // of each text: others at work on the machine make some of them large
+  std::vector<double> shares;  // per text; other work on the machine makes some of them large
   for (const std::string& prompt : lines_of(given.prompts_file)) {
     steps one;
     const std::uint64_t id = 5001 + texts;

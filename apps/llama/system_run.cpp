@@ -20,7 +20,7 @@ namespace {
 
 constexpr sv::session_secret edge_secret = sv::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
 constexpr sv::session_secret cloud_secret = sv::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
-constexpr std::uint32_t draft_room = 8;  // positions that drafts take beyond a text
+constexpr std::uint32_t draft_room = 8;  // positions of drafts beyond a text
 
 sv::edge_options options_of(const run_settings& run, const engine& small) {
   sv::edge_options options;
@@ -33,16 +33,16 @@ sv::edge_options options_of(const run_settings& run, const engine& small) {
   options.fingerprint = small.fingerprint();
   if (run.fault == session_fault::other_vocabulary) ++options.fingerprint.low;
   options.stop_tokens = small.ends();
-  options.retry_timeout = run.fault == session_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM's
+  options.retry_timeout = run.fault == session_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM takes
   options.retry_limit = run.fault == session_fault::none ? 64 : 3;
   return options;
 }
 
-//! The same hello, as another version would send it.
+//! Makes a hello look as if another version sent it.
 void raise_version(std::vector<std::byte>& message) {
   if (!sv::decode_hello(message).ok()) return;
   sv::numeric::store_le(message.data() + sv::message_header_bytes, sv::wire_version + 1u, 2);
-  // The checksum is taken over session to prefix hash, the length, and all bytes but itself.
+  // The checksum covers session to prefix hash, the length, and all bytes except the checksum.
   std::vector<std::byte> covered(message.begin() + 10, message.begin() + 38);
   covered.resize(32);
   sv::numeric::store_le(covered.data() + 28, message.size(), 4);
@@ -59,7 +59,7 @@ edge_cloud::token_kind kind_of(bool streams, const sv::session_output& out, std:
   return out.source == sv::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
 
-//! What both sides of a text share.
+//! Data that both sides of a text share.
 struct course {
   const run_settings& run;
   const edge_cloud::chosen_system& system;  // complete
@@ -189,7 +189,7 @@ greedy_comparison compare_greedily(engine& large, std::span<const sv::token_id> 
     position += static_cast<std::uint32_t>(fed.size());
     const std::span<const float> row = large.logits();
     const auto best = std::max_element(row.begin(), row.end());
-    float least = *best;  // of the finite ones: -inf is a token that cannot be, not a range
+    float least = *best;  // of finite logits, because -inf means an impossible token and not a range
     for (const float logit : row) least = std::isfinite(logit) ? std::min(least, logit) : least;
     const float range = *best - least;
     const float gap = *best - row[static_cast<std::size_t>(text[i])];

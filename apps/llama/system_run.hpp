@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One text by one system: the device and the cloud, each on a thread, over the emulated link.
+//! Runs one text with one system: the device and the cloud, each on a thread, over the emulated link.
 #ifndef LLAMA_PAIR_SYSTEM_RUN_HPP
 #define LLAMA_PAIR_SYSTEM_RUN_HPP
 
@@ -16,12 +16,12 @@
 
 namespace llama_pair {
 
-//! What breaks on the way, to see what is said.
+//! Faults to inject, in order to test the reports.
 enum class session_fault { none, cloud_gone, other_version, other_vocabulary };
 
 struct run_settings {
   std::uint32_t tokens = 64;
-  std::vector<std::string> stop_strings;  //!< the text ends before the first of them
+  std::vector<std::string> stop_strings;  //!< the text ends before the first one found
   double temperature = 1;
   std::uint64_t session_id = 1;
   std::uint64_t salt = 1;
@@ -29,22 +29,22 @@ struct run_settings {
   session_fault fault = session_fault::none;
 };
 
-//! Tokens that a text may have, prompt included: drafts take positions beyond it.
+//! Returns the maximum tokens of a text with the prompt. Drafts need positions beyond it.
 [[nodiscard]] std::uint32_t text_room(const engine& side);
 
 using observer = std::function<void(edge_cloud::token_kind, std::string_view piece)>;
 
-//! `system`: as chosen_system takes it (edge_cloud/systems.hpp). Throws failure.
+//! `system`: as for chosen_system (edge_cloud/systems.hpp). Throws failure.
 [[nodiscard]] edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small,
                                                 engine& large, std::span<const specverify::token_id> prompt,
                                                 const observer& show);
 
-//! How a text compares with the target's own most probable tokens, one pass a token.
+//! Comparison of a text with the target's own most probable tokens, by one pass per token.
 struct greedy_comparison {
   std::size_t same = 0;
   std::vector<std::size_t>
       near_ties;                    //!< positions where it differs, and the target's own gap is below 1e-3 of its range
-  std::vector<std::size_t> others;  //!< positions where it differs for no such reason
+  std::vector<std::size_t> others;  //!< positions with another token but no near tie
 };
 [[nodiscard]] greedy_comparison compare_greedily(engine& large, std::span<const specverify::token_id> prompt,
                                                  std::span<const specverify::token_id> text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_tested DRAFTER TARGET TOKENS PROMPT OUT: one text of K-SQS at T = 1, then the rows of each draft that the cloud
-// tested, as a rows-1 file whose metadata say how many of them stood. For tests/engine/acceptance.py.
+// llama_tested DRAFTER TARGET TOKENS PROMPT OUT: runs one text of K-SQS at T = 1 and records the rows of each draft
+// that the cloud tested, as a rows-1 file. The metadata hold the number of accepted drafts. For
+// tests/engine/acceptance.py.
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/presets.hpp>
@@ -18,12 +19,12 @@ namespace sv = specverify;
 using namespace llama_pair;
 
 struct text_of_drafts {
-  std::vector<sv::token_id> text;     //!< prompt included
-  std::vector<std::uint32_t> tested;  //!< where in the text each tested draft's token stands
+  std::vector<sv::token_id> text;     //!< with the prompt
+  std::vector<std::uint32_t> tested;  //!< position of each tested draft's token in the text
   std::uint64_t accepted = 0;
 };
 
-//! Another key for another prompt: texts with the same draws would not be independent.
+//! Returns a key per prompt, because texts with the same draws would not be independent.
 std::uint64_t key_of(std::span<const sv::token_id> prompt) {
   std::uint64_t key = 1;
   for (const sv::token_id token : prompt) key = (key ^ static_cast<std::uint64_t>(token)) * 0x9E3779B97F4A7C15u;
@@ -48,7 +49,8 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   sv::message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)sv::serve(*cloud, large, link); });
   text_of_drafts made;
-  // A round commits its accepted drafts and one token more: its tested drafts are those, and the rejected one.
+  // A round commits the accepted drafts and one more token. The tested drafts are the accepted ones and the rejected
+  // one.
   const auto note = [&](const sv::session_output& out) {
     const std::uint64_t before = made.tested.size(), now = edge->statistics().evaluated;
     for (std::uint64_t i = before; i < now; ++i)
@@ -65,7 +67,7 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   return made;
 }
 
-//! Rows of all tokens behind the prompt, in one pass of each model.
+//! Records the rows of all tokens after the prompt, in one pass of each model.
 void record(engine& small, engine& large, const text_of_drafts& made, std::uint32_t prompt_length,
             const std::string& file) {
   const std::span<const sv::token_id> fed = std::span(made.text).first(made.text.size() - 1);

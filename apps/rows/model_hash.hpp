@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The hash of a model's file, as recorded rows name it.
+//! Hash of a model's file, as it is stored with recorded rows.
 #ifndef SPECVERIFY_APPS_ROWS_MODEL_HASH_HPP
 #define SPECVERIFY_APPS_ROWS_MODEL_HASH_HPP
 
@@ -16,7 +16,7 @@
 
 namespace recorded {
 
-//! SHA-256 in hexadecimal. The file is mapped: its weights are not in memory a second time.
+//! Returns the SHA-256 in hexadecimal. The file is mapped, because otherwise the weights would be in memory twice.
 inline std::string hash_of(const std::string& file) {
   const int opened = ::open(file.c_str(), O_RDONLY);
   struct stat about {};

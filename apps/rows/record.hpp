@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Records the rows of two models: both read the same text, whose tokens are drawn from the target's law or from the
-//! law that a drafter would send. For any two models of host/language_model.hpp.
+//! Records the rows of two models that read the same text. The text's tokens are drawn from the target's distribution
+//! or from the distribution that a drafter would send. For any two models of host/language_model.hpp.
 #ifndef SPECVERIFY_APPS_ROWS_RECORD_HPP
 #define SPECVERIFY_APPS_ROWS_RECORD_HPP
 
@@ -19,22 +19,22 @@
 
 namespace recorded {
 
-//! Whose law the tokens of a text have.
+//! Distribution of a text's tokens.
 enum class token_law : std::uint8_t {
   target,  //!< p
-  sent     //!< q^ of `drafts`: what a drafter draws from
+  sent     //!< q^ of `drafts`, the distribution that a drafter draws from
 };
 
 struct record_settings {
   double temperature = 1;
   token_law law = token_law::target;
   std::uint64_t seed = 1;
-  std::uint32_t context = 0;                 //!< tokens that a text may have, prompt included
-  std::vector<specverify::token_id> ends{};  //!< each ends a text; the next prompt begins another one
+  std::uint32_t context = 0;                 //!< maximum tokens of a text, with the prompt
+  std::vector<specverify::token_id> ends{};  //!< each ends a text; the next prompt begins a new text
   specverify::preset<> drafts = specverify::k_sqs();
 };
 
-//! An engine or a row that failed, with the library's reason.
+//! Returns the failure of an engine or a row, with the library's reason.
 [[nodiscard]] inline std::runtime_error failure(const char* what, specverify::status why) {
   return std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
 }
@@ -51,7 +51,7 @@ class token_source {
                    specverify::draft_law_workspace_size(vocab_size, sparsifier_, {}, options_) + 256);
   }
 
-  //! Throws what the library says of the row.
+  //! Throws the library's error on the row.
   template <class P, class Q>
   [[nodiscard]] specverify::token_id draw(specverify::row_view<P> p, specverify::row_view<Q> q, std::uint32_t number) {
     specverify::workspace scratch{std::span<std::byte>(memory_)};
@@ -81,13 +81,14 @@ class token_source {
   std::vector<std::byte> memory_;
 };
 
-//! A model that shows its logits as they lie in memory.
+//! A model that gives access to the logits in memory.
 template <class Model>
 concept model_with_logits = requires(const Model& model) {
   { model.logits(0u) } -> std::convertible_to<std::span<const float>>;
 };
 
-//! The logits of a model's row: as they are, or where the model shows none ln p, the same row less ln Z.
+//! Returns the logits of a model's row. If the model has no access to logits, it returns ln p, which is the row minus
+//! ln Z.
 template <specverify::language_model Model>
 class logits_of {
  public:
@@ -121,8 +122,8 @@ void feed_model(Model& model, std::uint32_t position, std::span<const specverify
   if (const specverify::status why = model.feed(position, tokens, 1); !why.ok()) throw failure("a model", why);
 }
 
-//! Fills the file: texts that begin with the prompts in turn, until it has its rows. Throws bad_rows, and
-//! runtime_error where a model fails or a prompt leaves no room in the context.
+//! Fills the file with texts that begin with the prompts in turn, until it has all rows. Throws bad_rows, and
+//! runtime_error if a model fails or a prompt leaves no room in the context.
 template <specverify::language_model Target, specverify::language_model Drafter>
 void record(Target& target, Drafter& drafter, std::span<const std::vector<specverify::token_id>> prompts,
             const record_settings& settings, rows_writer& out) {

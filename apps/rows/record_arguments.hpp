@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command line of programs that record rows: what is the same for every pair of models.
+//! Command line of the programs that record rows, shared by every pair of models.
 #ifndef SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
 #define SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
 
@@ -41,14 +41,14 @@ inline void add_options(CLI::App& app, record_arguments& given) {
   app.add_flag("--states", given.states, "hidden states of both, and the drafter's attention, too");
 }
 
-//! What a file says of its pair, whatever the engine is.
+//! Properties of a pair that a file stores, for example the hashes of both models. They do not depend on the engine.
 struct recorded_pair {
   std::string model, sha256_p, sha256_q;
   std::uint32_t vocab_size = 0;
   specverify::vocabulary_fingerprint fingerprint{};
 };
 
-//! Settles plan and settings by the arguments.
+//! Completes plan and settings from the arguments.
 inline void settle(record_arguments& given, const recorded_pair& pair) {
   char fingerprint[33];
   std::snprintf(fingerprint, sizeof fingerprint, "%016llx%016llx",
@@ -66,7 +66,7 @@ inline void settle(record_arguments& given, const recorded_pair& pair) {
   given.settings.law = given.draw == "p" ? token_law::target : token_law::sent;
 }
 
-//! Records the file that the arguments name, and says so.
+//! Records the file that the arguments name, and prints a line.
 template <class Target, class Drafter>
 void write_file(record_arguments& given, Target& target, Drafter& drafter,
                 const std::vector<std::vector<specverify::token_id>>& prompts) {

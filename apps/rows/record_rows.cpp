@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the rows of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 where
-// it could not print; 2 for wrong usage or files.
+// Records the rows of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 if it cannot
+// print; 2 for wrong usage or files.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -32,7 +32,7 @@ void record_tinylm(arguments& given) {
   given.settings.ends = {tinylm::tokenizer::end_token};
   std::vector<std::vector<specverify::token_id>> prompts;
   for (const std::string& text : given.prompts) {
-    prompts.emplace_back(1, tinylm::tokenizer::end_token);  // as the models were trained
+    prompts.emplace_back(1, tinylm::tokenizer::end_token);  // as in training
     const auto ids = target.vocabulary.encode(text);
     prompts.back().insert(prompts.back().end(), ids.begin(), ids.end());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What each system of the papers would make of recorded rows: how often its drafts stand, and what they cost.
+//! Estimates each system of the papers on recorded rows: acceptance of drafts, and bits per draft.
 //!
-//! Symbols: p, q = the rows under the temperature, q^ = the law that a system drafts from and sends.
+//! Symbols:    p, q = rows under the temperature, q^ = distribution that a system drafts from and sends.
 #ifndef SPECVERIFY_APPS_ROWS_REPORT_HPP
 #define SPECVERIFY_APPS_ROWS_REPORT_HPP
 
@@ -17,15 +17,15 @@
 
 namespace recorded {
 
-//! One system with one setting, over all rows of a file: sums, then means.
+//! One system with one setting, over all rows of a file: first sums, then means.
 struct measured {
   std::string system, setting;
-  bool preset = false;    //!< the setting is the papers' own
+  bool preset = false;    //!< whether the setting is that of the papers
   double overlap = 0;     //!< sum of min(p, q), that is 1 - TV
-  double acceptance = 0;  //!< sum of min(p, q^): how often a draft stands
-  double paper_bits = 0;  //!< of a drafted token, as its paper counts them
-  double ideal_bits = 0;  //!< of a drafted token: the logarithm of how many laws and tokens its code tells apart
-  double coded_bits = 0;  //!< of a drafted token: real messages, kind and check included
+  double acceptance = 0;  //!< sum of min(p, q^), the probability that a draft is accepted
+  double paper_bits = 0;  //!< bits per drafted token, by the paper's formula
+  double ideal_bits = 0;  //!< bits per drafted token: log2 of the possible distributions and tokens
+  double coded_bits = 0;  //!< bits per drafted token: real messages, with kind and check
 };
 
 template <class Value>
@@ -50,14 +50,14 @@ class row_pair {
   [[nodiscard]] specverify::row_view<float> drafter() const {
     return specverify::logits_row(std::span<const float>(q_));
   }
-  //! The target's row, until the next call.
+  //! Returns the target's row, which is valid until the next call.
   [[nodiscard]] auto target() {
     specverify::workspace scratch{std::span<std::byte>(memory_)};
     const auto row = specverify::logits_row(std::span<const float>(p_));
     return demand(specverify::read_row(specverify::exec::simd, row, transform_, {.exact_normaliser = true}, scratch),
                   "a target's row");
   }
-  //! Sum of min(p, q).
+  //! Returns the sum of min(p, q).
   [[nodiscard]] double overlap() const {
     const auto largest = [](std::span<const float> row) { return *std::max_element(row.begin(), row.end()); };
     const double top_p = largest(p_), top_q = largest(q_);
@@ -83,7 +83,7 @@ class row_pair {
   std::vector<std::byte> memory_;
 };
 
-//! Bits of a law and its token as the paper of the system counts them. `kept`: tokens of the support.
+//! Returns the bits of a distribution and a token by the formula of the system's paper. `kept`: tokens of the support.
 template <class Sparsifier>
 [[nodiscard]] double paper_bits(const specverify::wire_format& format, std::uint32_t kept) {
   const auto l = format.resolution, V = format.vocab_size;
@@ -97,7 +97,7 @@ template <class Sparsifier>
   }
 }
 
-//! What our code tells apart: a law in this format, and its token.
+//! Returns log2 of the number of distributions in this format, with a token each.
 [[nodiscard]] inline double ideal_bits(const specverify::law& drafted, const specverify::wire_format& format) {
   using specverify::log2_binomial;
   const auto l = format.resolution, V = format.vocab_size;
@@ -115,7 +115,7 @@ template <class Sparsifier>
   }
 }
 
-//! Puts drafts into messages of L and counts the bytes.
+//! Packs drafts into messages of L and counts the bytes.
 class message_counter {
  public:
   explicit message_counter(const specverify::wire_format& format)
@@ -129,7 +129,7 @@ class message_counter {
     if (const specverify::status why = block_.push(drafted); !why.ok()) throw std::runtime_error(message(why.code));
     if (block_.size() == format_.max_draft_length) send();
   }
-  //! Bytes of all messages.
+  //! Returns the bytes of all messages.
   [[nodiscard]] std::uint64_t total() {
     if (block_.size() > 0) send();
     return total_;
@@ -149,7 +149,7 @@ class message_counter {
   std::uint64_t total_ = 0;
 };
 
-//! A system whose drafts carry laws.
+//! Measures a system whose drafts carry distributions.
 template <class Sparsifier>
 [[nodiscard]] measured measure(const rows_file& file, double temperature, const specverify::wire_format& format,
                                const Sparsifier& sparsifier) {
@@ -181,8 +181,8 @@ template <class Sparsifier>
   return sum;
 }
 
-//! Drafts without laws: the drafter's most probable tokens. `greedy`: they stand where they are the target's, too;
-//! else each stands with probability p.
+//! Measures drafts without distributions: the drafter's most probable tokens. If `greedy`, a draft is accepted if it is
+//! also the target's most probable token; otherwise with probability p.
 [[nodiscard]] inline measured measure_ids(const rows_file& file, double temperature, bool greedy) {
   using namespace specverify;
   const wire_format format = specverify::greedy().format_for(file.vocab_size());
@@ -207,7 +207,7 @@ template <class Sparsifier>
   return sum;
 }
 
-//! Mean of the sum of min(p, q).
+//! Returns the mean of the sum of min(p, q).
 [[nodiscard]] inline double mean_overlap(const rows_file& file, double temperature) {
   row_pair rows(file, temperature);
   double sum = 0;
@@ -218,8 +218,8 @@ template <class Sparsifier>
   return sum / static_cast<double>(file.size());
 }
 
-//! Systems of the library's list whose drafts carry laws. K and l grow together.
-inline constexpr const char* reported_systems[] = {  // as a command line has them
+//! Systems of the library's list whose drafts carry distributions. K and l grow together.
+inline constexpr const char* reported_systems[] = {  // in the syntax of the command line
     "hlm",
     "qs:resolution=30",
     "qs:resolution=60",
@@ -237,7 +237,7 @@ inline constexpr const char* reported_systems[] = {  // as a command line has th
     "c-sqs:support_size=256:resolution=240",
     "c-sqs:support_size=256:resolution=480"};
 
-//! Whether all settings are the papers' own.
+//! Returns whether all settings are those of the papers.
 [[nodiscard]] inline bool is_usual(const edge_cloud::chosen_system& system) {
   for (const specverify::setting& given : system.settings())
     for (const specverify::setting_info& known : system.info().settings)
@@ -245,7 +245,7 @@ inline constexpr const char* reported_systems[] = {  // as a command line has th
   return true;
 }
 
-//! One system over all rows: sums, and its name.
+//! Measures one system over all rows: sums, and the system's name.
 [[nodiscard]] inline measured measure(const rows_file& file, double temperature, std::string_view text) {
   using namespace specverify;
   const edge_cloud::chosen_system system(text);
@@ -260,7 +260,7 @@ inline constexpr const char* reported_systems[] = {  // as a command line has th
   return sum;
 }
 
-//! Every system with every setting: means.
+//! Measures every system with every setting: means.
 [[nodiscard]] inline std::vector<measured> measure_all(const rows_file& file, double temperature) {
   std::vector<measured> all;
   for (const char* const system : reported_systems) all.push_back(measure(file, temperature, system));
@@ -277,7 +277,7 @@ inline constexpr const char* reported_systems[] = {  // as a command line has th
       one.*mean /= static_cast<double>(file.size());
     one.overlap = overlap;
   }
-  all.back().overlap = all.back().acceptance;  // laws at T = 0 are equal, or have nothing in common
+  all.back().overlap = all.back().acceptance;  // at T = 0 two distributions are equal or disjoint
   return all;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A report as a table, as CSV, and as a picture drawn by gnuplot.
+//! Writes a report as a table, as CSV, and as a picture drawn by gnuplot.
 #ifndef SPECVERIFY_APPS_ROWS_REPORT_FILES_HPP
 #define SPECVERIFY_APPS_ROWS_REPORT_FILES_HPP
 
@@ -11,12 +11,12 @@
 
 namespace recorded {
 
-//! One file of rows, measured.
+//! Measurements of one file of rows.
 struct file_report {
   std::string name;
   std::size_t rows = 0;
   std::uint32_t vocab_size = 0;
-  bool cut = false;  //!< some of its rows were cut to their top
+  bool cut = false;  //!< whether some rows were cut to the largest entries
   double temperature = 1;
   std::vector<measured> systems;
 };
@@ -41,7 +41,7 @@ inline void print_table(const file_report& made, std::FILE* out) {
   std::fprintf(out, "\n");
 }
 
-//! Throws bad_rows (cannot_write): a full disk.
+//! Throws bad_rows (cannot_write), for example on a full disk.
 inline void finish(std::ofstream& out, const std::filesystem::path& file) {
   out.close();
   if (!out) throw bad_rows(defect::cannot_write, file.string());
@@ -61,14 +61,14 @@ inline void write_csv(std::span<const file_report> all, const std::filesystem::p
   finish(out, file);
 }
 
-//! One indexed block a system of a file; its name stands in front.
+//! Writes one indexed block per system of a file, with a title line before it.
 inline std::vector<std::string> write_plot_data(std::span<const file_report> all, const std::filesystem::path& file) {
   std::ofstream out(file);
   std::vector<std::string> names;
   for (const file_report& made : all) {
     std::string last;
     for (const measured& line : made.systems) {
-      if (line.system == "greedy") continue;  // another temperature, and so another question
+      if (line.system == "greedy") continue;  // another temperature, so it cannot be compared
       if (line.system != last) {
         if (!names.empty()) out << "\n\n";
         names.push_back(all.size() > 1 ? made.name + ", " + line.system : line.system);
@@ -81,13 +81,13 @@ inline std::vector<std::string> write_plot_data(std::span<const file_report> all
   return names;
 }
 
-//! Text inside single quotes; `quote` is what one of them in the text becomes.
+//! Returns text inside single quotes. `quote` replaces each single quote of the text.
 [[nodiscard]] inline std::string quoted(const std::string& text, const std::string& quote) {
   std::string made = "'";
   for (const char c : text) made += c == '\'' ? quote : std::string(1, c);
   return made + "'";
 }
-//! In a gnuplot script, and in a command.
+//! Quotes for a gnuplot script, and for a shell command.
 [[nodiscard]] inline std::string plot_text(const std::string& text) { return quoted(text, "''"); }
 [[nodiscard]] inline std::string shell_text(const std::string& text) { return quoted(text, R"('\'')"); }
 
@@ -124,7 +124,7 @@ plot )";
   finish(out, folder / "rows.gnuplot");
 }
 
-//! rows.csv, and rows.svg where gnuplot is installed; says whether it was drawn.
+//! Writes rows.csv, and rows.svg if gnuplot is installed. Returns whether the picture was drawn.
 inline bool write_files(std::span<const file_report> all, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   write_csv(all, folder / "rows.csv");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! rows-1: what its writer and its reader share. docs/rows.md is the format.
+//! Format rows-1, shared by writer and reader. docs/rows.md specifies it.
 #ifndef SPECVERIFY_APPS_ROWS_FORMAT_HPP
 #define SPECVERIFY_APPS_ROWS_FORMAT_HPP
 
@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "rows-1 is little-endi
 
 inline constexpr std::string_view format_name = "rows-1";
 
-//! Everything that can be wrong with a file; `name_of` is what messages begin with.
+//! Defects of a file. Messages begin with the result of `name_of`.
 enum class defect : std::uint8_t {
   cannot_open,
   cannot_write,
@@ -53,7 +53,7 @@ enum class defect : std::uint8_t {
   return names[static_cast<std::size_t>(which)];
 }
 
-//! What was wrong, where.
+//! A defect and the place of the defect.
 class bad_rows : public std::runtime_error {
  public:
   bad_rows(defect which, const std::string& where)
@@ -67,7 +67,7 @@ class bad_rows : public std::runtime_error {
 //! The two models of a file.
 enum class side : std::uint8_t { target, drafter };
 inline constexpr side both_sides[] = {side::target, side::drafter};
-//! p and q: the names of their rows, and what the names of their other tensors begin or end with.
+//! Returns p or q, which begins or ends the names of a side's tensors.
 [[nodiscard]] constexpr const char* letter_of(side which) { return which == side::target ? "p" : "q"; }
 
 enum class dtype : std::uint8_t { f16, f32, i32 };
@@ -76,10 +76,10 @@ enum class dtype : std::uint8_t { f16, f32, i32 };
   return type == dtype::f16 ? "F16" : type == dtype::f32 ? "F32" : "I32";
 }
 
-//! The strings of the header: format, vocab_size, fingerprint, and whatever else was recorded.
+//! Strings of the header: format, vocab_size, fingerprint, and any other recorded data.
 using metadata = std::map<std::string, std::string>;
 
-//! Widens exactly.
+//! Converts exactly to float.
 [[nodiscard]] inline float widened(specverify::float16_bits half) {
   const std::uint32_t sign = std::uint32_t{half.bits} >> 15 << 31, exponent = (std::uint32_t{half.bits} >> 10) & 31u,
                       fraction = half.bits & 1023u;
@@ -89,7 +89,7 @@ using metadata = std::map<std::string, std::string>;
   return sign != 0 ? -small : small;
 }
 
-//! To the nearest half, ties to even; beyond 65504 infinity, NaN stays NaN.
+//! Converts to the nearest half, ties to even. Values beyond 65504 become infinity, but NaN stays NaN.
 [[nodiscard]] inline specverify::float16_bits narrowed(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;

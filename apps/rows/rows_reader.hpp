@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a rows-1 file in place, mapped into memory. Strict: every defect has its name, nothing is read outside the
-//! file, and values are looked at when they are used.
+//! Reads a rows-1 file in place, mapped into memory. It is strict: each defect has a name, nothing outside the file is
+//! read, but values are checked only when they are used.
 #ifndef SPECVERIFY_APPS_ROWS_READER_HPP
 #define SPECVERIFY_APPS_ROWS_READER_HPP
 
@@ -53,7 +53,8 @@ class mapped_file {
 
 class rows_file {
  public:
-  //! Throws bad_rows: every defect but those of values, cannot_write and rows_missing; and token_out_of_range.
+  //! Throws bad_rows for every defect except those of values, cannot_write and rows_missing; also throws
+  //! token_out_of_range.
   explicit rows_file(const std::filesystem::path& file) : map_(file) {
     read_header();
     rows_ = needed("tokens", dtype::i32, 1).shape[0];
@@ -80,13 +81,13 @@ class rows_file {
   }
 
   [[nodiscard]] std::span<const std::int32_t> tokens() const { return values<std::int32_t>("tokens"); }
-  //! Row i of an optional tensor of floats: hidden_p, hidden_q, attention.
+  //! Returns row i of an optional tensor of floats: hidden_p, hidden_q, attention.
   [[nodiscard]] std::span<const float> floats(const std::string& name, std::size_t i) const {
     return row_of<float>(name, i);
   }
 
-  //! Row i where it lies. Scalar is what the file holds: float, or float16_bits. Throws bad_rows: wrong_dtype,
-  //! no_such_row. What reads it looks for NaN (errc::row_has_nan).
+  //! Returns row i in place. Scalar must be the stored type: float, or float16_bits. Throws bad_rows: wrong_dtype,
+  //! no_such_row. It does not look for NaN; the reader of the row does (errc::row_has_nan).
   template <class Scalar>
   [[nodiscard]] specverify::row_view<Scalar> view(side which, std::size_t i) const {
     constexpr dtype wanted = sizeof(Scalar) == 2 ? dtype::f16 : dtype::f32;
@@ -95,8 +96,8 @@ class rows_file {
     return specverify::logits_row(row_of<Scalar>(letter_of(which), i));
   }
 
-  //! Row i as V floats. A row that was cut to its top is rebuilt: its other tokens share the tail evenly. Throws
-  //! bad_rows: row_has_nan, bad_top_ids, no_such_row, wrong_shape (`out` has no V entries).
+  //! Writes row i as V floats. A row that was cut to the largest entries is rebuilt: all other tokens share the tail
+  //! evenly. Throws bad_rows: row_has_nan, bad_top_ids, no_such_row, wrong_shape (`out` must have V entries).
   void logits(side which, std::size_t i, std::span<float> out) const {
     if (out.size() != vocab_size_) throw bad_rows(defect::wrong_shape, "a row has V entries");
     const std::string letter = letter_of(which);
@@ -157,7 +158,7 @@ class rows_file {
     if (!about_.contains("fingerprint")) throw bad_rows(defect::bad_metadata, "there is no fingerprint");
   }
 
-  //! What this format names has one of its types. Other tensors are somebody else's, and never read.
+  //! Returns whether a tensor belongs to this format and so must have one of its types. Other tensors are never read.
   [[nodiscard]] static bool is_ours(std::string_view name) {
     static constexpr std::string_view both[] = {"tokens", "positions", "attention"};
     static constexpr std::string_view either[] = {"p", "p_top_ids", "p_top_logits", "p_tail_logsumexp", "hidden_p"};
@@ -173,7 +174,7 @@ class rows_file {
     }
     throw bad_rows(defect::wrong_dtype, name + " is neither F16, F32 nor I32");
   }
-  //! Bytes of an entry of any type that safetensors has; 0: not known here.
+  //! Returns the bytes of an entry of any safetensors type, or 0 for an unknown type.
   [[nodiscard]] static std::size_t width_named(std::string_view type) {
     static constexpr std::pair<std::string_view, std::size_t> widths[] = {
         {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"F8_E5M2", 1}, {"F8_E4M3", 1}, {"I16", 2}, {"U16", 2}, {"F16", 2},
@@ -241,13 +242,13 @@ class rows_file {
       throw bad_rows(defect::wrong_shape, name + " has " + std::to_string(found->second.shape.size()) + " dimensions");
     return found->second;
   }
-  //! Logits are of either type.
+  //! Returns logits, which may have either type.
   [[nodiscard]] const tensor& needed_logits(const std::string& name) const {
     const auto found = tensors_.find(name);
     const bool half = found != tensors_.end() && found->second.type == dtype::f16;
     return needed(name, half ? dtype::f16 : dtype::f32, 2);
   }
-  //! `columns` 0: any number.
+  //! `columns` = 0 allows any number.
   void check_shape(const std::string& name, const tensor& found, std::uint64_t columns) const {
     if (found.shape[0] != rows_ || (columns > 0 && found.columns() != columns))
       throw bad_rows(defect::wrong_shape, name + " does not fit tokens or vocab_size");

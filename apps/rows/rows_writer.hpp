@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes a rows-1 file row by row: what it will hold is said first, and the file appears under its name when every row
-//! is there.
+//! Writes a rows-1 file row by row. The contents must be planned first. The file gets the final name only after every
+//! row is written.
 #ifndef SPECVERIFY_APPS_ROWS_WRITER_HPP
 #define SPECVERIFY_APPS_ROWS_WRITER_HPP
 
@@ -21,27 +21,27 @@
 
 namespace recorded {
 
-//! What a file holds.
+//! Contents of a file.
 struct rows_plan {
   std::uint32_t rows = 0;
   std::uint32_t vocab_size = 0;
   dtype logits = dtype::f32;    //!< f16 or f32
-  std::uint32_t top = 0;        //!< only so many entries of a row, and the rest in one number; 0: whole rows
-  std::uint32_t hidden_p = 0;   //!< numbers of a target's hidden state; 0: none is kept
-  std::uint32_t hidden_q = 0;   //!< of the drafter's
-  std::uint32_t attention = 0;  //!< places of an attention row, the drafter's; shorter ones end in zeros
-  metadata about{};             //!< beyond format and vocab_size, which the writer knows
+  std::uint32_t top = 0;        //!< maximum entries per row, with the rest in one number; 0: whole rows
+  std::uint32_t hidden_p = 0;   //!< numbers in a hidden state of the target; 0: not stored
+  std::uint32_t hidden_q = 0;   //!< numbers in a hidden state of the drafter
+  std::uint32_t attention = 0;  //!< entries of an attention row of the drafter; shorter rows end in zeros
+  metadata about{};             //!< except format and vocab_size, which the writer adds
 };
 
-//! One row of a file. Spans that the plan does not have may be empty.
+//! One row of a file. Spans that are not in the plan may be empty.
 struct recorded_row {
   specverify::token_id token = 0;  //!< drawn after this prefix
-  std::uint32_t position = 0;      //!< tokens before it in its text, prompt included
+  std::uint32_t position = 0;      //!< tokens before it in the text, with the prompt
   std::span<const float> p{}, q{};
   std::span<const float> hidden_p{}, hidden_q{}, attention{};
 };
 
-//! ln of the sum of e^z over the entries that are not among the `kept` first of `order`.
+//! Returns ln of the sum of e^z over the entries that are not among the first `kept` of `order`.
 [[nodiscard]] inline double tail_logsumexp(std::span<const float> row, std::span<const std::int32_t> order,
                                            std::size_t kept) {
   double most = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -53,7 +53,7 @@ struct recorded_row {
 
 class rows_writer {
  public:
-  //! Throws bad_rows: cannot_write, wrong_shape (no row, no vocabulary, a top that is none).
+  //! Throws bad_rows: cannot_write, wrong_shape (no row, no vocabulary, an invalid top).
   rows_writer(std::filesystem::path file, rows_plan plan) : file_(std::move(file)), plan_(std::move(plan)) {
     if (plan_.rows == 0 || plan_.vocab_size == 0 || plan_.vocab_size > specverify::max_vocab_size)
       throw bad_rows(defect::wrong_shape, "a file needs rows and a vocabulary");
@@ -77,7 +77,7 @@ class rows_writer {
   [[nodiscard]] const rows_plan& plan() const noexcept { return plan_; }
   [[nodiscard]] std::uint32_t written() const noexcept { return written_; }
 
-  //! Throws bad_rows: wrong_shape (a span of another size, a row too many), token_out_of_range, row_has_nan,
+  //! Adds a row. Throws bad_rows: wrong_shape (a span of another size, too many rows), token_out_of_range, row_has_nan,
   //! value_too_large (f16 cannot hold it), cannot_write.
   void add(const recorded_row& row) {
     const std::string where = "row " + std::to_string(written_);
@@ -95,7 +95,7 @@ class rows_writer {
     ++written_;
   }
 
-  //! The file takes its name. Throws bad_rows: rows_missing, cannot_write.
+  //! Gives the file the final name. Throws bad_rows: rows_missing, cannot_write.
   void finish() {
     if (written_ < plan_.rows)
       throw bad_rows(defect::rows_missing, std::to_string(written_) + " of " + std::to_string(plan_.rows));
@@ -111,7 +111,7 @@ class rows_writer {
     std::string name;
     dtype type;
     std::vector<std::uint64_t> shape;
-    std::uint64_t begin = 0;  //!< in the data
+    std::uint64_t begin = 0;  //!< offset in the data
     [[nodiscard]] std::uint64_t row_bytes() const { return (shape.size() > 1 ? shape[1] : 1) * width_of(type); }
   };
 
@@ -121,7 +121,7 @@ class rows_writer {
     tensors_.push_back(std::move(made));
   }
 
-  //! Entries of 4 bytes first: every tensor then begins at a multiple of its width.
+  //! Lists entries of 4 bytes first, because every tensor must begin at a multiple of the entry size.
   void list_tensors() {
     plan_tensor("tokens", dtype::i32, 0);
     plan_tensor("positions", dtype::i32, 0);
@@ -222,7 +222,7 @@ class rows_writer {
   rows_plan plan_;
   std::vector<planned_tensor> tensors_;
   std::ofstream out_;
-  std::uint64_t data_ = 0;  //!< where it begins in the file
+  std::uint64_t data_ = 0;  //!< offset of the data in the file
   std::uint32_t written_ = 0;
   std::vector<specverify::float16_bits> halves_;
   bool finished_ = false;

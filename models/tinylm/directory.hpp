@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the embedded pair lies.
+//! Folder of the embedded pair.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_DIRECTORY_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_DIRECTORY_HPP
 
@@ -7,7 +7,7 @@
 
 namespace tinylm {
 
-//! Where the build found the committed model; a program's own argument comes first.
+//! Returns the folder of the committed model that the build found. A program's own argument should take precedence.
 [[nodiscard]] inline std::string default_directory() {
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
   return SPECVERIFY_TINYLM_DIRECTORY;

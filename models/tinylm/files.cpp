@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a whole file and takes its SHA-256.
+// Reads a whole file and computes its SHA-256.
 #include "files.hpp"
 
 #include <bit>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a whole file and takes its SHA-256 (FIPS 180-4).
+//! Reads a whole file and computes its SHA-256 (FIPS 180-4).
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_FILES_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_FILES_HPP
 
@@ -17,7 +17,7 @@ namespace tinylm {
 using byte_string = std::vector<std::uint8_t>;
 using sha256_hash = std::array<std::uint8_t, 32>;
 
-//! The bytes of a file of at most `limit` bytes.
+//! Returns the bytes of a file, which must have at most `limit` bytes.
 [[nodiscard]] outcome<byte_string> read_file(const std::string& path, std::size_t limit = std::size_t{64} << 20);
 
 [[nodiscard]] sha256_hash sha256(std::span<const std::uint8_t> bytes);

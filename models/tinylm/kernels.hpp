@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arithmetic of the engine: every output element is summed in one fixed order, whatever else is computed.
+//! Arithmetic of the engine: every output element is summed in one fixed order, independent of other work.
 //!
-//! All loops run over whole groups of 32 lanes (fixed-size Eigen arrays); there are no remainders whose order could
-//! depend on an address or a length. Only the .cpp files of this folder include this header, so a program that runs a
-//! model does not parse Eigen.
+//! All loops run over whole groups of 32 lanes (fixed-size Eigen arrays). There are no remainders, because their order
+//! could depend on an address or a length. Only the .cpp files of this folder include this header, because a program
+//! that runs a model should not parse Eigen.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
 
@@ -20,7 +20,7 @@ using lane_array = Eigen::Array<float, static_cast<int>(lanes), 1>;
 using lane_view = Eigen::Map<lane_array, Eigen::Unaligned>;
 using const_lane_view = Eigen::Map<const lane_array, Eigen::Unaligned>;
 
-//! Sum of 32 lanes as a tree of fixed shape.
+//! Returns the sum of 32 lanes as a tree of fixed shape.
 [[nodiscard]] inline float sum_of(const lane_array& x) {
   const Eigen::Array<float, 16, 1> a = x.head<16>() + x.tail<16>();
   const Eigen::Array<float, 8, 1> b = a.head<8>() + a.tail<8>();
@@ -28,7 +28,7 @@ using const_lane_view = Eigen::Map<const lane_array, Eigen::Unaligned>;
   return (c[0] + c[2]) + (c[1] + c[3]);
 }
 
-//! Dot product over a multiple of 32 elements.
+//! Returns the dot product over a multiple of 32 elements.
 [[nodiscard]] inline float dot(const float* a, const float* b, std::size_t size) {
   lane_array sum = const_lane_view(a) * const_lane_view(b);
   for (std::size_t i = lanes; i < size; i += lanes) sum += const_lane_view(a + i) * const_lane_view(b + i);
@@ -55,7 +55,7 @@ inline void gated(const float* gate, const float* up, float* y, std::size_t size
   }
 }
 
-//! scores[0, count) become their softmax; [count, round_up_to_lanes(count)) become 0.
+//! Replaces scores[0, count) by the softmax, and sets [count, round_up_to_lanes(count)) to 0.
 inline void softmax(float* scores, std::size_t count) {
   float top = scores[0];
   for (std::size_t i = 1; i < count; ++i) top = scores[i] > top ? scores[i] : top;

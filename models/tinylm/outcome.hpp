@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A value or a message that says what went wrong.
+//! A value, or a message about the error.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
 
@@ -12,7 +12,7 @@ namespace tinylm {
 template <class Value>
 struct outcome {
   std::optional<Value> value;
-  std::string error;  //!< empty iff there is a value
+  std::string error;  //!< empty if and only if there is a value
 
   outcome(Value good) : value(std::move(good)) {}
   static outcome failure(std::string message) { return outcome(std::nullopt, std::move(message)); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows of floats, and a matrix that multiplies several of them in one pass.
+//! Rows of floats, and a matrix that multiplies several rows in one pass.
 //!
-//! A matrix lies in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel and takes
-//! its inputs in ascending order, so how many positions share a pass over a panel changes when a sum is formed and
-//! never how.
+//! A matrix is stored in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel, and
+//! adds the inputs in ascending order. Therefore the number of positions that share a pass may change when a sum is
+//! formed, but never the order of the sum.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_PANEL_MATRIX_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_PANEL_MATRIX_HPP
 
@@ -29,14 +29,14 @@ class panel_matrix {
  public:
   panel_matrix() = default;
 
-  //! weight(input, output) is read at values[input * input_stride + output * output_stride].
+  //! Reads weight(input, output) at values[input * input_stride + output * output_stride].
   panel_matrix(std::span<const float> values, std::size_t inputs, std::size_t outputs, std::size_t input_stride,
                std::size_t output_stride);
 
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
 
-  //! y = x W for `count` positions; y has room for round_up_to_lanes(outputs()) floats a row.
+  //! Computes y = x W for `count` positions. Each row of y must have room for round_up_to_lanes(outputs()) floats.
   void multiply(row_block x, row_block y, std::size_t count) const;
 
  private:

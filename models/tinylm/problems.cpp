@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the problems and the answers of solutions.
+// Reads the problems, and the answers in solutions.
 #include "problems.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Held-out arithmetic word problems: the file, the prompt, the answer of a solution.
+//! Held-out arithmetic word problems: file, prompt, and the answer in a solution.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_PROBLEMS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_PROBLEMS_HPP
 
@@ -17,15 +17,15 @@ struct problem {
   int answer = 0;
 };
 
-//! What a model is fed (after <|end|>): its solution follows and ends with "\n#### 42\n" and <|end|>.
+//! Returns the input of a model (after <|end|>). The solution follows and ends with "\n#### 42\n" and <|end|>.
 [[nodiscard]] inline std::string problem_prompt(std::string_view question) {
   return "Q: " + std::string(question) + "\nA:";
 }
 
-//! The number after the last "#### ", if one stands there alone on its line.
+//! Returns the number after the last "#### ", if nothing else is on that line.
 [[nodiscard]] std::optional<int> solution_answer(std::string_view solution);
 
-//! One problem a line: answer, tab, question.
+//! Reads one problem per line: answer, tab, question.
 [[nodiscard]] outcome<std::vector<problem>> read_problems(const std::string& path);
 
 }  // namespace tinylm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the embedded pair: held-out problems solved greedily, overlap of the two laws, size and speed. usage:
-// tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N] FILE holds one paragraph of held-out
-// prose a line. Exit code 0: every figure is inside its bounds; 1: one is not; 2: usage or files.
+// Measures the embedded pair: held-out problems solved greedily, overlap of the two distributions, size and speed.
+// usage: tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N]. FILE must hold one paragraph of
+// held-out prose per line. Exit code 0: every figure is inside the bounds; 1: a figure is not; 2: usage or files.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -72,7 +72,7 @@ struct overlap {
   std::size_t positions = 0;
 };
 
-// Sums over every position of the texts, each fed after <|end|> and cut at the context.
+// Sums over every position of the texts. Each text is fed after <|end|> and truncated to the context.
 overlap compare(const tinylm::model_pair& pair, const std::vector<std::vector<token_id>>& texts, std::size_t skip) {
   overlap sum;
   const std::size_t vocab = pair.target->vocab;

@@ -12,7 +12,7 @@ namespace tinylm {
 namespace {
 
 using nlohmann::json;
-using byte_range = std::pair<std::size_t, std::size_t>;  // first and behind the last
+using byte_range = std::pair<std::size_t, std::size_t>;  // begin and end
 
 std::string read_metadata(const json& entry, std::map<std::string, std::string>& metadata) {
   for (const auto& [key, value] : entry.items()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads safetensors files of F16 and F32 tensors. Strict: names every defect, never reads outside the bytes it was
-//! given.
+//! Reads safetensors files of F16 and F32 tensors. It is strict: it has a message for every defect and never reads
+//! outside the given bytes.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
 
@@ -18,7 +18,7 @@ namespace tinylm {
 
 struct tensor {
   std::vector<std::size_t> shape;
-  std::vector<float> values;  //!< row major
+  std::vector<float> values;  //!< row-major
 };
 
 struct tensor_file {
@@ -36,7 +36,7 @@ struct tensor_file {
   return sign != 0 ? -small : small;
 }
 
-//! `bytes` is a whole file: header length (8 bytes, little endian), JSON header, data without gaps or overlaps.
+//! `bytes` must be a whole file: header length (8 bytes, little-endian), JSON header, data without gaps or overlaps.
 [[nodiscard]] outcome<tensor_file> parse_safetensors(std::span<const std::uint8_t> bytes);
 
 }  // namespace tinylm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The JSON object of a safetensors header, read as that format asks for.
+//! The JSON object of a safetensors header, read as strictly as that format requires.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
 
@@ -14,15 +14,15 @@
 
 namespace tinylm {
 
-//! Refuses what nlohmann::json takes in silence: a key that an object has twice (the last one counts there), a byte
-//! order mark or blanks in front, and anything behind a NUL.
+//! Rejects input that nlohmann::json accepts silently: a repeated key in an object (it keeps the last), a byte order
+//! mark or blanks at the beginning, and anything after a NUL.
 [[nodiscard]] inline outcome<nlohmann::json> strict_object(std::string_view text) {
   using bad = outcome<nlohmann::json>;
   using event = nlohmann::json::parse_event_t;
   if (text.find('\0') != std::string_view::npos) return bad::failure("it holds a NUL byte");
   if (text.empty() || text.front() != '{') return bad::failure("it does not begin with {");
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  nlohmann::json twice;                     // the last such key; null: there is none
+  std::vector<std::set<std::string>> keys;  // of the open objects
+  nlohmann::json twice;                     // the last repeated key; null if there is none
   const auto look = [&](int, event what, nlohmann::json& value) {
     if (what == event::object_start) keys.emplace_back();
     if (what == event::object_end) keys.pop_back();

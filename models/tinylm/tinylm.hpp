@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The embedded pair: target and drafter over one vocabulary, loaded from a folder whose files are checked by SHA-256.
+//! The embedded pair: target and drafter over one vocabulary, loaded from a folder and checked by SHA-256.
 //!
 //!     auto pair = tinylm::load_pair(tinylm::default_directory());
 //!     if (!pair.ok()) { /* pair.error says which file and why */ }
@@ -35,7 +35,7 @@ struct model_pair {
   std::shared_ptr<const weights> drafter;
 };
 
-//! Reads directory/name and compares it with its line in directory/SHA256SUMS.
+//! Reads directory/name and checks it against the file's line in directory/SHA256SUMS.
 [[nodiscard]] outcome<byte_string> read_checked(const std::string& directory, const std::string& name);
 
 [[nodiscard]] outcome<std::shared_ptr<const weights>> load_weights(const std::string& directory,
@@ -43,10 +43,10 @@ struct model_pair {
 
 [[nodiscard]] outcome<model_pair> load_pair(const std::string& directory);
 
-//! <|end|> and the prompt of a problem, as ids.
+//! Returns <|end|> and the prompt of a problem, as ids.
 [[nodiscard]] std::vector<token_id> problem_ids(const tokenizer& vocabulary, std::string_view question);
 
-//! The most probable continuation, up to <|end|>, `limit` tokens or the end of the context; <|end|> is not returned.
+//! Returns the most probable continuation, up to <|end|>, `limit` tokens or the end of the context, without <|end|>.
 [[nodiscard]] std::vector<token_id> continue_greedily(const std::shared_ptr<const weights>& model,
                                                       std::span<const token_id> prompt, std::size_t limit);
 

@@ -2,8 +2,9 @@
 //! Byte-level BPE: ids 0..255 are the bytes, 256 is <|end|>, 257 + k is merge k. Digits are always single tokens.
 //!
 //! Pieces, left to right: a digit; a run of letters (A-Z, a-z, bytes >= 0x80) with one space before it if there is one;
-//! otherwise a run of one repeated byte, where a run of spaces leaves its last one to a word. Inside a piece the merge
-//! of the smallest number goes first, its leftmost occurrence first. train/tokenizer.py is the same rule in Python.
+//! otherwise a run of one repeated byte, but a run of spaces leaves the last space to the next word. Inside a piece the
+//! merge with the smallest number is applied first, at the leftmost occurrence. train/tokenizer.py has the same rule in
+//! Python.
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
 
@@ -26,12 +27,12 @@ class tokenizer {
   static constexpr token_id end_token = 256;
   static constexpr token_id first_merge = 257;
 
-  //! `bytes`: "TLMBPE1\n", the number of merges (32 bits), two ids of 16 bits a merge, all little endian.
+  //! `bytes` must hold "TLMBPE1\n", the number of merges (32 bits), and two 16-bit ids per merge, little-endian.
   [[nodiscard]] static outcome<tokenizer> parse(std::span<const std::uint8_t> bytes);
 
   [[nodiscard]] std::size_t vocab_size() const { return text_of_.size(); }
 
-  //! The bytes of one token; empty for <|end|> and for ids outside the vocabulary.
+  //! Returns the bytes of one token. They are empty for <|end|> and for ids outside the vocabulary.
   [[nodiscard]] std::string_view text_of(token_id id) const {
     return id >= 0 && static_cast<std::size_t>(id) < text_of_.size()
                ? std::string_view(text_of_[static_cast<std::size_t>(id)])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the weights out of a file, and computes a forward pass.
+// Reads the weights from a file, and computes a forward pass.
 #include "transformer.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tinylm {
 
 namespace {
 
-// Reads the sizes of a model and its number of layers; returns what was wrong.
+// Reads the sizes of a model and the number of layers. Returns an error, or an empty string.
 std::string read_sizes(const tensor_file& file, weights& w, std::size_t& depth) {
   const std::pair<const char*, std::size_t*> fields[] = {{"dim", &w.dim},         {"heads", &w.heads},
                                                          {"hidden", &w.hidden},   {"layers", &depth},
@@ -33,7 +33,7 @@ std::string read_sizes(const tensor_file& file, weights& w, std::size_t& depth) 
   return {};
 }
 
-// Finds tensors by name and shape; what is missing is empty, and `error` names the last one.
+// Finds tensors by name and shape. A missing tensor is empty, and `error` names the last missing one.
 struct tensor_reader {
   const tensor_file& file;
   std::string error = {};
@@ -144,10 +144,10 @@ void sequence::attend(std::size_t layer, std::size_t position, float* q, float* 
   }
 }
 
-// One evaluation of several sequences: row p of every block belongs to place p.
+// One evaluation of several sequences: row p of every block belongs to slot p.
 class joint_pass {
  public:
-  // What is wrong with the requests; empty: they can be evaluated.
+  // Returns the error of the requests, or an empty string if they can be evaluated.
   static std::string refuse(std::span<const feed_request> requests);
 
   explicit joint_pass(std::span<const feed_request> requests);
@@ -254,7 +254,7 @@ void joint_pass::attend(std::size_t l) {
   }
 }
 
-// x += the output of attention or of the MLP, which stands in `normed_`.
+// x += the output of attention or of the MLP, which is in `normed_`.
 void joint_pass::add_to_x() {
   for (std::size_t p = 0; p < total_; ++p) add_scaled(x_.row(p), normed_.row(p), 1.0f, w_.dim);
 }
@@ -280,7 +280,7 @@ void joint_pass::write_hidden() {
     rms_norm(x_.row(p), w_.norm.data(), &places_[p].target->hidden_[places_[p].index * d], d);
 }
 
-// Straight into the caller's rows where a row holds whole panels, else through a padded buffer.
+// Writes to the caller's rows directly if a row has whole panels, otherwise through a padded buffer.
 void joint_pass::write_logits() {
   const std::size_t d = w_.dim, padded = round_up_to_lanes(w_.vocab);
   std::vector<float> states(logit_rows_ * d);

@@ -2,9 +2,9 @@
 //! A decoder-only transformer: shared weights, and sequences with a key-value cache that rolls back.
 //!
 //! Decoder blocks: RMSNorm, rotary attention, RMSNorm, SwiGLU; tied embedding. train/reference.py computes the same in
-//! NumPy. A position's logits, hidden state and attention row depend on the ids up to it alone, bit for bit: not on how
-//! many positions or sequences are evaluated together, and not on what was fed and rolled back before (panel_matrix.hpp
-//! and kernels.hpp say why).
+//! NumPy. A position's logits, hidden state and attention row depend only on the ids up to that position, bit for bit.
+//! They do not depend on other positions or sequences in the same evaluation, or on earlier feeds that were rolled
+//! back, because every sum has a fixed order (panel_matrix.hpp, kernels.hpp).
 #ifndef SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
 #define SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
 
@@ -23,7 +23,7 @@
 
 namespace tinylm {
 
-//! Weights of one model; immutable, shared by any number of sequences and threads.
+//! Weights of one model. Any number of sequences and threads can share them, because they are immutable.
 class weights {
  public:
   struct layer {
@@ -45,14 +45,14 @@ class weights {
 
 class sequence;
 
-//! One sequence's share of a joint evaluation.
+//! One sequence's part of a joint evaluation.
 struct feed_request {
   sequence* target;
   std::span<const token_id> ids;  //!< fed at positions [target->size(), target->size() + ids.size())
   std::span<float> rows;          //!< logits of the last rows.size() / vocab of these positions, vocab floats each
 };
 
-//! The tokens fed so far, as keys and values, and what the last feed said about its positions.
+//! The tokens fed so far, as keys and values, and the results of the last feed.
 class sequence {
  public:
   explicit sequence(std::shared_ptr<const weights> model)
@@ -63,24 +63,26 @@ class sequence {
   [[nodiscard]] std::size_t capacity() const { return model_->context; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  //! Appends ids; see feed_request for rows. Returns an empty string, or what was wrong: then nothing changed.
+  //! Appends ids; see feed_request for rows. Returns an empty string on success, or the error; then nothing has
+  //! changed.
   [[nodiscard]] std::string feed(std::span<const token_id> ids, std::span<float> rows) {
     feed_request request{this, ids, rows};
     return feed_together(std::span<feed_request>(&request, 1));
   }
 
-  //! Evaluates several sequences of one model at once; each sequence at most once.
+  //! Evaluates several sequences of one model at once. Each sequence may occur only once.
   [[nodiscard]] static std::string feed_together(std::span<const feed_request> requests);
 
-  //! Keeps the first `length` tokens; a longer length keeps all.
+  //! Keeps the first `length` tokens. If there are fewer, all are kept.
   void rollback(std::size_t length) { size_ = std::min(size_, length); }
 
-  //! Of position i of the last feed: the normed last hidden state, dim floats.
+  //! Returns the normed last hidden state at position i of the last feed, dim floats.
   [[nodiscard]] std::span<const float> hidden_row(std::size_t i) const {
     return std::span(hidden_).subspan(i * model_->dim, model_->dim);
   }
 
-  //! Of position i of the last feed: the last layer's attention on positions [0, its own], mean over heads; sums to 1.
+  //! Returns the last layer's attention at position i of the last feed: weights of positions 0 to that one, mean over
+  //! heads, sum 1.
   [[nodiscard]] std::span<const float> attention_row(std::size_t i) const {
     return std::span(attention_).subspan(i * round_up_to_lanes(model_->context), last_first_ + i + 1);
   }
