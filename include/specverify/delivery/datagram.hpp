@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The datagrams of delivery: data with its number and a check, and three that begin and end an incarnation.
+//! The datagrams of delivery: data with number and check, and control datagrams that begin and end an incarnation.
 //!
-//! Guarantees: the check covers both nonces, the direction and whole numbers, so that a datagram of another incarnation
-//!             or of any other time fails it; O(bytes), no allocation.
+//! Guarantees: the check covers both nonces, the direction and whole numbers, so a datagram of another incarnation or
+//!             another time fails the check; O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
 #define SPECVERIFY_DELIVERY_DATAGRAM_HPP
@@ -19,31 +19,31 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class datagram_kind : std::uint8_t { data, connect, accept, reset };
 
-//! One life of a connection: what both sides have agreed on.
+//! One incarnation of a connection: the values on which both sides have agreed.
 struct incarnation {
   std::uint32_t client_nonce = 0;
   std::uint32_t server_nonce = 0;
   std::uint8_t check_bytes = 4;  //!< 0, 2 or 4
-  bool without_timers = false;   //!< nothing is lost, and nobody asks again
+  bool without_timers = false;   //!< the transport loses nothing, so there are no retries
 };
 
 //! Connect, accept or reset.
 struct control_datagram {
   datagram_kind kind = datagram_kind::connect;
-  incarnation what{};       //!< connect has no server's nonce, and the fewest bytes of a check that the client takes
-  std::uint32_t named = 0;  //!< reset: CRC-32C of the datagram
+  incarnation what{};       //!< connect: without the server's nonce; check_bytes is the client's minimum
+  std::uint32_t named = 0;  //!< reset: CRC-32C of the unreadable datagram
 };
 
 //! A data datagram with whole numbers.
 struct data_datagram {
-  std::uint32_t number = 0;        //!< of the message; without one, that of the next one
-  std::uint32_t acknowledged = 0;  //!< numbers below it have arrived
-  bool ask = false;                //!< whoever reads this repeats what is not acknowledged
+  std::uint32_t number = 0;        //!< number of the message; without a message, that of the next one
+  std::uint32_t acknowledged = 0;  //!< all messages with smaller numbers have arrived
+  bool ask = false;                //!< the reader must repeat messages that are not acknowledged
   std::span<const std::byte> message{};
 };
 
-inline constexpr std::uint32_t delivery_window = 4;      //!< messages that are not acknowledged, at most
-inline constexpr std::size_t max_datagram_overhead = 5;  //!< bytes beyond those of a message, at most
+inline constexpr std::uint32_t delivery_window = 4;      //!< maximum messages in flight
+inline constexpr std::size_t max_datagram_overhead = 5;  //!< maximum bytes in addition to a message
 inline constexpr std::size_t control_datagram_bytes = 13;
 
 SPECVERIFY_TYPES_END
@@ -66,7 +66,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return out.first(size + 4);
 }
 
-//! Errors: truncated, checksum_mismatch; not_canonical (what nobody writes).
+//! Errors: truncated, checksum_mismatch; not_canonical (valid peers never send this).
 [[nodiscard]] inline result<control_datagram> read_control(std::span<const std::byte> datagram) noexcept {
   const auto wrong = [](errc code) { return status{code, part::host, 0}; };
   if (datagram.size() < 9) return wrong(errc::truncated);
@@ -88,7 +88,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! Check of a data datagram, of which the incarnation's first bytes travel.
+//! Check of a data datagram; only the first check_bytes bytes are sent.
 [[nodiscard]] inline std::uint32_t data_check(const incarnation& of, bool from_client,
                                               const data_datagram& given) noexcept {
   std::byte unsent[18];
@@ -101,16 +101,16 @@ SPECVERIFY_NAMESPACE_BEGIN
   return ~detail::crc_update(detail::crc_update(~std::uint32_t{0}, unsent), given.message);
 }
 
-//! Writes what stands before the message to `out`, which has 1 + check_bytes bytes.
+//! Writes the head of a datagram to `out`, which must have 1 + check_bytes bytes; the message follows.
 inline void write_data_head(const incarnation& of, bool from_client, const data_datagram& given,
                             std::span<std::byte> out) noexcept {
   out[0] = static_cast<std::byte>((given.ask ? 0x40u : 0u) | (given.acknowledged & 7u) << 3 | (given.number & 7u));
   numeric::store_le(out.data() + 1, data_check(of, from_client, given), of.check_bytes);
 }
 
-//! A data datagram of this incarnation, with the numbers nearest to `expected` (from 4 below it to 3 above) and to
-//! `acknowledged` (from 3 below it to 4 above). Errors: truncated; checksum_mismatch: of another incarnation, of
-//! another time, or damaged.
+//! Reads a data datagram of this incarnation. The numbers are those nearest to `expected` (4 below to 3 above) and
+//! `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (another incarnation, another time, or
+//! damage).
 [[nodiscard]] inline result<data_datagram> read_data(const incarnation& of, bool from_client, std::uint32_t expected,
                                                      std::uint32_t acknowledged,
                                                      std::span<const std::byte> datagram) noexcept {

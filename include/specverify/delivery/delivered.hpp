@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A transport of datagrams as one that `generate`, `serve` and `drive` take: whole messages in order, each once.
+//! Turns a transport of datagrams into a transport for `generate`, `serve` and `drive`: whole messages, in order, once.
 //!
-//! Use it where one thread may wait for the link; an event loop takes `delivery` itself.
-//! Guarantees: as of `delivery`. The device's side is the client. A client's first message opens an incarnation; after
+//! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
+//! Guarantees: those of `delivery`. The device must be the client. A client's first message opens an incarnation; after
 //!             an error `reconnect` opens another one. No allocation after `make`.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp, examples/docs/delivery.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP
@@ -17,7 +17,7 @@ template <transport Link>
 class delivered {
  public:
   static constexpr bool ordered_and_whole = true;
-  //! `link` outlives it. Errors: those of `delivery::make`.
+  //! `link` must outlive the object. Errors: those of `delivery::make`.
   [[nodiscard]] static result<delivered> make(Link& link, const delivery_options& options) {
     auto made = delivery::make(options);
     if (!made) return made.error();
@@ -26,8 +26,8 @@ class delivered {
   [[nodiscard]] session_time now() { return link_->now(); }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
 
-  //! Waits while `delivery_window` messages are not acknowledged. Errors: those of the link, of `delivery::send`,
-  //! `tick` and `receive`.
+  //! Waits while `delivery_window` messages are in flight. Errors: those of the link, of `delivery::send`, `tick` and
+  //! `receive`.
   [[nodiscard]] status send(std::span<const std::byte> message) {
     if (is_client_ && statistics().sent == 0) delivery_.open(now());
     status why = delivery_.send(message, now());
@@ -37,7 +37,7 @@ class delivered {
     }
     return why.ok() ? flush() : why;
   }
-  //! The next message, which lives until the next call; empty when `until` has passed. Errors: as of `send`.
+  //! Returns the next message, valid until the next call; empty if `until` has passed. Errors: as `send`.
   [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<session_time> until) {
     delivery_.want_missing();
     for (;;) {
@@ -45,7 +45,7 @@ class delivered {
       if (!heard || !heard->empty() || has_passed(until)) return heard;
     }
   }
-  //! Before the link is given up: answers until the other side has all that was sent. Errors: peer_timeout; of `send`.
+  //! Call it before you close the link: waits until the other side has every message. Errors: peer_timeout; as `send`.
   [[nodiscard]] status settle(session_time until) {
     while (!delivery_.settle()) {
       if (has_passed(until)) return {errc::peer_timeout, part::host, 0};
@@ -54,7 +54,7 @@ class delivered {
     (void)flush();  // the other side may be gone
     return {};
   }
-  //! Sets the link up again, and a client's incarnation. Errors: peer_timeout (`until` has passed); those of the link.
+  //! Reconnects the link and opens a client's incarnation. Errors: peer_timeout (`until` has passed); the link's.
   [[nodiscard]] status reconnect(std::optional<session_time> until) {
     status why = link_is_lost_ ? status{errc::link_lost, part::host, 0} : status{};
     if constexpr (reconnecting_transport<Link>) why = link_is_lost_ ? link_->reconnect(until) : why;
@@ -81,7 +81,7 @@ class delivered {
     }
     return {};
   }
-  //! Sends what is due, and waits for one datagram. What it cannot use is counted.
+  //! Sends the datagrams that are due, and waits for one datagram. Unusable datagrams are only counted.
   [[nodiscard]] result<std::span<const std::byte>> work(std::optional<session_time> until, bool room) {
     if (const status why = flush(); !why.ok()) return why;
     std::optional<session_time> end = delivery_.deadline();

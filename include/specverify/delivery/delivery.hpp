@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whole messages in order, each once, over datagrams that are lost, copied, late or damaged, or over messages that
-//! come at least once. A pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and once, over a transport that may lose, copy, delay or damage datagrams, or may
+//! deliver messages twice. A pure state machine: no I/O, no clock, no thread.
 //!
-//! Use it where a transport does not give order and wholeness by itself; `delivered` makes such a transport one that
-//! does. A host with an event loop takes this class: after each call it sends what `next_datagram`
-//! returns, until that is empty.
-//! Guarantees: messages arrive in order and once, or `lost` ends the incarnation, whatever the transport does; except
-//!             with the chance that a check of `check_bytes` fits by accident. No allocation after `make`: it holds
-//!             `delivery_window` messages of the largest size. O(bytes) a datagram, three checks of one at most.
+//! Use it when a transport cannot do this itself. With a blocking transport, use `delivered`. An event loop uses this
+//! class: after each call it must send what `next_datagram` returns, until that is empty.
+//! Guarantees: messages arrive in order and once, or `lost` ends the incarnation, whatever the transport does, unless a
+//!             check of `check_bytes` matches by accident. No allocation after `make`, because it allocates
+//!             `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivery_test.cpp, examples/docs/delivery.cpp,
 //!             tests/unit/delivery/schedule_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
@@ -35,9 +34,9 @@ class delivery {
     return detail::within_memory([&]() -> result<delivery> { return delivery(options); });
   }
 
-  // Inputs. After each, `next_datagram` may have something.
+  // Inputs. After each input, call `next_datagram`.
 
-  //! Client: begins a new incarnation; what was under way in another one is forgotten. Messages may be sent at once.
+  //! Client: begins a new incarnation and forgets messages in flight in the old one. Messages may be sent at once.
   void open(std::uint64_t now) noexcept {
     forget();
     live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};
@@ -46,8 +45,8 @@ class delivery {
     control_ = control_datagram{datagram_kind::connect, live_};
     wait(now);
   }
-  //! Takes a message of 1 to max_message_bytes bytes. Errors: link_lost (no incarnation is open, or being opened), busy
-  //! (delivery_window messages are not acknowledged: send it again after a datagram has come), size_mismatch.
+  //! Takes a message of 1 to max_message_bytes bytes. Errors: link_lost (no incarnation is open or being opened), busy
+  //! (delivery_window messages are in flight; retry after the next datagram), size_mismatch.
   [[nodiscard]] status send(std::span<const std::byte> message, std::uint64_t now) noexcept {
     if (state_ == state::closed) return said(errc::link_lost);
     if (message.empty() || message.size() > options_.max_message_bytes) return said(errc::size_mismatch);
@@ -57,9 +56,9 @@ class delivery {
     wait(now);
     return {};
   }
-  //! A datagram arrived. Gives the message that it brings, a part of `datagram`, or nothing. With `room` false no
-  //! message is taken; `want_missing` asks for it. Errors: truncated, checksum_mismatch, not_canonical (it fits
-  //! nothing, and is dropped); duplicate; stale_epoch (late); link_lost (a reset: the incarnation is lost).
+  //! A datagram arrived. Returns the message in it, a part of `datagram`, or nothing. If `room` is false, no message is
+  //! taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (unreadable, and dropped);
+  //! duplicate; stale_epoch (late); link_lost (a reset: the incarnation is lost).
   [[nodiscard]] result<std::span<const std::byte>> receive(std::span<const std::byte> datagram, std::uint64_t now,
                                                            bool room = true) noexcept {
     statistics_.received += 1;
@@ -77,9 +76,9 @@ class delivery {
     }
     return found ? take(*found, now, room) : refuse(datagram, found.error());
   }
-  //! Asks for messages that came out of turn, or while there was no room.
+  //! Requests messages that arrived out of order, or while there was no room.
   void want_missing() noexcept { asks_ = asks_ || expected_ < seen_end_; }
-  //! Client: time passed. Does nothing before `deadline()`. Errors: peer_timeout (the incarnation is lost).
+  //! Client: time has passed. Does nothing before `deadline()`. Errors: peer_timeout (the incarnation is lost).
   [[nodiscard]] status tick(std::uint64_t now) noexcept {
     if (!deadline_ || now < *deadline_) return {};
     statistics_.timeouts += 1;
@@ -93,7 +92,7 @@ class delivery {
 
   // Outputs.
 
-  //! The next datagram to send; empty where there is none. It lives until the next call.
+  //! Returns the next datagram to send, valid until the next call; empty if there is none.
   [[nodiscard]] std::span<const std::byte> next_datagram() noexcept {
     if (control_) {
       statistics_.sent += 1;
@@ -104,22 +103,23 @@ class delivery {
     if (!acknowledges_ && !asks_) return {};
     return next_data({window_.end(), std::span<std::byte>(bare_).subspan(max_datagram_overhead, 0)});
   }
-  //! Client: when `tick` has something to do. It asks again, for as long as the incarnation is open: a host that waits
-  //! for nothing need not call it.
+  //! Client: the time to call `tick`, which requests missing messages. There is a deadline while an incarnation is
+  //! open, but a host that waits for no message need not call `tick`.
   [[nodiscard]] std::optional<std::uint64_t> deadline() const noexcept { return deadline_; }
-  //! All that was sent in this incarnation has arrived. The other side hears what came now, not with the next message.
+  //! Returns whether all messages sent have arrived. Acknowledges received messages now, without waiting for a message.
   [[nodiscard]] bool settle() noexcept {
     acknowledges_ = acknowledges_ || unsaid_ > 0;
     return window_.is_empty();
   }
-  //! An incarnation is open. A server's is from the client's first datagram on.
+  //! An incarnation is open; at a server, from the client's first datagram on.
   [[nodiscard]] bool is_open() const noexcept { return state_ >= state::accepted; }
   //! No incarnation is open or being opened.
   [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  //! accepted: a client's, until data fit it. The server may have another candidate by then, or be another one.
+  //! accepted: at a client, until data arrive, because the server may have changed its candidate, or be another
+  //! server.
   enum class state : std::uint8_t { closed, opening, accepted, open };
 
   explicit delivery(const delivery_options& options) : options_(options), window_(options.max_message_bytes) {}
@@ -159,15 +159,15 @@ class delivery {
     counter += 1;
     return why;
   }
-  //! Data that fit nothing. A server without an incarnation says so. Where no timer does, a server always does, and a
-  //! client asks: they may be ours, and too late to be read.
+  //! Unreadable data. A server without an incarnation sends a reset. Without timers, a server always does and a client
+  //! requests a repetition, because the data may be of this incarnation, but too late to be read.
   [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
     const bool tells = !is_open() || live_.without_timers;
     if (tells && is_client()) asks_ = is_open();
     if (tells && !is_client()) control_ = control_datagram{datagram_kind::reset, live_, crc32c(datagram)};
     return count(statistics_.damaged, why);
   }
-  //! Client: this names what it sent last of a message that is not acknowledged; before data came, of any datagram.
+  //! Client: `name` is a datagram in flight; before data arrive, any datagram sent last.
   [[nodiscard]] bool is_unread(std::uint32_t name) const noexcept {
     bool found = false;
     const std::uint32_t end = window_.sent() + (state_ == state::accepted ? 1u : 0u);
@@ -184,7 +184,7 @@ class delivery {
       live_.check_bytes = given.what.check_bytes;
       state_ = state::accepted;
       control_.reset();
-      asks_ = true;  // the server waits for data, and this side for its own
+      asks_ = true;  // the server waits for data, and this side for the server's
       window_.repeat();
       wait(now);
     } else if (given.kind == datagram_kind::reset && is_open() && is_unread(given.named)) {
@@ -197,8 +197,8 @@ class delivery {
     }
     return count(statistics_.control, {});
   }
-  //! A client connects. The answer is the incarnation that it has, or may have: the live one stays until data fit the
-  //! other. Without a check none would fit better, and nothing is late.
+  //! Answers a client's connect with the client's incarnation, live or candidate. The live one stays until data match
+  //! the candidate. Without a check, data match both; but then nothing is late, so the candidate begins at once.
   void accept(incarnation asked) noexcept {
     const bool is_live = is_open() && live_.client_nonce == asked.client_nonce;
     if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {
@@ -215,7 +215,7 @@ class delivery {
                                                         bool room) noexcept {
     const bool is_message = !given.message.empty(), in_turn = is_message && room && given.number == expected_;
     const bool advances = window_.acknowledge(given.acknowledged);
-    if (in_turn || advances || window_.is_empty()) {  // else what was sent is not taken, or this is a copy
+    if (in_turn || advances || window_.is_empty()) {  // otherwise the peer takes no messages, or this is a copy
       attempts_ = 0;
       wait(now);
     }
@@ -225,9 +225,9 @@ class delivery {
     if (is_message && given.number < expected_) return count(statistics_.copies, said(errc::duplicate));
     expected_ += in_turn ? 1u : 0u;
     unsaid_ += in_turn ? 1u : 0u;
-    acknowledges_ = acknowledges_ || unsaid_ >= 2;  // of a stream, now and then
+    acknowledges_ = acknowledges_ || unsaid_ >= 2;  // in a stream, acknowledge every second message
     ++(in_turn ? statistics_.messages_received : is_message ? statistics_.early : statistics_.acknowledgements);
-    // What is missing is asked for once in front of each gap, and whenever the other side has nothing new.
+    // Requests missing messages once before each gap, and whenever the other side has no new message.
     if (const std::uint32_t end = given.number + (is_message ? 1u : 0u); seen_end_ < end) seen_end_ = end;
     if (room && expected_ < seen_end_ && (asked_for_ != expected_ || !is_message)) {
       asked_for_ = expected_;
@@ -251,20 +251,20 @@ class delivery {
 
   delivery_options options_;
   state state_ = state::closed;
-  incarnation live_{};                      // client, while it opens: without the server's nonce
+  incarnation live_{};                      // client, while opening: without the server's nonce
   std::optional<incarnation> candidate_{};  // server: accepted, but without data yet
   detail::send_window window_;
-  std::uint32_t nonces_ = 0;    // that were drawn
+  std::uint32_t nonces_ = 0;    // number of nonces drawn
   std::uint32_t expected_ = 0;  // messages below this number have arrived
-  std::uint32_t seen_end_ = 0;  // behind all that came and were not taken
+  std::uint32_t seen_end_ = 0;  // end of all messages that arrived, including those not taken
   std::uint32_t attempts_ = 0;
   std::uint32_t unsaid_ = 0;  // messages taken since the last datagram
   std::optional<std::uint32_t> asked_for_{};
   std::optional<std::uint64_t> deadline_{};
-  std::optional<control_datagram> control_{};  // to be sent
-  bool acknowledges_ = false;                  // a datagram is due, with a message or without
+  std::optional<control_datagram> control_{};  // due to be sent
+  bool acknowledges_ = false;                  // a datagram is due, even without a message
   bool asks_ = false;
-  std::array<std::uint32_t, delivery_window> names_{};  // CRC-32C of the datagrams that were sent last, by number
+  std::array<std::uint32_t, delivery_window> names_{};  // CRC-32C of the last datagrams, by number
   std::array<std::byte, control_datagram_bytes> bare_{};
   delivery_statistics statistics_{};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `delivery` is made with, and what it counts.
+//! Options and counters of `delivery`.
 //!
 //! See: docs/algorithms/delivery.md, tests/unit/delivery/options_test.cpp
 #ifndef SPECVERIFY_DELIVERY_OPTIONS_HPP
@@ -18,39 +18,39 @@ enum class delivery_side : std::uint8_t {
 
 struct delivery_options {
   delivery_side side = delivery_side::client;
-  std::uint64_t salt = 0;  //!< of the nonces: not 0, another one for each object (`salt_from` a random source)
-  std::uint32_t max_message_bytes = 1u << 14;  //!< of the messages sent from here, 1 or more
-  //! bytes of the check in a datagram: 0, 2 or 4; the larger one of both sides counts. 0 only where the transport
-  //! authenticates datagrams and stops copies (DTLS, QUIC)
+  std::uint64_t salt = 0;  //!< for the nonces: not 0, unique for each object (`salt_from` a random source)
+  std::uint32_t max_message_bytes = 1u << 14;  //!< maximum size of a message sent by this side; 1 or more
+  //! bytes of the check in a datagram: 0, 2 or 4; both sides use the larger value. 0 is only for a transport that
+  //! authenticates datagrams and drops copies (DTLS, QUIC)
   std::uint8_t check_bytes = 4;
-  //! client: microseconds until it asks again; 0: never, for a transport that loses nothing
+  //! client: microseconds until a retry; 0: off, for a transport that loses nothing
   std::uint64_t retry_timeout = 100'000;
-  std::uint32_t retry_limit = 64;  //!< client: questions in vain until the incarnation is lost, 1 or more
+  std::uint32_t retry_limit = 64;  //!< client: retries without progress before the incarnation is lost; 1 or more
 
-  // `where` of what `make` refuses
+  // `where` of the errors of `make`
   static constexpr std::uint32_t at_salt = 0;
   static constexpr std::uint32_t at_max_message_bytes = 1;
   static constexpr std::uint32_t at_check_bytes = 2;
   static constexpr std::uint32_t at_retry_limit = 3;
 };
 
-//! Counters. Each datagram that arrived counts once: received = messages_received + acknowledgements + control + copies
-//! + early + late + damaged.
+//! Counters. Each received datagram counts once: received = messages_received + acknowledgements + control + copies +
+//! early + late + damaged.
 struct delivery_statistics {
   std::uint64_t sent = 0;               //!< datagrams
   std::uint64_t received = 0;           //!< datagrams
-  std::uint64_t messages_sent = 0;      //!< each once
-  std::uint64_t messages_received = 0;  //!< in order, each once
+  std::uint64_t messages_sent = 0;      //!< each message once
+  std::uint64_t messages_received = 0;  //!< in order, each message once
   std::uint64_t repeated = 0;           //!< datagrams with a message that was sent before
-  std::uint64_t acknowledgements = 0;   //!< without a message
-  std::uint64_t control = 0;            //!< that were used
-  std::uint64_t copies = 0;             //!< of a message that had arrived
-  std::uint64_t early = 0;              //!< of a message whose turn had not come, or that there was no room for
-  std::uint64_t late = 0;               //!< control that means nothing any more
-  std::uint64_t damaged = 0;            //!< that fit nothing: of another incarnation, of another time, or damaged
+  std::uint64_t acknowledgements = 0;   //!< datagrams without a message
+  std::uint64_t control = 0;            //!< control datagrams that were used
+  std::uint64_t copies = 0;             //!< with a message that had arrived before
+  std::uint64_t early = 0;              //!< with a message out of order, or without room for it
+  std::uint64_t late = 0;               //!< control datagrams without effect by now
+  std::uint64_t damaged = 0;            //!< unreadable: another incarnation, another time, or damage
   std::uint64_t timeouts = 0;
   std::uint64_t incarnations = 0;  //!< client: opened; server: begun by a client's first data
-  std::uint64_t lost = 0;          //!< incarnations that ended because nothing was taken, or by a reset
+  std::uint64_t lost = 0;          //!< incarnations that ended because the peer took no message, or by a reset
 };
 
 SPECVERIFY_TYPES_END

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loop of a host: does what `next()` asks for, in order, until the session waits for its peer.
+//! The loop of a host: carries out the outputs of `next()` in order, until the session waits for the peer.
 //!
 //! Use it at the highest level that fits:
 //!   3. `generate` at the device and `serve` at the cloud (host/host.hpp): a whole text over a blocking transport.
-//!   2. `drive`: after each input, until the peer is awaited. The host has its own transport and timers.
-//!   1. `take_outputs`, and `supply` when the rows stand ready: engines that work elsewhere, batches over sessions.
-//! `on_output` hears of every output but work for the engine and (from level 2) `rollback`: messages to send, journal
-//! records, tokens, the end. It may return a status; one that is not ok ends the run, and the outputs behind it, which
-//! may depend on it, are not handed out. It never calls a function of a session that takes an input: queue the message
+//!   2. `drive` after each input, until the session waits for the peer. The host has its own transport and timers.
+//!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or batches over sessions.
+//! `on_output` receives every output except work for the engine and (from level 2) `rollback`: messages, journal
+//! records, tokens, the end. It may return a status. If it is not ok, the run ends and later outputs are not handed
+//! out, because they may depend on this one. `on_output` must not call an input function of a session: queue a message,
 //! and `deliver` it afterwards.
-//! Guarantees: no I/O, no clock, no thread and no allocation of its own; what callbacks throw passes through.
+//! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp, examples/docs/host.cpp
 #ifndef SPECVERIFY_HOST_DRIVE_HPP
 #define SPECVERIFY_HOST_DRIVE_HPP
@@ -26,24 +26,24 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a session waits for when all outputs are taken.
+//! Reasons why a session waits after all outputs are taken.
 enum class session_wait : std::uint8_t {
   peer,    //!< a message, or time
-  rows,    //!< the engine: feed `asked.tokens` at `asked.position`, then `supply`
+  rows,    //!< the engine: feed `asked.tokens` at `asked.position`, then call `supply`
   scores,  //!< the host's scorer: `asked` names the drafts (session_action::score)
-  over     //!< nothing; `reason` is ok where the text is complete
+  over     //!< the session is over; `reason` is ok if the text is complete
 };
 
 struct session_work {
   session_wait wait = session_wait::peer;
-  session_output asked{};  //!< rows, scores: the output; its spans live until the next call of the session
-  status reason{};         //!< over: why. peer: not ok where the session did not take what `drive` supplied
+  session_output asked{};  //!< rows, scores: the output; spans are valid until the next call of the session
+  status reason{};         //!< over: the error. peer: not ok if the session rejected rows that `drive` supplied
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Level 1. Hands out every output but work for the engine, `rollback` included, and says what the session waits for.
+//! Level 1. Hands out every output except work for the engine (but also `rollback`), and returns the reason to wait.
 template <class Session, class OnOutput>
 [[nodiscard]] session_work take_outputs(Session& session, OnOutput&& on_output) {
   session_work work;
@@ -59,10 +59,10 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! `receive` for hosts. A message that the session has no use for is counted in its statistics, one that ends it is
-//! heard of as `failed`; both are ok here.
-//! Errors: busy (outputs wait, or the engine works on a row that is written ahead: deliver the message again after the
-//!         next `take_outputs`).
+//! `receive` for hosts. Returns ok for an unusable message, which is only counted, and for a message that ends the
+//! session, because then `failed` follows.
+//! Errors: busy (outputs wait, or the engine works on a row for a token written ahead: deliver the message again after
+//! the next `take_outputs`).
 template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);
@@ -72,7 +72,7 @@ template <host_session Session>
   return why;
 }
 
-//! What `on_committed` makes.
+//! Result of `on_committed`.
 template <class OnOutput>
 class committed_observer {
  public:
@@ -93,8 +93,8 @@ class committed_observer {
   OnOutput on_output_;
 };
 
-//! An observer that hears of committed tokens alone: f(const session_output&), which may return a status. A const one
-//! can be called where f can be called const.
+//! Returns an observer that receives only committed tokens: f(const session_output&), which may return a status. If `f`
+//! can be called const, so can the observer.
 template <class OnOutput>
 [[nodiscard]] constexpr committed_observer<OnOutput> on_committed(OnOutput f) {
   return committed_observer<OnOutput>(std::move(f));
@@ -102,7 +102,7 @@ template <class OnOutput>
 
 namespace detail {
 
-//! Rows of a model as the rules of a cloud ask for them.
+//! Rows of a model, in the form that a cloud's rules need.
 template <class Model>
 struct model_rows {
   Model& model;
@@ -130,8 +130,8 @@ concept takes_one_row = requires(Session& session, Policy policy, Model& model, 
 
 }  // namespace detail
 
-//! Level 1. Hands the rows over for which the model was fed, with hidden states, attention and transforms where it has
-//! them. Errors: what `failed` of the model says (the session has failed); those of the session's `supply_row` or
+//! Level 1. Supplies the rows for which the model was fed, with hidden states, attention and transforms if the model
+//! has them. Errors: the model's `failed` (the session has failed); those of the session's `supply_row` or
 //! `supply_rows`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
@@ -158,7 +158,7 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! Tells a session what carries its messages. A clock that is a transport does.
+//! Tells a session whether the transport keeps order. Does nothing for a clock that is no transport.
 template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {
@@ -168,13 +168,13 @@ constexpr void work_over(Session& session) noexcept {
   }
 }
 
-//! What became of a session's work. A model that cannot do it ends the session.
+//! Result of a session's work. If the model fails, the session ends.
 struct work_done {
   status model{};
-  status session{};  //!< whether the session took it
+  status session{};  //!< the session's error, if any
 };
 
-//! Does the work that a session asks for.
+//! Does the work that a session requests.
 template <class Policy, class Session, class Model, class Clock>
 [[nodiscard]] work_done do_work(Policy policy, Session& session, Model& model, const session_work& work, Clock& clock) {
   const session_output& asked = work.asked;
@@ -198,7 +198,7 @@ template <class Policy, class Session, class Model, class Clock>
   }
 }
 
-//! `drive`, which also says whether the session is over.
+//! As `drive`, but also returns whether the session is over.
 template <class Policy, class Session, class Model, class OnOutput, class Clock>
 [[nodiscard]] session_work run(Policy policy, Session& session, Model& model, OnOutput& on_output, Clock& clock) {
   static_assert(truncating_model<Model>, "a model without truncate is wrapped in specverify::rewinding");
@@ -223,9 +223,9 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
 
 }  // namespace detail
 
-//! Level 2. Feeds the model and supplies its rows until the peer is awaited or the session is over. A model that fails
-//! ends the session: the peer gets a refusal, and the status is the model's.
-//! Errors: why the session failed; what `on_output` returned.
+//! Level 2. Feeds the model and supplies its rows until the session waits for the peer or is over. If the model fails,
+//! the session ends, the peer receives a refusal, and the call returns the model's error.
+//! Errors: the reason why the session failed; errors returned by `on_output`.
 template <execution_policy Policy, host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
 [[nodiscard]] status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output,
                            Clock&& clock = Clock{}) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A whole text over a blocking transport: `generate` at the device, `serve` at the cloud.
 //!
-//! Use them where one thread may wait for the link. Hosts with an event loop, an engine on another thread or many
-//! sessions take the levels below: host/drive.hpp.
-//! Guarantees: no I/O, no clock, no thread and no allocation of its own; what callbacks throw passes through.
+//! Use them when one thread may wait for the link. If the host has an event loop, an engine on another thread or many
+//! sessions, use the levels below: host/drive.hpp.
+//! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp, examples/docs/host.cpp,
 //!             examples/quickstart.cpp
 #ifndef SPECVERIFY_HOST_HOST_HPP
@@ -19,17 +19,17 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A link that may be gone: what is sent meanwhile is lost, as on any link.
+//! A link that may be lost; messages sent meanwhile are lost, as on any link.
 template <class Link>
 struct link_end {
   Link& link;
   status lost{};
-  status ended{};  // why the observer wants no more text
+  status ended{};  // the observer's reason to end the text
 
   void send(std::span<const std::byte> message) {
     if (lost.ok()) lost = link.send(message);
   }
-  //! Waits for the link. peer_timeout: `until` has passed.
+  //! Waits for the link. Returns peer_timeout if `until` has passed.
   [[nodiscard]] status wait(std::optional<session_time> until) {
     status back = lost;
     if constexpr (reconnecting_transport<Link>) back = link.reconnect(until);
@@ -38,7 +38,7 @@ struct link_end {
   }
 };
 
-//! What a host's observer hears, and then the link. An observer that wants no more text gets records only.
+//! Sends outputs to the observer, and messages to the link. An observer that ended the text receives only records.
 template <class Link, class OnOutput>
 [[nodiscard]] auto sending(link_end<Link>& end, OnOutput& on_output) {
   return [&end, &on_output](const session_output& out) -> status {
@@ -49,7 +49,7 @@ template <class Link, class OnOutput>
   };
 }
 
-//! Whether the observer ended the run at an output that is text. `work`: of `run`.
+//! Returns whether the observer ended the run at an output of text. `work`: result of `run`.
 [[nodiscard]] inline bool refuses_text(const session_work& work) noexcept {
   const session_action at = work.asked.action;
   const bool is_text =
@@ -59,15 +59,16 @@ template <class Link, class OnOutput>
 
 }  // namespace detail
 
-//! Level 3, the device: a session that was started, restored or recovered writes its text. Returns the tokens behind
-//! the prompt; they live as long as the session.
-//! An `on_output` that refuses text (committed, tentative or retracted) ends it: `edge.stop` tells the cloud, which
-//! frees the session's place. Its answer is awaited unless the link is lost; until then `on_output` gets records only.
-//! If `on_output` refuses a record, the cloud is told nothing: the next run restores the session.
-//! Errors: why the session failed; what `on_output` returned; what the link said when it was lost and cannot be set up
-//!         again. The session then still stands: `reconnect` it, and generate on. After unverified_text the text can
-//!         begin anew: `generate(another, edge.text(), model, link)`, where `another` has another session id and the
-//!         rest of the budget.
+//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, valid
+//! as long as the session.
+//! If `on_output` returns an error for text (committed, tentative or retracted), the text ends: `edge.stop` tells the
+//! cloud, which frees the session. The call waits for the response unless the link is lost; until then `on_output`
+//! receives only records. If `on_output` returns an error for a record, the cloud is not told: the next run must
+//! restore the session.
+//! Errors: the reason why the session failed; errors of `on_output`; the link's error if the link is lost and cannot
+//! reconnect. Then the session can go on: `reconnect` it and call generate again. After unverified_text the text can
+//! continue in a new session: `generate(another, edge.text(), model, link)`; `another` needs another session id and the
+//! rest of the budget.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, Model& model, Link& link,
@@ -86,7 +87,7 @@ template <execution_policy Policy, host_session Session, language_model Model, t
     if (work.wait == session_wait::over) return edge.text().subspan(edge.prompt_length());
     if (end.lost.ok()) {
       const result<std::span<const std::byte>> heard = link.receive(edge.deadline());
-      // What the session makes of an input it says in its outputs.
+      // errors of an input are in the session's outputs
       if (!heard.ok()) {
         end.lost = heard.error();
       } else if (const status why =
@@ -112,12 +113,12 @@ template <host_session Session, language_model Model, transport Link, class OnOu
                                                          OnOutput&& on_output = OnOutput{}) {
   return generate(exec::simd, edge, model, link, on_output);
 }
-//! The same for a new session: starts it with the prompt. Errors: also those of `start`.
+//! Starts a new session with the prompt, then as above. Errors: also those of `start`.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, std::span<const token_id> prompt,
                                                          Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {
-  detail::work_over<Link>(edge);  // before its hello
+  detail::work_over<Link>(edge);  // must come before hello
   if (const status why = edge.start(prompt, link.now()); !why.ok()) return why;
   return generate(policy, edge, model, link, on_output);
 }
@@ -127,8 +128,8 @@ template <host_session Session, language_model Model, transport Link, class OnOu
   return generate(exec::simd, edge, prompt, model, link, on_output);
 }
 
-//! Level 3, the cloud: answers one edge until that says that the text is complete. A link that is lost after the last
-//! token was sent is no error. Errors: as `generate`; why the edge was refused, where nothing more came from it.
+//! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the link is lost after the last
+//! token was sent, the call returns ok. Errors: as `generate`; the refusal of the edge, if no message followed it.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] status serve(Policy policy, Session& cloud, Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {

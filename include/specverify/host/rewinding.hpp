@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives a model without `truncate` one: recurrent and hybrid models, engines whose cache cannot be cut.
+//! Adds `truncate` to a model without it: recurrent and hybrid models, engines with a cache that cannot be cut.
 //!
-//! A session cuts its drafter back after every rejection, by at most the drafts of a round. `rewinding` keeps the ids
-//! that were fed. A model with `save` and `load` is set back to its last checkpoint and fed the ids behind it; one
-//! without is fed the whole text again (its `feed` at position 0 begins anew).
-//! Checkpoints: one is kept, at the position of the last `keep_from` (committed length - 1), below which nothing is
-//!              ever cut; `drive` says it before each feed. So a rejection after T accepted drafts feeds T + 1 ids
-//!              more.
-//! Guarantees: the rows are those of a model fed the same ids; ids are kept in memory of `make`, a checkpoint in what
-//!             `save` returns. Rows of ids fed again are not asked for.
+//! Use it because a session cuts the drafter after every rejection, by at most the drafts of a round. `rewinding` keeps
+//! the ids that were fed. If the model has `save` and `load`, it goes back to the last checkpoint and is fed the ids
+//! after it; otherwise it is fed the whole text again (`feed` at position 0 must begin a new text).
+//! Checkpoints: one, at the position of the last `keep_from` (committed length - 1). No cut goes below it, because
+//!              `drive` calls `keep_from` before each feed. So a rejection after T accepted drafts feeds T + 1 more ids.
+//! Guarantees: the rows are those of a model fed the same ids. `make` allocates the ids; a checkpoint is the result of
+//!             `save`. Ids fed again need no rows.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
 #ifndef SPECVERIFY_HOST_REWINDING_HPP
 #define SPECVERIFY_HOST_REWINDING_HPP
@@ -37,18 +36,18 @@ struct checkpoint_of<Model> {
 
 }  // namespace detail
 
-//! Looks at the model, which must outlive it.
+//! Refers to the model, which must outlive it.
 template <language_model Model>
 class rewinding : public detail::wrapped_model<Model> {
  public:
-  //! `max_length`: positions that are ever fed: the session's max_text_length and its longest draft.
+  //! `max_length`: maximum positions fed: the session's max_text_length plus the longest draft.
   //! Errors: invalid_argument (0).
   [[nodiscard]] static result<rewinding> make(Model& model, std::uint32_t max_length) {
     if (max_length == 0) return status{errc::invalid_argument, part::session, 0};
     return rewinding(model, max_length);
   }
 
-  //! Errors: those of the model; base_length_mismatch (`where` = positions that stand; a gap), invalid_argument
+  //! Errors: those of the model; base_length_mismatch (a gap; `where` = present length), invalid_argument
   //!         (`where` = `max_length`; the text is longer).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > size_) return {errc::base_length_mismatch, part::session, size_};
@@ -89,7 +88,7 @@ class rewinding : public detail::wrapped_model<Model> {
     return std::span<const token_id>(ids_).subspan(from, end - from);
   }
 
-  //! Where the model must be fed from: `from` if it is there, else its checkpoint, else the start.
+  //! Returns the position to feed from: `from` if the model is there, otherwise the checkpoint, or 0.
   [[nodiscard]] result<std::uint32_t> go_back(std::uint32_t from) {
     if (from == 0) saved_.reset();
     if (in_step_ || from == 0) return from;
@@ -102,7 +101,7 @@ class rewinding : public detail::wrapped_model<Model> {
     return std::uint32_t{0};
   }
 
-  //! Feeds up to keep_ if that lies ahead and before the wanted rows, and saves there. Gives where to feed on.
+  //! If keep_ is ahead and before the wanted rows, feeds up to it and saves. Returns the position to feed on from.
   [[nodiscard]] result<std::uint32_t> save_on_the_way(std::uint32_t from, std::uint32_t end, std::uint32_t rows) {
     if constexpr (saving_model<Model>) {
       const std::uint32_t at = keep_ > from && keep_ < end && end - keep_ >= rows ? keep_ : from;
@@ -123,7 +122,7 @@ class rewinding : public detail::wrapped_model<Model> {
   std::uint32_t saved_at_ = 0;
   std::uint32_t keep_ = 0;
   std::uint32_t size_ = 0;
-  bool in_step_ = true;  // the model has seen the ids up to size_ and no others
+  bool in_step_ = true;  // the model has seen exactly the ids up to size_
 };
 
 SPECVERIFY_NAMESPACE_END

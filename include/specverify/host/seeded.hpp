@@ -7,7 +7,7 @@
 //! token unless two entrants are within rounding.
 //! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp: the row is z - T ln E, whose largest entry after
 //!             bias and mask is argmin E / e^(z / T). A row of probabilities counts as z = ln p.
-//! Guarantees: rows live until the next feed, in memory of `make`. Bias and mask of the model's transform count;
+//! Guarantees: rows are valid until the next feed, in memory of `make`. Bias and mask of the model's transform count;
 //!             temperature and truncation of a transform do not, because the largest entry does not depend on them.
 //! See:        docs/algorithms/noise.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP
@@ -29,7 +29,7 @@ struct seeded_options {
   double temperature = 1;        //!< T, finite, > 0
 };
 
-//! Looks at the model, which must outlive it.
+//! Refers to the model, which must outlive it.
 template <language_model Model>
 class seeded : public detail::wrapped_model<Model> {
  public:
@@ -48,7 +48,7 @@ class seeded : public detail::wrapped_model<Model> {
     first_ = position + static_cast<std::uint32_t>(tokens.size()) - rows + 1;
     return model_->feed(position, tokens, rows);
   }
-  //! Has at most V entries; an entry beyond V is left out, which the session then reports.
+  //! Has at most V entries; entries beyond V are left out, and the session then reports the row.
   [[nodiscard]] row_view<double> row(std::uint32_t i) {
     const auto given = model_->row(i);
     const auto source = detail::open(given, row_transform{});

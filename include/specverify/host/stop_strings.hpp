@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the first stop string in the bytes of a text that comes token by token, also across token borders.
+//! Finds the first stop string in the bytes of a text that arrives token by token, even across tokens.
 //!
-//! Use it at the device, on committed text: at the first find keep the tokens before the string and end the session
-//! with `edge.stop`. A stop token is cheaper where one token says the same: edge_options::stop_tokens.
-//! Guarantees: O(1) amortized per byte and string; memory for the strings and for a few tokens; the same find however
-//!             the bytes are divided into tokens.
+//! Use it at the device, on committed text. When a string is found, keep the tokens before it and end the session with
+//! `edge.stop`. If one token has the same meaning, a stop token is cheaper: edge_options::stop_tokens.
+//! Guarantees: O(1) amortized per byte and string; memory only for the strings and a few tokens; the result does not
+//!             depend on how the bytes are divided into tokens.
 //! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp,
 //!             examples/docs/stop_strings.cpp
 #ifndef SPECVERIFY_HOST_STOP_STRINGS_HPP
@@ -25,7 +25,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 class stop_strings {
  public:
-  //! Copies the strings; any number, also none. Errors: invalid_argument (`where` = index of an empty string).
+  //! Copies the strings; there may be none. Errors: invalid_argument (`where` = index of an empty string).
   [[nodiscard]] static result<stop_strings> make(std::span<const std::string_view> strings) {
     stop_strings made;
     for (std::size_t i = 0; i < strings.size(); ++i) {
@@ -35,7 +35,8 @@ class stop_strings {
     return made;
   }
 
-  //! Takes the bytes of the next token; some tokens have none. True: a string is found. Later tokens change nothing.
+  //! Takes the bytes of the next token, which may be none. Returns whether a string is found; then further calls do
+  //! nothing.
   bool take(std::string_view piece) {
     if (found_) return true;
     ends_.push_back(bytes_ + piece.size());
@@ -47,7 +48,7 @@ class stop_strings {
       }
       if (shown_ != no_find) return finish();
     }
-    // A later find begins within the last `longest_ - 1` bytes; tokens that end before them are kept whatever comes.
+    // A later find begins within the last `longest_ - 1` bytes, so tokens that end before them are always kept.
     std::size_t passed = 0;
     while (passed < ends_.size() && ends_[passed] + longest_ <= bytes_ + 1) ++passed;
     tokens_ += passed;
@@ -56,25 +57,25 @@ class stop_strings {
   }
 
   [[nodiscard]] bool found() const noexcept { return found_; }
-  //! Bytes that may be shown: all before the string. While none is found, all that cannot belong to one: the text but
-  //! for its longest end that a string begins with.
+  //! Bytes that may be shown: all before the string. Before a find, all but the longest end of the text that a string
+  //! begins with.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     if (found_) return shown_;
     std::size_t held = 0;
     for (const pattern& one : patterns_) held = std::max(held, one.matched);
     return bytes_ - held;
   }
-  //! Tokens of the text cut before the string: those whose bytes all come before it. While none is found, all tokens.
+  //! Number of tokens to keep: all whose bytes end before the string. Before a find, all tokens.
   [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_ + (found_ ? 0 : ends_.size()); }
 
  private:
   static constexpr std::uint64_t no_find = ~std::uint64_t{0};
 
-  //! Bytes `begin .. begin + length` of `letters_`, and so many of `borders_`.
+  //! Bytes `begin .. begin + length` of `letters_`, and the same entries of `borders_`.
   struct pattern {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::size_t matched = 0;  // the longest beginning of the string that the text ends with
+    std::size_t matched = 0;  // the longest beginning of the string that is an end of the text
   };
 
   stop_strings() = default;
@@ -92,7 +93,7 @@ class stop_strings {
     patterns_.push_back({begin, string.size(), 0});
     longest_ = std::max(longest_, string.size());
   }
-  //! How much of the string the text ends with after one more byte.
+  //! Length of the string's longest beginning that ends the text after one more byte.
   [[nodiscard]] std::size_t matched_with(const pattern& one, char byte) const noexcept {
     const char* const letters = letters_.data() + one.begin;
     std::size_t matched = one.matched;
@@ -108,9 +109,9 @@ class stop_strings {
   owned_memory<pattern> patterns_;
   owned_memory<char> letters_;
   owned_memory<std::size_t> borders_;
-  owned_memory<std::uint64_t> ends_;  // of the tokens that a find can still cut off: their bytes' end in the text
+  owned_memory<std::uint64_t> ends_;  // end of each token that a find can still cut off, in bytes of the text
   std::uint64_t bytes_ = 0;
-  std::uint64_t tokens_ = 0;  // before those of ends_
+  std::uint64_t tokens_ = 0;  // tokens before those of ends_
   std::uint64_t shown_ = no_find;
   std::size_t longest_ = 0;
   bool found_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages that were sent and are not acknowledged yet.
+//! Messages in flight: sent, but not yet acknowledged.
 #ifndef SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 #define SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 
@@ -12,14 +12,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Numbers count from 0. Of those below `end()` the first `acknowledged()` have arrived.
+//! Numbers count from 0. Numbers below `acknowledged()` have arrived, those below `end()` were pushed.
 class send_window {
  public:
-  //! A message, in memory with room for a head in front of it.
+  //! A message, in memory that has room for a head before it.
   struct entry {
     std::uint32_t number = 0;
     std::span<std::byte> message{};
-    bool again = false;  //!< it was sent before
+    bool again = false;  //!< sent before
   };
 
   explicit send_window(std::uint32_t largest)
@@ -31,7 +31,7 @@ class send_window {
   [[nodiscard]] std::uint32_t sent() const noexcept { return sent_; }
   [[nodiscard]] bool is_empty() const noexcept { return end_ == acknowledged_; }
   [[nodiscard]] bool is_full() const noexcept { return end_ - acknowledged_ == delivery_window; }
-  //! Something is to be sent.
+  //! A message must be sent.
   [[nodiscard]] bool is_due() const noexcept { return next_ != end_; }
 
   void clear() noexcept { end_ = acknowledged_ = next_ = sent_ = 0; }
@@ -39,16 +39,16 @@ class send_window {
     const entry made = at(end_++, message.size());
     std::copy(message.begin(), message.end(), made.message.begin());
   }
-  //! What the other side has. False: no more than before, or a number that it cannot have.
+  //! Notes the peer's acknowledgement. Returns false if it is not new, or if the number is impossible.
   bool acknowledge(std::uint32_t numbers) noexcept {
     if (numbers - acknowledged_ - 1 >= end_ - acknowledged_) return false;
     acknowledged_ = numbers;
     if (next_ < acknowledged_) next_ = acknowledged_;
     return true;
   }
-  //! All that is not acknowledged is sent again.
+  //! Repeats all messages in flight.
   void repeat() noexcept { next_ = acknowledged_; }
-  //! The next message that is to be sent.
+  //! The next message to send.
   [[nodiscard]] entry take() noexcept {
     const entry next = at(next_, sizes_[next_ % delivery_window]);
     if (sent_ < ++next_) sent_ = next_;
