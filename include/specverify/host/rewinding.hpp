@@ -5,7 +5,7 @@
 //! the ids that were fed. If the model has `save` and `load`, it goes back to the last checkpoint and is fed the ids
 //! after it; otherwise it is fed the whole text again (`feed` at position 0 must begin a new text).
 //! Checkpoints: one, at the position of the last `keep_from` (committed length - 1). No cut goes below it, because
-//!              `drive` calls `keep_from` before each feed. So a rejection after T accepted drafts feeds T + 1 more ids.
+//!              `drive` calls `keep_from` before each feed. A rejection after T accepted drafts feeds T + 1 more ids.
 //! Guarantees: the rows are those of a model fed the same ids. `make` allocates the ids; a checkpoint is the result of
 //!             `save`. Ids fed again need no rows.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
