@@ -74,7 +74,7 @@ case $kind in
       quietly cmake --build "$work/build" && "$work/build/step_17" && "$work/build/step_20"
     ;;
   device)
-    bash scripts/thrust_folder >"$work/thrust" || { echo "Thrust is not installed"; exit 77; }
+    bash scripts/headers --thrust >"$work/thrust" || { echo "Thrust is not installed"; exit 77; }
     install && configure tests/consumer/device -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/device" &&
       quietly cmake --build "$work/build" && "$work/build/step"
     ;;

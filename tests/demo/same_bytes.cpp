@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes every text of every system of the demo within one process, and prints all that went over the link, the rounds,
-// the texts and what the sessions counted, as lines `SYSTEM SEED WHAT NUMBER HEX`. scripts/same_bytes compiles it
+// the texts and what the sessions counted, as lines `SYSTEM SEED WHAT NUMBER HEX`. scripts/compare bytes compiles it
 // against two commits and compares what they print. So it uses the demo's two hosts, and of their sessions what no wire
 // format changes. usage: driver HEAD POLICY STATE_FOLDER [PLANTED: the line that is changed, without its HEX]
 #include "cloud_host.hpp"

@@ -3,8 +3,8 @@
 set -uo pipefail
 levels='90 headers' types=(-DSPECVERIFY_WITHOUT_FLOAT16)  # a level takes two minutes of a processor
 [ "${SPECVERIFY_LONG:-0}" = 1 ] && levels='80 86 89 90 100 120 host' types=()
-SPECVERIFY_CUDA_LEVELS=$levels bash scripts/kernel_limits "${types[@]}" || exit $?
-if output=$(SPECVERIFY_CUDA_LEVELS=90 bash scripts/kernel_limits -DSPECVERIFY_PLANTED_ARRAY); then
+SPECVERIFY_CUDA_LEVELS=$levels bash scripts/nvcc --limits "${types[@]}" || exit $?
+if output=$(SPECVERIFY_CUDA_LEVELS=90 bash scripts/nvcc --limits -DSPECVERIFY_PLANTED_ARRAY); then
   echo "a planted local array and a fused sum were not refused"
   exit 1
 fi

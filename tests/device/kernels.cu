@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of cuda/ for every type of row, as a unit that nvcc compiles; scripts/kernel_limits reads what ptxas
+// Every kernel of cuda/ for every type of row, as a unit that nvcc compiles; scripts/nvcc --limits reads what ptxas
 // says.
 #include <specverify/cuda/accept.cuh>
 #include <specverify/cuda/argmax.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of device/ on a CUDA stream, for one type of row, as a unit that nvcc compiles (scripts/thrust_cuda).
+// Every function of device/ on a CUDA stream, for one type of row. nvcc compiles this unit (scripts/nvcc --thrust).
 #include <specverify/device/accept.hpp>
 #include <specverify/device/argmax.hpp>
 #include <specverify/device/digest.hpp>

@@ -9,8 +9,8 @@ cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
 [ $# -gt 0 ] || parts=(prompts greedy planted rows law inside kills samplers share failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev nlohmann-json3-dev python3 || exit $?
-bash scripts/build_llama llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
-mapfile -t paths < <(bash scripts/engine --paths)
+bash scripts/llama build llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
+mapfile -t paths < <(bash scripts/llama engine --paths)
 small=${paths[1]} large=${paths[2]}
 checks=build/llama/app/llama_checks prompts=tests/engine/prompts.txt
 work=$(mktemp -d) passed=0 failed=0
@@ -39,7 +39,7 @@ planted() {
   cmake -S apps/llama -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-march=native" \
     -DCMAKE_PREFIX_PATH="$PWD/build/llama/prefix" -DLLAMA_DIR="${paths[0]}" \
     -DLLAMA_ADAPTER_DIR="$PWD/$tree/adapters" >"$tree/configure.log" 2>&1 || { tail -n 20 "$tree/configure.log"; return 1; }
-  cmake --build "$tree/build" --target llama_checks -j "${SPECVERIFY_JOBS:-$(nproc)}" 2>&1 | perl scripts/build_progress || return 1
+  cmake --build "$tree/build" --target llama_checks -j "${SPECVERIFY_JOBS:-$(nproc)}" 2>&1 | perl scripts/progress || return 1
   head -n 1 "$prompts" >"$work/one"
   said=$("$tree/build/llama_checks" greedy "$small" "$large" "$work/one" 32 2>&1)
   got=$?

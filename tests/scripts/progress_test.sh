@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# scripts/build_progress is never silent for longer than it was told, and shows what it is given.
+# scripts/progress is never silent for longer than it was told, and shows what it is given.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
-said=$({ echo '[1/9] a' && sleep 2.5 && echo '[2/9] b' && echo 'error' && exit 3; } | perl scripts/build_progress 1)
+said=$({ echo '[1/9] a' && sleep 2.5 && echo '[2/9] b' && echo 'error' && exit 3; } | perl scripts/progress 1)
 code=$?
 wanted='    built 1 of 9
     still at work at 1 of 9, 1 s after the last line
