@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One figure or table of the lab: curves, a table, what the paper says next to what was measured, and what must hold.
-//! Always written as CSV; curves are drawn as SVG by gnuplot where it is installed.
+//! One figure or table of the lab: curves, a table, comparisons with the paper, and checks that must pass. It is always
+//! written as CSV; gnuplot draws curves as SVG if it is installed.
 #ifndef SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
 
@@ -22,8 +22,8 @@ namespace lab {
 struct curve {
   std::string label;
   std::vector<double> x, y;
-  std::vector<double> low, high;  //!< error band; empty: none
-  bool points = false;            //!< drawn as points instead of a line
+  std::vector<double> low, high;  //!< error band; may be empty
+  bool points = false;            //!< whether to draw points instead of a line
 
   void add(double at, double value) {
     x.push_back(at);
@@ -36,12 +36,12 @@ struct curve {
   }
 };
 
-//! Curves over common axes. A figure may have several, drawn side by side.
+//! Curves over common axes. A figure may have several panels, drawn side by side.
 struct panel {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;
-  std::vector<std::string> x_names;  //!< a name for x = 0, 1, 2, ...: drawn as groups of bars
-  std::deque<curve> curves;          //!< a deque: what `add` returns stays valid
+  std::vector<std::string> x_names;  //!< names for x = 0, 1, 2, ...: drawn as groups of bars
+  std::deque<curve> curves;          //!< a deque, because the result of `add` must stay valid
 
   curve& add(std::string label) {
     curves.push_back({std::move(label), {}, {}, {}, {}, false});
@@ -55,12 +55,12 @@ struct table {
   std::vector<std::vector<std::string>> rows;
 };
 
-//! Paper and ours, side by side, and in a line why they differ.
+//! The paper's value and ours, with a line on why they differ.
 struct comparison {
   std::string what, paper, ours, why;
 };
 
-//! A statement that must hold; the program's exit code says whether all did.
+//! A statement that must hold. The program's exit code is 0 only if all checks pass.
 struct check {
   std::string what;
   bool holds = false;
@@ -68,14 +68,14 @@ struct check {
 };
 
 struct figure {
-  std::string name;  //!< of its files
+  std::string name;  //!< base name of the figure's files
   std::string title;
-  std::string about;  //!< a sentence or two: setting and reading
+  std::string about;  //!< one or two sentences: setting and how to read the figure
   std::deque<panel> panels;
   std::deque<table> tables;
   std::vector<comparison> comparisons;
   std::vector<check> checks;
-  double seconds = 0;  //!< filled in by the lab
+  double seconds = 0;  //!< set by the lab
   bool drawn = false;
 
   panel& add_panel(std::string heading, std::string x_label, std::string y_label) {
@@ -86,7 +86,7 @@ struct figure {
     tables.push_back({std::move(heading), std::move(columns), {}});
     return tables.back();
   }
-  //! None of the four may be empty: who sets two numbers side by side says how they stand to each other.
+  //! None of the four strings may be empty, because two numbers without a comment are no comparison.
   void compare(std::string what, std::string paper, std::string ours, std::string why) {
     if (what.empty() || paper.empty() || ours.empty() || why.empty())
       throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
@@ -103,13 +103,13 @@ struct figure {
   }
 };
 
-//! A number with `digits` significant digits, as tables show it.
+//! Formats a number with `digits` significant digits for tables.
 [[nodiscard]] inline std::string number(double value, int digits = 4) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*g", digits, value);
   return text;
 }
-//! "0.42 [0.40, 0.44]"
+//! Formats "0.42 [0.40, 0.44]".
 [[nodiscard]] inline std::string interval(double value, double low, double high, int digits = 3) {
   return number(value, digits) + " [" + number(low, digits) + ", " + number(high, digits) + "]";
 }
@@ -126,7 +126,7 @@ namespace detail {
   return quoted + "\"";
 }
 
-//! Text inside a gnuplot string in single quotes; no enhanced mode is used.
+//! Quotes text for a gnuplot string in single quotes, without enhanced mode.
 [[nodiscard]] inline std::string plot_text(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -136,7 +136,7 @@ namespace detail {
   return quoted + "'";
 }
 
-//! One block a curve in one file; blocks are found by their number.
+//! Writes one block per curve to one file; gnuplot finds blocks by number.
 inline void write_plot_data(const figure& f, const std::filesystem::path& file) {
   std::ofstream out(file);
   out.precision(10);
@@ -176,7 +176,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
-    bool below_zero = false;  // bars grow from 0 unless one hangs below it
+    bool below_zero = false;  // bars grow from 0 unless a bar is below zero
     for (const curve& c : p.curves) {
       for (std::size_t i = 0; i < c.y.size(); ++i)
         below_zero = below_zero || c.y[i] < 0 || (i < c.low.size() && c.low[i] < 0);
@@ -226,7 +226,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
 
 }  // namespace detail
 
-//! NAME.csv (curves, long form), NAME.table<k>.csv, and NAME.svg where gnuplot is installed.
+//! Writes NAME.csv (curves, long form), NAME.table<k>.csv, and NAME.svg if gnuplot is installed.
 inline void write_files(figure& f, const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder / "plot");
   for (const panel& p : f.panels) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The figures of the HLM family: what uncertainty says about rejection, what a threshold skips, what compression
-//! costs, and speed over SNR.
+//! Figures of the HLM family: uncertainty and rejection, tokens that a threshold skips, cost of compression, and speed
+//! over SNR.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
 
@@ -18,12 +18,12 @@ namespace lab {
 inline constexpr double hlm_temperature = 1.0;
 inline constexpr std::uint32_t hlm_problem_tokens = 64, hlm_prose_tokens = 48;
 
-//! Drafted tokens of texts that the target verified one by one, and what both models said of them.
+//! Drafted tokens of texts that the target verified one by one, with data of both models.
 struct hlm_record {
-  std::vector<std::uint32_t> text;  //!< of each token
+  std::vector<std::uint32_t> text;  //!< text of each token
   std::vector<double> uncertainty, entropy, rejection, confidence;
-  std::vector<bool> rejected;  //!< what the round's coin decided
-  double rejectable = 0;       //!< Delta: share of tokens that the target holds less likely
+  std::vector<bool> rejected;  //!< result of the round's acceptance draw
+  double rejectable = 0;       //!< Delta: share of tokens that are less likely under the target
   std::uint32_t texts = 0;
   std::vector<std::uint32_t> problem_tokens;  //!< 1 for a token of a problem, 0 for prose
 
@@ -32,7 +32,7 @@ struct hlm_record {
 
 namespace detail {
 
-//! Sums of one text from which a correlation over any choice of texts follows.
+//! Sums over one text, which give the correlation over any choice of texts.
 struct moments {
   double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
   void add(double a, double b) { n += 1, x += a, y += b, xx += a * a, yy += b * b, xy += a * b; }
@@ -43,7 +43,7 @@ struct moments {
   }
 };
 
-//! Pearson's correlation with its interval over texts.
+//! Returns Pearson's correlation with an interval over texts.
 [[nodiscard]] inline estimate correlation_over_texts(const hlm_record& record, std::span<const double> x,
                                                      std::span<const double> y, std::uint64_t seed) {
   std::vector<moments> of_text(record.texts);
@@ -55,7 +55,7 @@ struct moments {
   });
 }
 
-//! Means of y over bins of x. Bins of fewer than `least` tokens are left out.
+//! Means of y over bins of x. Bins with fewer than `least` tokens are left out.
 struct binned {
   std::vector<double> x, y, count, low, high;
   [[nodiscard]] double correlation() const { return lab::correlation(x, y); }
@@ -76,13 +76,13 @@ struct binned {
   }
   return made;
 }
-//! The 21 values of u.
+//! Bins by the 21 values of u.
 [[nodiscard]] inline binned uncertainty_bins(std::span<const double> u, std::span<const double> y) {
   std::vector<std::size_t> bin(u.size());
   for (std::size_t i = 0; i < u.size(); ++i) bin[i] = static_cast<std::size_t>(std::lround(20 * u[i]));
   return bins_of(u, y, bin, 21, 10);
 }
-//! 20 bins of equally many tokens.
+//! Returns 20 bins with the same number of tokens.
 [[nodiscard]] inline binned quantile_bins(std::span<const double> x, std::span<const double> y) {
   std::vector<std::size_t> order(x.size()), bin(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -91,7 +91,7 @@ struct binned {
   return bins_of(x, y, bin, 20, 10);
 }
 
-//! A permutation, the same for the same seed.
+//! Returns a permutation that depends only on the seed.
 [[nodiscard]] inline std::vector<double> shuffled(std::span<const double> values, std::uint64_t seed) {
   std::vector<double> made(values.begin(), values.end());
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -103,14 +103,14 @@ struct binned {
   return made;
 }
 
-//! Not further from 0 than twice its own interval is wide to one side.
+//! Returns whether the value is at most the width of its interval away from 0.
 [[nodiscard]] inline bool about_zero(const estimate& e) { return std::fabs(e.value) <= e.high - e.low; }
 
 [[nodiscard]] inline std::string interval_text(const estimate& e) { return interval(e.value, e.low, e.high); }
 
 }  // namespace detail
 
-//! Records texts of HLM, every token verified: problems of `set` and openings of prose.
+//! Records texts of HLM with every token verified: problems of `set` and beginnings of prose.
 [[nodiscard]] inline hlm_record record_hlm(lab_context& context, const std::string& set, std::size_t problems,
                                            std::size_t proses, std::size_t first_prose, const std::string& purpose) {
   const auto asked = context.problems(set, problems);
@@ -121,7 +121,7 @@ struct binned {
     std::vector<bool> rejected;
   };
   std::vector<one> texts(problems + proses);
-  const hlm_system system{"HLM", specverify::u_hlm({-1.0})};  // every token is sent, and measured
+  const hlm_system system{"HLM", specverify::u_hlm({-1.0})};  // every token is sent and measured
   const std::uint64_t seed = context.seed(purpose);
   context.for_each(texts.size(), [&](lab_worker& worker, std::size_t i) {
     const bool problem = i < problems;
@@ -154,11 +154,10 @@ struct binned {
   return made;
 }
 
-//! The record that the figures report from, and the one that thresholds and fits are taken from; each is made once a
-//! context.
+//! The record for the figures, and the record for thresholds and fits. Each is made once per context.
 struct hlm_study {
   hlm_record test, tune;
-  specverify::linear_fit fit{};  //!< of rejection on uncertainty, over the tuning record
+  specverify::linear_fit fit{};  //!< of rejection over uncertainty, on the tuning record
 };
 [[nodiscard]] inline const hlm_study& hlm_study_of(lab_context& context) {
   static const lab_context* whose = nullptr;
@@ -176,7 +175,7 @@ struct hlm_study {
   return study;
 }
 
-//! The threshold on u, in steps of 1/20, that sends nearest to `share` of the problem tokens of a record.
+//! Returns the threshold on u, in steps of 1/20, whose share of sent problem tokens is nearest to `share`.
 [[nodiscard]] inline double threshold_for(const hlm_record& record, double share) {
   double chosen = 0, nearest = 2;
   for (int j = 0; j <= 20; ++j) {
@@ -195,7 +194,7 @@ struct hlm_study {
   return chosen;
 }
 
-//! Uncertainty and entropy against rejection, token by token and in bins.
+//! Uncertainty and entropy over rejection, per token and in bins.
 inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   const hlm_record& r = hlm_study_of(context).test;
   const std::uint64_t seed = context.seed("hlm_uncertainty");
@@ -240,7 +239,7 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
          number(detail::uncertainty_bins(part.uncertainty, part.rejection).correlation(), 3),
          number(area_under_curve(part.uncertainty, part.rejected), 3)});
   }
-  // the same with u shuffled: one permutation with its interval, and the mean of the bin correlation over many
+  // u shuffled: one permutation with an interval, and the mean of the bin correlation over many
   const std::vector<double> permuted = detail::shuffled(r.uncertainty, seed + 1);
   const estimate by_chance = detail::correlation_over_texts(r, permuted, r.rejection, seed);
   constexpr int permutations = 200;
@@ -356,7 +355,7 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
       r.rejectable);
 }
 
-//! What a threshold on u skips, and how often the target would have agreed.
+//! Tokens that a threshold on u skips, and the share of them that the target would have accepted.
 inline void run_hlm_threshold(lab_context& context, figure& f) {
   const hlm_record& r = hlm_study_of(context).test;
   const specverify::linear_fit& fit = hlm_study_of(context).fit;
@@ -441,12 +440,12 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
   f.require("R never exceeds its bound", bounded);
 }
 
-//! Texts of one system over problems.
+//! Texts of one system on problems.
 struct hlm_outcome {
   std::vector<hlm_text> texts;
   std::vector<double> solved;
 
-  //! Sum over all steps of `value(step)`.
+  //! Returns the sum over all steps of `value(step)`.
   template <class Value>
   [[nodiscard]] double sum(Value value) const {
     double total = 0;
@@ -469,7 +468,7 @@ struct hlm_outcome {
     return sum([](const hlm_step& s) { return s.sent && !s.accepted ? 1.0 : 0.0; }) /
            std::max(1.0, tokens() * upload_share());
   }
-  //! Bits of a token on the uplink.
+  //! Returns the uplink bits per token.
   [[nodiscard]] double bits(const specverify::hlm_format& format, specverify::bit_accounting accounting,
                             bool announced) const {
     return sum([&](const hlm_step& s) {
@@ -481,8 +480,8 @@ struct hlm_outcome {
   }
 };
 
-//! Problem by problem, what a family of systems solves where `share` of the tokens is sent: a mixture of the two
-//! members next to it.
+//! Returns, problem by problem, the solved share of a family of systems if `share` of the tokens is sent: a mixture of
+//! the two nearest members.
 [[nodiscard]] inline std::vector<double> solved_at(std::vector<const hlm_outcome*> family, double share) {
   std::sort(family.begin(), family.end(),
             [](const hlm_outcome* a, const hlm_outcome* b) { return a->upload_share() < b->upload_share(); });
@@ -497,7 +496,8 @@ struct hlm_outcome {
   return made;
 }
 
-//! Several systems over the same problems and numbers; all of one problem after another, so that its rows are at hand.
+//! Runs several systems on the same problems with the same random numbers. All systems run on one problem before the
+//! next, because they share rows.
 [[nodiscard]] inline std::vector<hlm_outcome> run_hlm_systems(lab_context& context, std::span<const hlm_system> systems,
                                                               const std::vector<lab_problem>& problems,
                                                               std::uint64_t seed, bool with_attention = false) {
@@ -517,7 +517,7 @@ struct hlm_outcome {
   return made;
 }
 
-//! Problems that the target solves when it draws every token itself.
+//! Returns the problems that the target solves if it draws every token itself.
 [[nodiscard]] inline std::vector<double> solved_by_target(lab_context& context,
                                                           const std::vector<lab_problem>& problems,
                                                           std::uint64_t seed) {
@@ -542,7 +542,7 @@ struct hlm_outcome {
   return solved;
 }
 
-//! Accuracy and payload against the number of entries sent, in the paper's order and in the lossless one.
+//! Accuracy and payload over the number of entries sent, in the paper's order and in the lossless order.
 inline void run_hlm_size(lab_context& context, figure& f) {
   const auto problems = context.problems("test", context.scaled<std::size_t>(120, 12));
   const std::uint64_t seed = context.seed("hlm_size");
@@ -580,13 +580,13 @@ inline void run_hlm_size(lab_context& context, figure& f) {
     }
   }
   const estimate gap = paired_difference(outcomes.back().solved, outcomes[2 * sizes.size() - 1].solved, seed);
-  // What k entries lose against the full law, problem by problem: [order][size].
+  // Loss with k entries against the full distribution, problem by problem: [order][size].
   std::array<std::vector<estimate>, 2> lost;
   for (const std::size_t order : {0u, 1u}) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
       lost[order].push_back(paired_difference(outcomes.back().solved, outcomes[i + order * sizes.size()].solved, seed));
   }
-  // From which k on no size loses problems that the interval shows; the number of sizes: none.
+  // Returns the smallest k from which on no size shows a loss in its interval, or the number of sizes if there is none.
   const auto suffices = [&](std::size_t order) {
     std::size_t from = sizes.size();
     while (from > 0 && lost[order][from - 1].low <= 0) --from;
@@ -637,14 +637,14 @@ inline void run_hlm_size(lab_context& context, figure& f) {
             detail::about_zero(gap), detail::interval_text(gap));
 }
 
-//! The systems side by side, and their speed over the paper's links from the uploads that were measured.
+//! The systems side by side, and their speed over the paper's links, computed from the measured uploads.
 inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   const hlm_study& study = hlm_study_of(context);
   const auto problems = context.problems("test", context.scaled<std::size_t>(240, 20));
   const std::uint64_t seed = context.seed("hlm_systems");
   const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
   const specverify::hlm_format ours{vocab_size}, papers{};
-  // the share of uploads that the paper reports, by the threshold that gives it on the tuning texts
+  // the paper's share of uploads, with the threshold that gives it on the tuning texts
   const std::array<double, 4> shares{0.1, 0.252, 0.5, 0.75};
   constexpr std::size_t paper_share = 1;
   std::array<double, 4> chosen{};
@@ -692,7 +692,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
       {"Rand-HLM", specverify::rand_hlm()},          {"U-HLM", specverify::u_hlm(gate)},
       {"CU-HLM offline", specverify::cu_hlm(fixed)}, {"CU-HLM online", specverify::cu_hlm_online(capless, fitted)},
       {"CU-HLM, sent law", drawn_from_sent(fixed)},  {"U-HLM, u_th 0.8", specverify::u_hlm()}};
-  const std::size_t shown = systems.size();  // what follows is for accuracy over uploads alone
+  const std::size_t shown = systems.size();  // later systems are only for accuracy over uploads
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (i == paper_share) continue;
     systems.push_back({"U-HLM, u_th " + number(chosen[i]), specverify::u_hlm({chosen[i]})});
@@ -803,7 +803,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
               standing(e, share) + "; one wrong digit fails a problem, the paper scores the similarity of texts");
   }
   const double sent = outcomes[3].upload_share();
-  const std::vector<double> tossed = solved_at(coins, sent);  // a coin with as many uploads
+  const std::vector<double> tossed = solved_at(coins, sent);  // random skips with as many uploads
   const std::vector<double> each(problems.size(), 1.0);
   const auto kept_by = [&](const std::vector<double>& solved_problems) {
     const estimate e = ratio_change(solved_problems, each, outcomes[1].solved, each, seed);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts of the HLM family, written round by round with the library's own functions: draw, measure, send or keep,
-//! compress, verify.
+//! Writes texts of the HLM family round by round with the library's functions: draw, measure, send or keep, compress,
+//! verify.
 //!
-//! A round drafts one token and has no bonus token. The target is fed only when the token is sent, with all tokens that
-//! were kept since. With `as_session` a text is that of a session whose id is the text's seed, with `hlm_secret` on
-//! both sides: token for token with whole laws, and with entries as far as the session's lattice goes
-//! (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row itself: systems
-//! that differ in what they send then write with the same numbers, and their differences come out of texts that differ
-//! in nothing else.
+//! A round drafts one token and has no bonus token. The target is fed only if the token is sent, with all tokens kept
+//! since the last feed. With `as_session`, a text equals that of a session whose id is the text's seed, with
+//! `hlm_secret` on both sides: token for token with whole distributions, and with entries as far as the session's
+//! lattice allows (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row
+//! itself. Systems then use equal random numbers, so texts differ only because the systems send different data.
 #ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
 
@@ -26,22 +25,22 @@
 
 namespace lab {
 
-//! One of the presets: its gate; the entries it keeps, if its laws are not whole; whether the token is drawn from the
-//! row or from the law that is sent.
+//! One of the presets: skip policy, entries if the distribution is not whole, and whether the token is drawn from the
+//! row or from the sent distribution.
 using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specverify::top_k, specverify::random_skip>,
                                 specverify::preset<specverify::top_k, specverify::uncertainty_gate>,
                                 specverify::preset<specverify::top_k, specverify::uncertainty_and_importance_gate>,
                                 specverify::preset<specverify::online_vocabulary_budget, specverify::uncertainty_gate>>;
 
-//! HLM as in its paper: no bonus token.
+//! HLM as in the paper, without a bonus token.
 [[nodiscard]] inline specverify::preset<> hlm_of_paper() { return specverify::hlm({.bonus = false}); }
-//! CU-HLM that draws the token from the law that is sent: compression loses nothing.
+//! CU-HLM that draws the token from the sent distribution, so compression loses nothing.
 [[nodiscard]] inline auto drawn_from_sent(const specverify::cu_hlm_settings& set) {
   auto made = specverify::cu_hlm(set);
   made.draw_from_row = false;
   return made;
 }
-//! The system with every token sent, and none measured.
+//! Returns the system with every token sent and none measured.
 template <class Preset>
 [[nodiscard]] specverify::preset<> all_sent(const Preset& gated) {
   return {gated.format, gated.sparsifier, gated.window,       {}, gated.attachments, gated.rule,
@@ -51,7 +50,8 @@ template <class Preset>
 struct hlm_system {
   std::string label;
   hlm_preset preset{};
-  //! rounds are counted by uploads, from 1, and whole laws are half rows, which are drawn from
+  //! rounds are numbered by uploads from 1, and whole distributions are half-precision rows, which tokens are drawn
+  //! from
   bool as_session = false;
 
   [[nodiscard]] bool sends_whole_laws() const {
@@ -62,7 +62,7 @@ struct hlm_system {
   }
 };
 
-//! Of both sides; the id of the session is the seed of a text.
+//! Secret of both sides; a text's seed is the session id.
 inline constexpr specverify::session_secret hlm_secret =
     specverify::secret_from_hex("686c6d20686c6d20686c6d20686c6d20");
 inline constexpr std::uint64_t hlm_salt = 2;
@@ -71,12 +71,12 @@ inline constexpr std::uint64_t hlm_salt = 2;
 struct hlm_step {
   specverify::token_id drafted = specverify::no_token;
   bool sent = false;
-  bool accepted = false;           //!< of a sent one
-  bool draft_in_support = true;    //!< of a sent one
+  bool accepted = false;           //!< only for a sent token
+  bool draft_in_support = true;    //!< only for a sent token
   std::uint32_t support_size = 0;  //!< entries sent
-  std::uint32_t carried = 0;       //!< kept tokens whose ids travel with this upload
+  std::uint32_t carried = 0;       //!< kept tokens whose ids are sent with this upload
   std::uint32_t disagreements = 0, samples = 0;
-  double rejection = -1;  //!< (1 - y_d / x_d)+; -1 where nobody asked for it
+  double rejection = -1;  //!< (1 - y_d / x_d)+; -1 if it was not requested
   [[nodiscard]] double uncertainty() const { return samples == 0 ? 0 : static_cast<double>(disagreements) / samples; }
 };
 
@@ -87,7 +87,7 @@ struct hlm_text {
 
 namespace detail {
 
-//! Draft numbers under the edge's key, verdict numbers under the cloud's.
+//! Random numbers: drafts use the edge's key, verdicts the cloud's.
 struct hlm_numbers {
   specverify::session_keys keys;
   [[nodiscard]] specverify::random_block operator()(specverify::random_counter counter) const noexcept {
@@ -98,7 +98,7 @@ struct hlm_numbers {
   }
 };
 
-//! Memory of one writer, kept from token to token.
+//! Memory of one writer, reused for each token.
 struct hlm_memory {
   std::vector<std::byte> digest, skip, verify, law, kept;
   static specverify::workspace over(std::vector<std::byte>& bytes, std::size_t size) {
@@ -109,15 +109,15 @@ struct hlm_memory {
 
 }  // namespace detail
 
-//! What `write_hlm_text` shows of a step for which the target was asked.
+//! Data that `write_hlm_text` passes for a step with a target row.
 struct hlm_view {
   std::span<const float> drafter{};  //!< logits
   std::span<const float> target{};
   std::span<const float> attention{};
 };
 
-//! Writes one text of at most `tokens` tokens. With `ask_always` the target is asked at kept tokens too, for the record
-//! alone: nothing that is written changes. `observe(step, view)` is called for each step at which the target was asked.
+//! Writes one text of at most `tokens` tokens. With `ask_always` the target is also fed at kept tokens, but only for
+//! the record: the text does not change. `observe(step, view)` is called for each step with a target row.
 template <class Observe>
 [[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system,
                                       double temperature, std::uint32_t tokens, std::uint64_t seed, bool ask_always,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every figure of the lab works with: the embedded pair behind traces, problems and prose, two workers, a seed,
-//! and progress.
+//! Resources of every figure: the embedded pair with traces, problems and prose, two workers, a seed, and progress.
 #ifndef SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
 #define SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
 
@@ -18,19 +17,19 @@ struct lab_settings {
   bool quick = false;
   std::uint64_t seed = 20261121;
   unsigned jobs = 2;
-  bool trace_files = true;  //!< what models said is read from earlier runs and kept for later ones
+  bool trace_files = true;  //!< whether to read traces of earlier runs and to store them for later runs
   std::filesystem::path out = "build/lab";
   std::string models = tinylm::default_directory();
   std::string data = "apps/lab/data";
 };
 
-//! A task: which text is continued, and the answer that a right continuation ends with.
+//! A task: the text to continue, and the answer at the end of a correct continuation.
 struct lab_problem {
   std::vector<token_id> prompt;
   int answer = 0;
 };
 
-//! One thread's half of everything: its own texts over the traces that all share.
+//! Data of one thread: its own texts over the shared traces.
 struct lab_worker {
   replayed_model drafter;
   replayed_model target;
@@ -45,14 +44,14 @@ class lab_context {
 
   [[nodiscard]] const lab_settings& settings() const { return settings_; }
   [[nodiscard]] bool quick() const { return settings_.quick; }
-  //! Whether what models said may be read from files of earlier runs, and is written for later ones.
+  //! Returns whether traces may be read from files of earlier runs and written for later runs.
   [[nodiscard]] bool keeps_files() const { return settings_.trace_files; }
-  //! `full`, or `quick` under --quick.
+  //! Returns `full`, or `quick` under --quick.
   template <class Value>
   [[nodiscard]] Value scaled(Value full, Value quick) const {
     return settings_.quick ? quick : full;
   }
-  //! A seed for one purpose of one figure: the same in every run with the same --seed.
+  //! Returns a seed for one purpose of one figure. It is equal in every run with the same --seed.
   [[nodiscard]] std::uint64_t seed(std::string_view purpose) const {
     checksum sum;
     sum.add(purpose.data(), purpose.size());
@@ -60,7 +59,7 @@ class lab_context {
   }
   [[nodiscard]] const std::filesystem::path& out() const { return settings_.out; }
 
-  //! A file of its folder that is no figure: trained weights.
+  //! Writes a file that is no figure to the output folder, for example trained weights.
   void write(const std::string& name, std::span<const std::byte> bytes) const {
     std::ofstream file(out() / name, std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -72,8 +71,8 @@ class lab_context {
   [[nodiscard]] std::shared_ptr<model_trace> drafter_trace() const { return drafter_trace_; }
   [[nodiscard]] std::shared_ptr<model_trace> target_trace() const { return target_trace_; }
 
-  //! The first `count` problems of a set: "test" (2400), "tune" (1000), "train" (4000). What is reported comes from
-  //! test alone.
+  //! Returns the first `count` problems of a set: "test" (2400), "tune" (1000), "train" (4000). Reported results must
+  //! come only from "test".
   [[nodiscard]] std::vector<lab_problem> problems(const std::string& set, std::size_t count) const {
     auto read = tinylm::read_problems(settings_.data + "/" + set + ".txt");
     if (!read.ok()) throw std::runtime_error(read.error);
@@ -84,7 +83,7 @@ class lab_context {
       made.push_back({tinylm::problem_ids(pair_.vocabulary, (*read)[i].question), (*read)[i].answer});
     return made;
   }
-  //! Openings of held-out prose, `tokens` tokens long, <|end|> first. There are 240.
+  //! Returns beginnings of held-out prose, `tokens` tokens long, <|end|> first. There are 240.
   [[nodiscard]] std::vector<std::vector<token_id>> prose(std::size_t count, std::size_t tokens) const {
     std::ifstream file(settings_.data + "/prose.txt");
     std::vector<std::vector<token_id>> made;
@@ -97,14 +96,14 @@ class lab_context {
     if (made.size() < count) throw std::runtime_error("prose.txt has only " + std::to_string(made.size()) + " lines");
     return made;
   }
-  //! Whether a continuation of the problem's prompt ends with the right answer.
+  //! Returns whether a continuation of the problem's prompt ends with the correct answer.
   [[nodiscard]] bool solves(const lab_problem& problem, std::span<const token_id> continuation) const {
     const auto answer = tinylm::solution_answer(pair_.vocabulary.decode(continuation));
     return answer && *answer == problem.answer;
   }
 
-  //! Calls work(worker, i) for i in [0, count) on all jobs. Write results to place i: then they do not depend on who
-  //! was faster.
+  //! Calls work(worker, i) for i in [0, count) on all jobs. The work must write its result to index i, because the
+  //! order of completion varies.
   template <class Work>
   void for_each(std::size_t count, Work work) {
     if (progress_) progress_->expect(count);
@@ -133,7 +132,7 @@ class lab_context {
     threads.clear();
     if (trouble) std::rethrow_exception(trouble);
   }
-  //! For work outside for_each: announce steps, then say when each is done.
+  //! Progress of work outside for_each: announce the steps, then report each finished step.
   void expect(std::size_t steps) {
     if (progress_) progress_->expect(steps);
   }
@@ -141,7 +140,7 @@ class lab_context {
     if (progress_) progress_->step();
   }
 
-  //! What the models' forward passes took and saved so far, over all workers.
+  //! Returns the cost and savings of the models' forward passes so far, over all workers.
   [[nodiscard]] model_counters counted(bool target) const {
     model_counters sum;
     for (const auto& worker : workers_) {
@@ -154,7 +153,7 @@ class lab_context {
     return sum;
   }
 
-  //! Traces of earlier runs; one that does not fit is named and left aside.
+  //! Loads traces of earlier runs. If a trace does not fit, it is reported and ignored.
   void load_traces(std::FILE* log) {
     for (const auto& [trace, name] : {std::pair{drafter_trace_, "drafter.trace"}, {target_trace_, "target.trace"}}) {
       const auto path = settings_.out / name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reruns the papers' experiments: figures as CSV and SVG, and one page with paper and ours side by side.
-// Exit code: 0 every stated check holds, 1 one does not or the lines could not be printed, 2 wrong usage or files.
+// Reruns the papers' experiments: figures as CSV and SVG, and one page that compares the papers' results with ours.
+// Exit code: 0 if every check passes; 1 if a check fails or the output cannot be printed; 2 for wrong usage or files.
 #include "../standard_output.hpp"
 #include "report.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a figure says about samples: means with bootstrap intervals, paired differences, correlation, area under the
-//! ROC curve, laws.
+//! Statistics for figures: means with bootstrap intervals, paired differences, correlation, area under the ROC curve,
+//! distributions.
 #ifndef SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
 
@@ -16,7 +16,7 @@ namespace lab {
 
 struct estimate {
   double value = 0;
-  double low = 0;  //!< 2.5 % and 97.5 %
+  double low = 0;  //!< percentiles 2.5 and 97.5
   double high = 0;
 };
 
@@ -26,7 +26,7 @@ struct estimate {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-//! The q-quantile, q in [0, 1], linear between neighbours.
+//! Returns the q-quantile, q in [0, 1], linear between neighbours.
 [[nodiscard]] inline double quantile_of(std::vector<double> values, double q) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -36,8 +36,8 @@ struct estimate {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-//! Bootstrap interval of any statistic: `of(indices)` computes it from a sample of places in [0, count), drawn with
-//! replacement. Where the samples of one text belong together, let the places be texts.
+//! Returns the bootstrap interval of any statistic. `of(indices)` must compute it from a sample of indices in [0,
+//! count), drawn with replacement. If samples of one text depend on each other, the indices must be those of texts.
 template <class Statistic>
 [[nodiscard]] estimate bootstrap(std::size_t count, std::uint64_t seed, Statistic of, std::size_t repeats = 1000) {
   std::vector<std::size_t> places(count);
@@ -61,7 +61,7 @@ template <class Statistic>
   return made;
 }
 
-//! Mean with its bootstrap interval.
+//! Returns the mean with a bootstrap interval.
 [[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed,
                                             std::size_t repeats = 1000) {
   return bootstrap(
@@ -74,7 +74,7 @@ template <class Statistic>
       repeats);
 }
 
-//! sum(numerator) / sum(denominator) with its interval: `ratio_of_sums` over texts.
+//! Returns sum(numerator) / sum(denominator) with an interval: `ratio_of_sums` over texts.
 [[nodiscard]] inline estimate ratio_estimate(std::span<const double> numerator, std::span<const double> denominator,
                                              std::uint64_t seed, std::size_t repeats = 1000) {
   return bootstrap(
@@ -87,7 +87,7 @@ template <class Statistic>
       repeats);
 }
 
-//! Mean of a - b over pairs that belong together, with its interval.
+//! Returns the mean of a - b over pairs, with an interval.
 [[nodiscard]] inline estimate paired_difference(std::span<const double> a, std::span<const double> b,
                                                 std::uint64_t seed, std::size_t repeats = 1000) {
   std::vector<double> difference(a.size());
@@ -95,7 +95,7 @@ template <class Statistic>
   return mean_estimate(difference, seed, repeats);
 }
 
-//! (sum a / sum b) / (sum c / sum d) - 1 with its interval; the four belong together place by place.
+//! Returns (sum a / sum b) / (sum c / sum d) - 1 with an interval. The four spans must have the same indices.
 [[nodiscard]] inline estimate ratio_change(std::span<const double> a, std::span<const double> b,
                                            std::span<const double> c, std::span<const double> d, std::uint64_t seed,
                                            std::size_t repeats = 1000) {
@@ -109,9 +109,9 @@ template <class Statistic>
       repeats);
 }
 
-//! Pearson's correlation; 0 when either side is constant.
+//! Returns Pearson's correlation, or 0 if either side is constant.
 [[nodiscard]] inline double correlation(std::span<const double> x, std::span<const double> y) {
-  double mx = 0, my = 0;  // above the first value, which makes them exactly 0 when a side is constant
+  double mx = 0, my = 0;  // relative to the first value, so they are exactly 0 if a side is constant
   for (std::size_t i = 0; i < x.size(); ++i) {
     mx += (x[i] - x[0]) / static_cast<double>(x.size());
     my += (y[i] - y[0]) / static_cast<double>(y.size());
@@ -126,7 +126,7 @@ template <class Statistic>
   return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
-//! Area under the ROC curve: how often a positive scores above a negative, ties counting half.
+//! Returns the area under the ROC curve: the probability that a positive scores above a negative. Ties count half.
 [[nodiscard]] inline double area_under_curve(std::span<const double> score, const std::vector<bool>& positive) {
   std::vector<std::size_t> order(score.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -144,7 +144,7 @@ template <class Statistic>
   return positives > 0 && negatives_below > 0 ? wins / (positives * negatives_below) : 0.5;
 }
 
-//! softmax(logits / temperature) in double; temperature 0: one-hot at the smallest argmax.
+//! Returns softmax(logits / temperature) in double; temperature 0: one-hot at the smallest argmax.
 [[nodiscard]] inline std::vector<double> law_of(std::span<const float> logits, double temperature) {
   std::vector<double> law(logits.size(), 0.0);
   const auto top = static_cast<std::size_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -165,7 +165,7 @@ template <class Statistic>
   return sum / 2;
 }
 
-//! Shannon entropy in bits.
+//! Returns the Shannon entropy in bits.
 [[nodiscard]] inline double entropy_of(std::span<const double> law) {
   double sum = 0;
   for (const double p : law) sum -= p > 0 ? p * std::log2(p) : 0;

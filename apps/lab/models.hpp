@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The two ways in which the lab asks a model: live, or from a trace that has the answer already. Both give the same
+//! Two implementations of a model in the lab: live, or from a trace that already has the results. Both give the same
 //! bits.
 #ifndef SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
@@ -15,21 +15,21 @@
 
 namespace lab {
 
-//! Throws what the library says is wrong, and with what.
+//! Throws the library's error, with the name of the operation.
 inline void demand(specverify::status why, const char* what) {
   if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
 }
-//! The value, where there is one.
+//! Returns the value, or throws.
 template <class Value>
 Value demand(specverify::result<Value> made, const char* what) {
   demand(made.error(), what);
   return *std::move(made);
 }
 
-//! One text of one model. `feed` appends tokens; afterwards logits, hidden state and attention row of the last `rows`
-//! of them can be read, i = 0 being the first of these. Hidden state and attention row say what the model saw at that
-//! token; its logits are the next token's law. Spans live until the next feed. Errors are exceptions: the lab has no
-//! use for a text that went wrong.
+//! One text of one model. `feed` appends tokens. Afterwards logits, hidden state and attention row of the last `rows`
+//! tokens can be read; i = 0 is the first of these. Hidden state and attention row are those of that token, and its
+//! logits give the distribution of the next token. Spans are valid until the next feed. Errors are exceptions, because
+//! the lab cannot use a text after an error.
 template <class Model>
 concept language_model = requires(Model& model, const Model& fixed, std::span<const token_id> ids,
                                   std::uint32_t count) {
@@ -43,7 +43,7 @@ concept language_model = requires(Model& model, const Model& fixed, std::span<co
   { fixed.attention(count) } -> std::same_as<std::span<const float>>;
 };
 
-//! The row of the i-th of the last rows fed, as the library takes it.
+//! Returns the i-th of the last rows fed, as the library's type.
 template <language_model Model>
 [[nodiscard]] specverify::row_view<float> row_of(const Model& model, std::uint32_t i) {
   return specverify::logits_row(model.logits(i));
@@ -51,9 +51,9 @@ template <language_model Model>
 
 struct model_counters {
   std::uint64_t passes = 0;     //!< calls of feed
-  std::uint64_t positions = 0;  //!< positions whose answer was wanted
-  std::uint64_t recorded = 0;   //!< of these, answered by the trace
-  double seconds = 0;           //!< spent in feed and logits
+  std::uint64_t positions = 0;  //!< positions with a requested result
+  std::uint64_t recorded = 0;   //!< results that came from the trace
+  double seconds = 0;           //!< in feed and logits
 };
 
 class live_model {
@@ -88,8 +88,8 @@ class live_model {
 };
 
 enum class replay_mode : std::uint8_t {
-  record,  //!< what the trace lacks is computed and recorded
-  strict   //!< what the trace lacks is an error
+  record,  //!< compute and record missing data
+  strict   //!< missing data is an error
 };
 
 class replayed_model {
@@ -104,7 +104,7 @@ class replayed_model {
         mode_(mode),
         with_attention_(with_attention) {}
 
-  //! From now on attention rows are recorded, and missed where the trace has none.
+  //! From now on attention rows are recorded, and a trace without them does not suffice.
   void want_attention() { with_attention_ = true; }
 
   void feed(std::span<const token_id> ids, std::uint32_t rows) {
@@ -146,7 +146,7 @@ class replayed_model {
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(model_->vocab); }
   [[nodiscard]] std::uint32_t hidden_size() const { return static_cast<std::uint32_t>(model_->dim); }
 
-  //! The head's product with the hidden state, made when it is first asked for and kept as long as there is room.
+  //! Returns the head's product with the hidden state. It is computed on the first call and kept while there is room.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i) const {
     const node_id node = nodes_[first_ + i];
     if (node == no_node) {
@@ -166,7 +166,7 @@ class replayed_model {
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const {
     return {hidden_.data() + std::size_t{i} * model_->dim, model_->dim};
   }
-  //! Empty unless attention was asked for or happens to be recorded.
+  //! Returns an empty span unless attention was requested or is recorded.
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return attention_[i]; }
   [[nodiscard]] const model_counters& counters() const { return counters_; }
 
@@ -183,12 +183,12 @@ class replayed_model {
   void multiply(std::uint32_t i, std::vector<float>& row) const {
     const auto begin = std::chrono::steady_clock::now();
     row.resize(stride_);
-    // The head reads its input; row_block has no const form.
+    // The head only reads its input, but row_block has no const form.
     model_->head.multiply({const_cast<float*>(hidden(i).data()), model_->dim}, {row.data(), stride_}, 1);
     counters_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  //! Positions from first_ + missing on: the live model catches up and what it says is recorded.
+  //! Computes the positions from first_ + missing on with the live model, and records the results.
   void compute(std::uint32_t missing, std::uint32_t rows) {
     if (mode_ == replay_mode::strict) {
       throw std::runtime_error("the trace does not hold position " + std::to_string(first_ + missing) +

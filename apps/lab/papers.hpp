@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table of papers: each brings its figures, each figure its function. `qs_paper` and the others stand in qs.cpp,
+//! Table of papers: each paper has figures, and each figure has a function. `qs_paper` and the others are in qs.cpp,
 //! sqs.cpp, ...
 #ifndef SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
@@ -9,10 +9,10 @@
 
 namespace lab {
 
-//! `run` fills in the figure: panels, tables, comparisons, checks. The seconds are what it takes on 2 cores, for the
-//! time left.
+//! `run` fills in the figure: panels, tables, comparisons, checks. `seconds` is the time on 2 cores, for the progress
+//! display.
 struct planned_figure {
-  std::string name;  //!< of its files, "<paper>_<what>"
+  std::string name;  //!< base name of the files, "<paper>_<what>"
   std::string title;
   void (*run)(lab_context&, figure&) = nullptr;
   double seconds = 10;
@@ -20,11 +20,11 @@ struct planned_figure {
 };
 
 struct paper {
-  std::string name;  //!< as --only takes it
+  std::string name;  //!< as in --only
   std::string title;
   std::string arxiv;
   std::vector<planned_figure> figures;
-  std::string remarks = {};  //!< a paragraph of the report: what was reproduced, what was not, why
+  std::string remarks = {};  //!< a paragraph of the report: reproduced results, missing results, and reasons
 };
 
 [[nodiscard]] paper trace_paper();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Says what the lab is doing, how far it is and how long it will still take; on a terminal in place, elsewhere a line
-//! now and then.
+//! Prints the lab's current figure, its progress and the remaining time: in place on a terminal, otherwise as
+//! occasional lines.
 #ifndef SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
 
@@ -18,7 +18,7 @@ namespace lab {
 
 class progress {
  public:
-  //! `planned`: what all figures together are expected to take, in seconds.
+  //! `planned`: expected seconds of all figures together.
   progress(std::FILE* out, std::size_t figures, double planned)
       : out_(out), terminal_(isatty(fileno(out)) == 1), figures_(figures), planned_left_(planned) {}
 
@@ -35,9 +35,9 @@ class progress {
     if (!terminal_) line();
   }
 
-  //! The figure consists of `units` more equal steps.
+  //! Adds `units` equal steps to the figure.
   void expect(std::size_t units) { units_ += units; }
-  //! One of them is done; any thread may say so.
+  //! Counts one finished step. Any thread may call it.
   void step() {
     ++done_;
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -65,7 +65,7 @@ class progress {
 
   void line() {
     const double share = units_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(units_)) : 0.0;
-    // How slow this machine is against the plan: from the figures that are done, and from nothing before the first.
+    // Slowness of this machine relative to the plan, from the finished figures; 1 before the first.
     const double slowness = planned_done_ > 1 ? spent_ / planned_done_ : 1.0;
     const double of_plan = std::max(0.0, slowness * planned_ - elapsed());
     const double here = share > 0.05 ? elapsed() / share - elapsed() : of_plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: quality against temperature; its policies stand in qs_policies.cpp.
+// Quantize-Sample-and-Verify: quality over temperature; its policies are in qs_policies.cpp.
 #include <specverify/testing/chi_square.hpp>
 #include <specverify/verify/mismatched.hpp>
 
@@ -12,7 +12,7 @@ namespace lab {
 
 namespace {
 
-//! How a text is written in the quality figure.
+//! A way to write a text in the quality figure.
 struct qs_writer {
   const char* label;
   enum class kind : std::uint8_t { target, drafter, sample_quantize, quantize_sample } how;
@@ -25,8 +25,8 @@ constexpr std::array<qs_writer, 6> writers{{{"target", qs_writer::kind::target},
                                             {"Q-S, l = 12", qs_writer::kind::quantize_sample, 12},
                                             {"Q-S, l = 240", qs_writer::kind::quantize_sample, 240}}};
 
-//! The law of an emitted token when a draft drawn from `drawn` is tested as if it came from `claimed`: out(v) = d(v)
-//! a(v) + P(reject) res(v).
+//! Returns the distribution of an emitted token if a draft from `drawn` is tested as if it came from `claimed`: out(v)
+//! = d(v) a(v) + P(reject) res(v).
 std::vector<double> emitted_law(const std::vector<double>& drawn, const std::vector<double>& claimed,
                                 const std::vector<double>& p) {
   std::vector<double> out(p.size()), residual(p.size());
@@ -50,7 +50,7 @@ std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quan
   return emitted_law(writer.how == qs_writer::kind::quantize_sample ? coarse : q, coarse, p);
 }
 
-//! Counts over equal cells of where tokens fell in a law: even if they were drawn from it.
+//! Counts tokens over equal cells of a distribution. The counts are even if the tokens were drawn from it.
 struct place_counts {
   std::array<std::uint64_t, 20> cells{};
 
@@ -69,7 +69,8 @@ struct place_counts {
   }
 };
 
-//! Where a token stands in a law whose tokens are ordered by `lean`; u in [0, 1) spreads it over its own probability.
+//! Returns the position of a token in a distribution whose tokens are ordered by `lean`; u in [0, 1) spreads it over
+//! the token's own probability.
 double place_in(const std::vector<double>& law, const std::vector<double>& lean, std::size_t token, double u) {
   double below = 0, level = 0;
   for (std::size_t v = 0; v < law.size(); ++v) {
@@ -83,10 +84,11 @@ struct written {
   bool solved = false;
   double entropy = 0, distance = 0;  //!< sums over the text
   double tokens = 0;
-  place_counts in_own, in_target;  //!< of a drafting writer
+  place_counts in_own, in_target;  //!< of a writer that drafts
 };
 
-//! One token of S-Q by the shipped rule: drawn from q, sent with the quantized law, verified against that.
+//! Draws one token of S-Q by the library's rule: drawn from q, sent with the quantized distribution, verified against
+//! that.
 token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantizer, double temperature,
                               const std::vector<double>& q, const specverify::philox& source, std::uint32_t t,
                               std::vector<std::byte>& memory) {
@@ -114,12 +116,12 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
   std::vector<token_id> text;
   const bool in_session = writer.how == qs_writer::kind::quantize_sample;
-  if (in_session) {  // the shipped sessions, bytes and all
+  if (in_session) {  // the library's sessions with real bytes
     run_options options;
     options.prompt = problem.prompt;
     options.tokens = budget;
     options.temperature = temperature;
-    options.session_id = seed + index + 100000u * setting;  // settings are tested together, so they share no draws
+    options.session_id = seed + index + 100000u * setting;  // settings are tested together and must share no draws
     const auto resolution = static_cast<double>(writer.resolution);
     text = run_virtually(options, worker.drafter, worker.target, "qs",
                          {{"resolution", resolution}, {"max_draft_length", 4}})
@@ -152,7 +154,8 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
           token_at(out, specverify::decision_uniform(source({t, index, 0, specverify::purpose::training, 6})))));
     }
     if (by_rule || in_session) {
-      // Ordered by where S-Q's law leaves the target's, so that a writer who does what S-Q does is seen soonest.
+      // Ordered by the difference between the distributions of S-Q and the target, because that shows a writer like S-Q
+      // soonest.
       std::vector<double> lean(p.size());
       const std::vector<double> other =
           by_rule ? out
@@ -204,8 +207,8 @@ void run_quality(lab_context& context, figure& f) {
                               "entropy in bits", "tokens", "p-value of its formula", "p-value of the target's law"});
   double coarse = 0, fine = 0, drafter = 0, least_lossless = 1, least_formula = 1;
   std::vector<std::vector<double>> target_right(temperatures.size());
-  place_counts lossless_places, coarse_places;  // in the target's law, over all temperatures
-  estimate widest{}, worst_coarse{};            // Q-S and S-Q less the target, problem by problem
+  place_counts lossless_places, coarse_places;  // in the target's distribution, over all temperatures
+  estimate widest{}, worst_coarse{};            // Q-S and S-Q minus the target, problem by problem
   for (std::size_t w = 0; w < writers.size(); ++w) {
     curve &solved = accuracy.add(writers[w].label), &bits = entropy.add(writers[w].label);
     std::vector<double> tv(temperatures.size());
@@ -251,7 +254,7 @@ void run_quality(lab_context& context, figure& f) {
       if (last && samples_first) (writers[w].resolution == 12 ? coarse : fine) = tv[k];
       if (last && writers[w].how == qs_writer::kind::drafter) drafter = tv[k];
     }
-    if (*std::max_element(tv.begin(), tv.end()) > 1e-9) {  // what is exactly 0 has no place on a logarithmic axis
+    if (*std::max_element(tv.begin(), tv.end()) > 1e-9) {  // a logarithmic axis cannot show 0
       curve& far = distance.add(writers[w].label);
       for (std::size_t k = 0; k < tv.size(); ++k) far.add(temperatures[k], tv[k]);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: the network that `edge_cloud --system qs-dqn` plans its rounds with.
+// Quantize-Sample-and-Verify: trains the network that plans the rounds of `edge_cloud --system qs-dqn`.
 #include "papers.hpp"
 #include "qs_players.hpp"
 
@@ -7,7 +7,7 @@ namespace lab {
 
 namespace {
 
-//! The demo's vocabulary, its times in the modelled column, and its link in both of QS's states.
+//! The demo's vocabulary, the times in its modelled column, and its link in both of QS's states.
 qs_setting demo_setting(std::uint32_t vocab_size) {
   qs_setting made;
   made.prefix_free = false;
@@ -21,7 +21,7 @@ qs_setting demo_setting(std::uint32_t vocab_size) {
   return made;
 }
 
-//! Prose and word problems, `count` of each.
+//! Returns prose and word problems, `count` of each.
 std::vector<lab_problem> demo_tasks(lab_context& context, const std::string& set, std::size_t first,
                                     std::size_t count) {
   std::vector<lab_problem> tasks = prose_tasks(context, first, count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who plays QS's rounds: a fixed action, the model-based window, a network; and the texts that they play.
+//! Players of QS's rounds: a fixed action, the model-based window, a network; and the texts that they play.
 #ifndef SPECVERIFY_EXAMPLES_LAB_QS_PLAYERS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_QS_PLAYERS_HPP
 
@@ -7,10 +7,10 @@
 
 namespace lab {
 
-inline constexpr double qs_temperature = 0.4;  // of the authors' training script
+inline constexpr double qs_temperature = 0.4;  // from the authors' training script
 inline constexpr std::uint32_t qs_tokens = 52;
 
-//! Openings of held-out prose, without an answer.
+//! Returns beginnings of held-out prose, without an answer.
 [[nodiscard]] inline std::vector<lab_problem> prose_tasks(lab_context& context, std::size_t first, std::size_t count) {
   const auto openings = context.prose(first + count, 24);
   std::vector<lab_problem> tasks;
@@ -20,7 +20,7 @@ inline constexpr std::uint32_t qs_tokens = 52;
 
 inline constexpr specverify::action_grid paper_grid = specverify::paper_action_grid();
 
-//! Whom a text is played by: a fixed action, the model-based window or a network.
+//! The player of a text: a fixed action, the model-based window or a network.
 struct qs_player {
   std::string label;
   specverify::window_action fixed{};
@@ -35,7 +35,7 @@ struct qs_player {
   }
 };
 
-//! The model of a setting: what it charges and how long its passes take; rates are those that are observed.
+//! Returns the model of a setting: its costs and the times of its passes. Rates come from observations.
 [[nodiscard]] inline specverify::model_window heuristic_for(const qs_setting& setting) {
   specverify::model_window window;
   window.model.vocab_size = setting.vocab_size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: speed over links, and how far policies fall short of the best one.
+// Quantize-Sample-and-Verify: speed over links, and distance of policies from the best one.
 #include "papers.hpp"
 #include "qs_players.hpp"
 #include "say.hpp"
@@ -31,7 +31,7 @@ void run_qs_speed(lab_context& context, figure& f) {
       record_texts(context, prose_tasks(context, count, count), qs_temperature, qs_tokens, context.seed("qs_test"));
   const std::array<double, 3> acceptance = mean_acceptance(test);
 
-  // One network for each pair of rates; the sweep changes the transitions alone.
+  // One network for each pair of rates, because the sweep changes only the transitions.
   std::array<qs_setting, 2> trained{setting, setting};
   trained[1].link = specverify::qs_code_link();
   std::array<specverify::dqn_weights, 2> networks{};
@@ -79,7 +79,7 @@ void run_qs_speed(lab_context& context, figure& f) {
     players.push_back({"", {}, &heuristic});
     players.push_back({"", {}, nullptr, &networks[places[k].network]});
     for (std::size_t j = 0; j < players.size(); ++j) played[k][j + 2] = play(test, 8, players[j]);
-    for (std::size_t j = 0; j < 2; ++j) {  // alone: a token takes one pass, whatever the link
+    for (std::size_t j = 0; j < 2; ++j) {  // without drafts a token takes one pass on any link
       for (const qs_text& text : test) {
         played[k][j].tokens.push_back(static_cast<double>(text.size()));
         played[k][j].seconds.push_back(static_cast<double>(text.size()) *
@@ -104,7 +104,7 @@ void run_qs_speed(lab_context& context, figure& f) {
   for (std::size_t k = 0; k < 4; ++k) links.x_names.push_back(places[k].name);
   for (std::size_t k = 4; k < places.size(); ++k) sweep.x_names.push_back(places[k].name);
   for (std::size_t j = 0; j < labels.size(); ++j) {
-    if (j == 1) continue;  // 125 tokens/s everywhere, of another law: in the table
+    if (j == 1) continue;  // 125 tokens/s everywhere, but another distribution: in the table
     curve& bars = links.add(labels[j]);
     for (std::size_t k = 0; k < 4; ++k)
       bars.add(static_cast<double>(k), speed[k][j].value, speed[k][j].low, speed[k][j].high);
@@ -206,8 +206,7 @@ void run_qs_regret(lab_context& context, figure& f) {
   qs_training plan;
   plan.episodes = context.scaled(300u, 30u);
   enum : std::size_t { with_reward, with_bonus, with_shuffled, kinds };
-  // The weights that scored best while training, by the true throughput whatever the rewards were; and those that
-  // training ended with.
+  // The weights with the best true throughput during training, for any reward, and the last weights.
   std::vector<specverify::dqn_weights> networks(kinds * seeds), last_networks(kinds * seeds);
   context.for_each(networks.size(), [&](lab_worker&, std::size_t i) {
     qs_setting here = setting;
@@ -307,7 +306,7 @@ void run_qs_regret(lab_context& context, figure& f) {
                 number(acceptance[2], 4) + " at l = 720, 240, 12: the grid has no coarse action");
   f.require("the heuristic is within 3 % of the optimum", most[row_heuristic] <= 3,
             number(most[row_heuristic], 3) + " % at most");
-  if (!context.quick()) {  // a quick run trains too little to be held to this
+  if (!context.quick()) {  // a quick run trains too little for this check
     f.require("the DQN is within 3 % of the optimum on every seed, with its best weights and with its last",
               most[row_network] <= 3 && most[row_last] <= 3,
               number(most[row_network], 3) + " and " + number(most[row_last], 3) + " % at most");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and what an action
-//! (L, l) earns.
+//! QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and the reward of
+//! an action (L, l).
 //!
-//! Two worlds share it. In the prefix-free one each drafted position is drawn anew from all recorded positions, so a
-//! round's outcome depends on (L, l) and the link's state alone and the best policy can be found by trying all. In the
-//! replayed one positions follow a recorded text, and an accepted draft is taken to be the text's own token.
+//! There are two worlds. In the prefix-free world each drafted position is drawn from all recorded positions. A round's
+//! outcome then depends only on (L, l) and the link's state, so the best policy can be found by trying all. In the
+//! replayed world positions follow a recorded text, and an accepted draft is assumed to be the text's own token.
 #ifndef SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
 
@@ -27,15 +27,15 @@
 
 namespace lab {
 
-//! The dense lattice law of a row of logits, as a session with law_format::dense_lattice makes it.
+//! Returns the dense lattice distribution of a row of logits, as a session with law_format::dense_lattice makes it.
 class dense_quantizer {
  public:
-  //! q^ over the vocabulary.
+  //! Returns q^ over the vocabulary.
   [[nodiscard]] std::vector<double> operator()(std::span<const float> logits, double temperature,
                                                std::uint32_t resolution) {
     using namespace specverify;
     const auto vocab_size = static_cast<std::uint32_t>(logits.size());
-    const top_k sparsifier;  // not asked: the lattice takes the whole row
+    const top_k sparsifier;  // unused, because the lattice takes the whole row
     const row_transform transform{.temperature = temperature};
     const draft_law_options options{law_format::dense_lattice, resolution};
     const read_request wanted = draft_law_request(vocab_size, sparsifier, {}, options);
@@ -49,7 +49,7 @@ class dense_quantizer {
       law[static_cast<std::size_t>(made.drafted.ids[i])] = made.drafted.counts[i] / static_cast<double>(resolution);
     return law;
   }
-  //! The law made last, as it is sent; valid until the next one.
+  //! Returns the last distribution as it is sent. It is valid until the next call.
   [[nodiscard]] const specverify::law& sent() const { return made_.drafted; }
 
  private:
@@ -57,7 +57,7 @@ class dense_quantizer {
   specverify::draft_law made_;
 };
 
-//! Index of the token at u in [0, 1) of a law that sums to 1, or to `sum`.
+//! Returns the index of the token at u in [0, 1) of a distribution that sums to 1, or to `sum`.
 [[nodiscard]] inline std::size_t token_at(std::span<const double> law, double u, double sum = 1) {
   double at = u * sum;
   std::size_t last = 0;
@@ -72,10 +72,10 @@ class dense_quantizer {
 
 inline constexpr std::array<std::uint32_t, 3> qs_resolutions{720, 240, 12};
 
-//! One position of a text that the target wrote.
+//! One position of a text of the target.
 struct qs_position {
   std::array<double, 3> acceptance{};  //!< sum of min(p, q^) for each of `qs_resolutions`
-  float probability = 0;               //!< the drafter's own law of an accepted draft, one such draft
+  float probability = 0;               //!< probability of one accepted draft in the drafter's own distribution
 };
 
 using qs_text = std::vector<qs_position>;
@@ -84,8 +84,8 @@ using qs_text = std::vector<qs_position>;
   return resolution == 720 ? 0 : resolution == 240 ? 1 : 2;
 }
 
-//! Texts of the target at a temperature, at most `tokens` tokens each, and what the drafter would have done at each of
-//! their positions.
+//! Records texts of the target at a temperature, at most `tokens` tokens each, with the drafter's behaviour at each
+//! position.
 [[nodiscard]] inline std::vector<qs_text> record_texts(lab_context& context, const std::vector<lab_problem>& problems,
                                                        double temperature, std::uint32_t tokens, std::uint64_t seed) {
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -116,29 +116,29 @@ using qs_text = std::vector<qs_position>;
   return texts;
 }
 
-//! What a round costs and what the link does. The papers do not give computing times; these are a small and a large OPT
+//! Cost of a round and behaviour of the link. The papers give no computing times; these are for a small and a large OPT
 //! on one GPU.
 struct qs_setting {
   specverify::markov_options link = specverify::qs_paper_link();
   specverify::round_times times{8e-3, 45e-3};
-  std::uint32_t vocab_size = 50272;  //!< whose ids and laws are charged: that of the paper
+  std::uint32_t vocab_size = 50272;  //!< vocabulary size of the paper, for the charged bits
   std::uint32_t episode_tokens = 52;
   bool prefix_free = true;
-  bool final_bonus = false;  //!< an episode's last round earns the episode's throughput too, as in the authors' code
+  bool final_bonus = false;  //!< the last round also earns the episode's throughput, as in the authors' code
 
   [[nodiscard]] double seconds(const specverify::window_action& action, const specverify::channel_state& state) const {
     return specverify::qs_round_time(action.draft_length, action.resolution, vocab_size, times, state);
   }
 };
 
-//! The two states of a link that stays in one: low (0) or high (1).
+//! Returns a link that stays in one of the two states: low (0) or high (1).
 [[nodiscard]] inline specverify::markov_options held_link(specverify::markov_options link, std::uint32_t state) {
   link.start = state == 0 ? specverify::markov_start::low : specverify::markov_start::high;
   link.low_to_high = link.high_to_low = 0;
   return link;
 }
 
-//! One player's run through a world: the link, the texts, what it may observe. Two runs of one seed meet the same link.
+//! One player's run through a world: link, texts, observations. Two runs with one seed get the same link.
 class qs_run {
  public:
   qs_run(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed)
@@ -156,12 +156,12 @@ class qs_run {
 
   struct outcome {
     std::uint32_t tokens = 0;
-    double expected_tokens = 0;  //!< given the positions' acceptance
+    double expected_tokens = 0;  //!< given the acceptance of the positions
     double seconds = 0;
     bool text_ends = false;
   };
 
-  //! Plays one round. Towards the end of a text fewer drafts are made than the action says, as a session would.
+  //! Plays one round. Near the end of a text it makes fewer drafts than the action allows, as a session would.
   outcome play(specverify::window_action action) {
     const std::size_t left = setting_.prefix_free ? setting_.episode_tokens : texts_[text_].size() - at_;
     if (!setting_.prefix_free)
@@ -188,7 +188,7 @@ class qs_run {
     show_link();
     return made;
   }
-  //! Another text, with nothing accepted yet; what is known of acceptance stays.
+  //! Begins another text with nothing accepted, but keeps the mean acceptance.
   void next_text() {
     text_ = (text_ + 1) % texts_.size();
     at_ = 0;
@@ -222,7 +222,7 @@ class qs_run {
   std::size_t text_ = 0, at_ = 0;
 };
 
-//! Mean acceptance of a draft of each of `qs_resolutions`.
+//! Returns the mean acceptance of a draft for each of `qs_resolutions`.
 [[nodiscard]] inline std::array<double, 3> mean_acceptance(std::span<const qs_text> texts) {
   std::array<double, 3> sum{};
   double count = 0;
@@ -236,8 +236,9 @@ class qs_run {
   return sum;
 }
 
-//! Learns in a `qs_run`. Reward of a round, as in the authors' code: half the expected tokens over the round's time;
-//! divided by 30, so that values are near 1. In the prefix-free world the expectation is over the positions too.
+//! Learns in a `qs_run`. The reward of a round is, as in the authors' code, half the expected tokens divided by the
+//! round's time. It is then divided by 30, so that values are near 1. In the prefix-free world the expectation also
+//! covers the positions.
 class qs_environment {
  public:
   qs_environment(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed, bool shuffled)
@@ -270,7 +271,7 @@ class qs_environment {
         round.seconds;
     if (made.last && setting_.final_bonus) reward += tokens_ / seconds_;
     made.reward = static_cast<float>(reward / 30);
-    if (shuffled_) {  // what some other round earned
+    if (shuffled_) {  // the reward of another round
       earned_.push_back(made.reward);
       const auto block =
           specverify::philox{}({static_cast<std::uint32_t>(earned_.size()), 0, 0, specverify::purpose::training, 5});
@@ -295,8 +296,8 @@ class qs_environment {
   bool shuffled_;
 };
 
-//! Long-run tokens per second in the prefix-free world when `choose(observation)` plays `rounds` rounds. Tokens enter
-//! by their expectation, which is exact there; only the link's states are drawn.
+//! Returns the long-run tokens per second in the prefix-free world if `choose(observation)` plays `rounds` rounds.
+//! Tokens are replaced by the expectation, which is exact in this world; only the link's states are drawn.
 template <class Choose>
 [[nodiscard]] double prefix_free_throughput(const qs_setting& setting, std::span<const qs_text> texts,
                                             std::uint32_t rounds, std::uint64_t seed, Choose choose) {
@@ -311,7 +312,7 @@ template <class Choose>
   return tokens / seconds;
 }
 
-//! Tokens and seconds of every text when `choose(observation)` plays through all of them `passes` times.
+//! Tokens and seconds of every text if `choose(observation)` plays all texts `passes` times.
 struct qs_played {
   std::vector<double> tokens, seconds;
   [[nodiscard]] double throughput() const { return mean_of(tokens) / mean_of(seconds); }
@@ -365,7 +366,8 @@ struct qs_optimum {
   return best;
 }
 
-//! How the lab trains: the paper's settings but a faster rate and fewer, so that a training takes seconds.
+//! Training settings of the lab: those of the paper, but with a higher rate and fewer episodes, so that a training
+//! takes seconds.
 struct qs_training {
   std::uint32_t episodes = 300;
   std::uint32_t learn_every = 4;
@@ -388,7 +390,7 @@ struct qs_training {
   return std::move(trainer).value();
 }
 
-//! Figures, in qs_policies.cpp and qs_network.cpp.
+//! Figures in qs_policies.cpp and qs_network.cpp.
 void run_qs_speed(lab_context& context, figure& f);
 void run_qs_regret(lab_context& context, figure& f);
 void run_qs_network(lab_context& context, figure& f);

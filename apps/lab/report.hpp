@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lab's one page: every figure with its plot, its tables, paper and ours side by side, and what had to hold.
+//! Report page of the lab: every figure with plot, tables, comparisons with the paper, and checks.
 #ifndef SPECVERIFY_EXAMPLES_LAB_REPORT_HPP
 #define SPECVERIFY_EXAMPLES_LAB_REPORT_HPP
 
@@ -47,7 +47,7 @@ inline void write_row(std::ostream& out, const char* cell, const std::vector<std
   out << "</tr>\n";
 }
 
-//! The picture itself, so that the page is one file. Ids inside are made unique by the figure's name.
+//! Embeds the picture, so that the page is one file. The figure's name makes ids inside the picture unique.
 inline void write_picture(std::ostream& out, const figure& f, const std::filesystem::path& folder) {
   std::ifstream file(folder / (f.name + ".svg"));
   std::stringstream read;
@@ -99,7 +99,7 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
 
 }  // namespace detail
 
-//! All comparisons and all checks as CSV, for whoever wants to go through them by other means than the page.
+//! Writes all comparisons and all checks as CSV, for other tools than the page.
 inline void write_lists(const std::vector<reported_paper>& papers, const std::filesystem::path& folder) {
   std::ofstream comparisons(folder / "comparisons.csv"), checks(folder / "checks.csv");
   const auto line = [](std::ostream& out, std::initializer_list<std::string> cells) {

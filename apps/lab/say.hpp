@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Words that follow measured numbers, so that no sentence of the report stands whatever a run gives.
+//! Phrases that depend on measured numbers, so that every sentence of the report is true for every run.
 #ifndef SPECVERIFY_EXAMPLES_LAB_SAY_HPP
 #define SPECVERIFY_EXAMPLES_LAB_SAY_HPP
 
@@ -8,20 +8,20 @@
 
 namespace lab {
 
-//! One of three texts: the whole interval below zero, zero inside, the whole interval above.
+//! Returns one of three texts: the interval is below zero, contains zero, or is above zero.
 [[nodiscard]] inline std::string by_sign(const estimate& e, const std::string& below, const std::string& level,
                                          const std::string& above) {
   return e.high < 0 ? below : e.low > 0 ? above : level;
 }
 
-//! "-3.1 % [-5.2, -1]" of a change given as a share.
+//! Returns "-3.1 % [-5.2, -1]" for a change given as a share.
 [[nodiscard]] inline std::string change_text(const estimate& e) {
   return (e.value > 0 ? "+" : "") + number(100 * e.value, 3) + " % [" + number(100 * e.low, 3) + ", " +
          number(100 * e.high, 3) + "]";
 }
 
-//! Where a measured change stands against the range that a paper prints; both as shares, 0 < |low| and |high| on one
-//! side of zero.
+//! Compares a measured change with the range that a paper prints. Both must be shares, with `low` and `high` on one
+//! side of zero and 0 < |low|.
 [[nodiscard]] inline std::string standing(const estimate& measured, double low, double high) {
   if (low < 0) return standing({-measured.value, -measured.high, -measured.low}, -high, -low);
   if (measured.high < 0) return "not met: the sign is the opposite";
@@ -31,7 +31,8 @@ namespace lab {
   return "met";
 }
 
-//! The same for a value: does its interval hold the printed one, and if not, on which side is it.
+//! Compares a measured value with a printed one: returns whether the interval contains it, and if not, on which side it
+//! is.
 [[nodiscard]] inline std::string standing(const estimate& measured, double printed) {
   return measured.high < printed  ? "lower than the paper's"
          : measured.low > printed ? "higher than the paper's"

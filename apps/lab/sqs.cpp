@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQS: latency and resampling rate against temperature, a fixed threshold against one that learns, bits by formula and
-// on the wire, and the bounds on dropped mass and rejections next to what was measured. papers.hpp says what a figure
-// is.
+// SQS figures: latency and resampling rate over temperature, a fixed threshold against a learning one, bits by formula
+// and on the wire, and measured dropped mass and rejections next to the bounds. papers.hpp defines a figure.
 #include "papers.hpp"
 #include "say.hpp"
 #include "sqs_runs.hpp"
@@ -21,14 +20,14 @@ conformal threshold_rule(double target, double step, double first, conformal_upd
   sparsifier.step = step;
   sparsifier.first_threshold = first;
   sparsifier.update = update;
-  sparsifier.max_support_size = specverify::max_vocab_size;  // as the paper has it: the budget alone cuts
+  sparsifier.max_support_size = specverify::max_vocab_size;  // as in the paper: only the budget limits the support
   return sparsifier;
 }
 
 std::string percent(double share, int digits = 3) { return number(100 * share, digits) + " %"; }
 
-//! All systems over all texts at one setting: [system][text]. Texts of one prompt share their draws as far as they go
-//! alike.
+//! Runs all systems on all texts at one setting: [system][text]. Texts of one prompt share draws as long as they are
+//! equal.
 std::vector<std::vector<sqs_run>> write_all(lab_context& context, std::span<const sqs_system> systems,
                                             const sqs_setting& setting,
                                             const std::vector<std::vector<token_id>>& prompts) {
@@ -51,12 +50,12 @@ estimate ratio_over(const std::vector<sqs_run>& runs, std::uint64_t seed, Above 
   return ratio_estimate(numerator, denominator, seed, 400);
 }
 
-estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // milliseconds a token
+estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // milliseconds per token
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return 1e3 * r.text.seconds; },
       [](const sqs_run& r) { return static_cast<double>(r.text.emitted()); });
 }
-estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // rejected and resampled tokens a batch
+estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // rejected and resampled tokens per batch
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return static_cast<double>(r.rejected); },
       [](const sqs_run& r) { return r.rounds(); });
@@ -72,7 +71,7 @@ double drafted(const std::vector<sqs_run>& runs) {
   return sum;
 }
 
-//! What one system did over the texts, text by text.
+//! Results of one system, indexed by text.
 struct sqs_sums {
   std::vector<double> milliseconds, tokens, resampled, batches, drafts;
   explicit sqs_sums(const std::vector<sqs_run>& runs) {
@@ -90,11 +89,11 @@ struct sqs_sums {
   [[nodiscard]] double batch() const { return mean_of(drafts) / mean_of(batches); }
 };
 
-//! Two systems over the same prompts and draws.
+//! Two systems on the same prompts and draws.
 struct sqs_rivals {
   std::string fixed_label, learned_label;
   sqs_sums fixed, learned;
-  estimate time, a_batch, a_token;  //!< of the learned over the fixed one, less 1
+  estimate time, a_batch, a_token;  //!< learning divided by fixed, minus 1
 
   sqs_rivals(const lab_context& context, std::string first, std::string second, const sqs_sums& a, const sqs_sums& b)
       : fixed_label(std::move(first)), learned_label(std::move(second)), fixed(a), learned(b) {
@@ -109,7 +108,7 @@ struct sqs_rivals {
   }
 };
 
-// ---- latency and resampling against temperature
+// ---- Latency and resampling over temperature
 
 void temperature_panels(lab_context& context, figure& f, const std::string& name, std::span<const sqs_system> systems,
                         sqs_setting setting, std::span<const double> temperatures,
@@ -187,7 +186,7 @@ void run_temperature(lab_context& context, figure& f) {
   setting.uplink_rate = 350e3;
   setting.paper_code = false;
   temperature_panels(context, f, "our constants", ours, setting, temperatures, prompts, t, second);
-  // At each temperature the K that was fastest there, chosen after the fact, against each threshold that learns.
+  // Compares each learning threshold with the K that was fastest at that temperature, chosen afterwards.
   const auto rivals = [&](std::span<const sqs_system> systems, const std::vector<std::vector<sqs_sums>>& of,
                           std::size_t sizes, std::size_t learned, std::size_t at) {
     std::size_t best = 0;
@@ -254,7 +253,7 @@ void run_temperature(lab_context& context, figure& f) {
             best_everywhere == 0 ? "the fastest K changes with the temperature"
                                  : "with a budget of bits a larger K also shortens the window, and a draft that is "
                                    "rejected costs its 25.6 ms");
-  if (!context.quick()) {  // three texts do not say
+  if (!context.quick()) {  // three texts are too few
     f.require("a fixed K resamples more a batch at the highest temperature than at the lowest, both constants", [&] {
       for (std::size_t s = 0; s < 4; ++s) {
         if (first[s][last].a_batch() <= first[s][0].a_batch() ||
@@ -272,7 +271,7 @@ void run_temperature(lab_context& context, figure& f) {
             "a budget alone drafts far beyond what is accepted; the paper's deadlock needs the larger vocabulary");
 }
 
-// ---- the ablation eta = 0
+// ---- The ablation eta = 0
 
 void run_step(lab_context& context, figure& f) {
   f.about =
@@ -296,7 +295,7 @@ void run_step(lab_context& context, figure& f) {
   table& t = f.add_table("Against the first threshold", {"update", "beta_1", "ms a token", "resampled a batch",
                                                          "mean K", "mean dropped mass", "laws cut by the cap"});
   std::array<std::vector<double>, 3> values;
-  std::array<std::vector<estimate>, 2> changes;  // of linear and logarithmic over the fixed threshold, by beta_1
+  std::array<std::vector<estimate>, 2> changes;  // of linear and logarithmic relative to the fixed threshold, by beta_1
   for (const double first : firsts) {
     const sqs_system systems[] = {{names[0], threshold_rule(0.02, 0, first)},
                                   {names[1], threshold_rule(0.02, 0.02, first)},
@@ -373,7 +372,7 @@ void run_step(lab_context& context, figure& f) {
             spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]));
 }
 
-// ---- bits
+// ---- Bits
 
 void run_bits(lab_context& context, figure& f) {
   f.about =
@@ -463,7 +462,7 @@ void run_bits(lab_context& context, figure& f) {
     t.rows.push_back({learns ? "C-SQS, paper's constants" : "K = " + std::to_string(sizes[s]), number(all.kept / n),
                       number(all.positive / n), number(all.formula / n), number(all.paper_wire / n),
                       number(all.drop_formula / n), number(all.drop_wire / n)});
-    // Beyond the formula: kind and check over 8 drafts, the place of the token, and what the code loses.
+    // Beyond the formula: kind and check, divided among 8 drafts, the index of the token, and the loss of the code.
     const double place = std::log2(std::max(1.0, all.positive / n));
     worst = std::max(worst, all.drop_wire / n - all.drop_formula / n - place);
     if (learns) {
@@ -493,7 +492,7 @@ void run_bits(lab_context& context, figure& f) {
       worst <= 20, number(worst));
 }
 
-// ---- bounds
+// ---- Bounds
 
 struct law_stream {
   const char* name;
@@ -547,7 +546,7 @@ void run_dropped(lab_context& context, figure& f) {
   double closest = 0;
   for (std::size_t job = 0; job < count; ++job) {
     const auto& [label, chosen] = rules[job % 4];
-    const auto& sparsifier = chosen;  // the binding itself is not captured by clang 14
+    const auto& sparsifier = chosen;  // clang 14 does not capture the binding itself
     const bool linear = sparsifier.update == conformal_update::linear;
     panel p{std::string(label) + ", " + streams[job / 4].name, "tokens N", "mean dropped mass", true, true, {}, {}};
     for (const char* name : {"measured", "tight bound", "alpha"}) p.add(name);

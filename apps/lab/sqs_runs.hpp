@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SQS in the lab: texts written by the two sessions, with what every drafted position kept and dropped, and laws made
-//! again from a text.
+//! SQS in the lab: texts from two sessions, with the kept and dropped mass of every drafted position, and distributions
+//! recomputed from a text.
 #ifndef SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
 
@@ -19,8 +19,8 @@
 
 namespace lab {
 
-//! What a sparsifier did at one position, in the order in which laws were made. `beyond`: the budget closed the window
-//! before it.
+//! Result of a sparsifier at one position, in the order of computation. `beyond`: the budget closed the window before
+//! it.
 template <class State>
 struct support_note {
   State before{};
@@ -29,7 +29,7 @@ struct support_note {
   bool beyond = false;
 };
 
-//! A sparsifier that notes what it keeps.
+//! A sparsifier that records the tokens it keeps.
 template <specverify::sparsifier Sparsifier>
 struct noted : Sparsifier {
   using state_type = typename Sparsifier::state_type;
@@ -41,7 +41,7 @@ struct noted : Sparsifier {
   }
 };
 
-//! The budget window of the paper, which tells the notes what it closed before.
+//! The paper's budget window, which also records the positions that it rejected.
 template <class State>
 struct noted_window : specverify::bit_budget_window {
   std::vector<support_note<State>>* notes = nullptr;
@@ -54,7 +54,7 @@ struct noted_window : specverify::bit_budget_window {
   }
 };
 
-//! One way to choose supports: a name, top-K or a threshold.
+//! One way to choose supports: a name, and top-K or a threshold.
 struct sqs_system {
   std::string label;
   std::variant<specverify::top_k, specverify::conformal> sparsifier;
@@ -62,20 +62,20 @@ struct sqs_system {
 
 struct sqs_setting {
   std::uint32_t resolution = 100;     //!< l
-  std::uint64_t budget = 5000;        //!< B, bits of a round
-  std::uint32_t longest_window = 24;  //!< L at most, whatever the budget allows
-  std::uint32_t tokens = 48;          //!< of a text
+  std::uint64_t budget = 5000;        //!< B, bits per round
+  std::uint32_t longest_window = 24;  //!< maximum L for any budget
+  std::uint32_t tokens = 48;          //!< tokens per text
   double temperature = 1;
   double uplink_rate = 1e6;  //!< bit/s
-  bool paper_code = true;    //!< supports and counts in the paper's code; else ours, without zero counts
+  bool paper_code = true;    //!< supports and counts in the paper's code; otherwise in ours, without zero counts
 };
 
-//! A drafted position that the cloud tested: the committed text before it is its prefix.
+//! A drafted position that the cloud tested. The committed text before it is the prefix.
 struct tested_position {
-  std::uint32_t prefix = 0;  //!< tokens before it, prompt included
+  std::uint32_t prefix = 0;  //!< tokens before it, with the prompt
   std::uint32_t kept = 0;
   double dropped = 0;
-  double beta = 0;  //!< of a threshold
+  double beta = 0;  //!< beta of a threshold
 };
 
 struct sqs_run {
@@ -83,8 +83,8 @@ struct sqs_run {
   std::vector<tested_position> tested;
   std::uint64_t drafted = 0, rejected = 0;
   double kept = 0, dropped = 0;  //!< sums over drafted positions
-  double paper_bits = 0;         //!< of them, by the paper's formula
-  std::uint64_t clamped = 0;     //!< drafted laws that the budget cut
+  double paper_bits = 0;         //!< for the drafted positions, by the paper's formula
+  std::uint64_t clamped = 0;     //!< drafted distributions that the budget cut
 
   [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }
 };
@@ -96,7 +96,7 @@ struct sqs_run {
              : specverify::threshold_law_bits(vocab_size, kept, resolution);
 }
 
-//! Writes one text. The sessions, the codes and the draws are the library's; the clock only counts.
+//! Writes one text with the library's sessions, codes and draws. Time is only counted.
 [[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting,
                                        std::span<const token_id> prompt, std::uint64_t session_id, lab_worker& worker) {
   using namespace specverify;
@@ -149,7 +149,7 @@ struct sqs_run {
   return made;
 }
 
-//! Laws of rows as a session makes them.
+//! Computes distributions of rows like a session.
 class law_maker {
  public:
   template <specverify::sparsifier Sparsifier>

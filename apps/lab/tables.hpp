@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What follows from the link models alone: the two published tables recomputed, and speed against SNR from a
-//! transmission rate and payloads.
+//! Results that need only the link models: the two published tables recomputed, and speed over SNR from a transmission
+//! rate and payloads.
 #ifndef SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
 
@@ -19,12 +19,12 @@ namespace lab {
 
 class lab_context;
 
-//! A system of the HLM family as the link sees it: how often it uploads, and how many bits.
+//! A system of the HLM family as the link sees it: share of uploads, and bits per upload.
 struct speed_system {
   std::string label;
   double upload_share = 1;                     //!< TR, in [0, 1]
-  std::vector<double> upload_bits = {736000};  //!< of the first, second, ... upload, in turn
-  //! whether round 0, 1, ... uploads, in turn, as measured; empty: a coin of that share
+  std::vector<double> upload_bits = {736000};  //!< bits of the first, second, ... upload, in turn
+  //! whether round 0, 1, ... uploads, in turn, as measured; empty: random with that share
   std::vector<std::uint8_t> uploads = {};
 };
 
@@ -32,16 +32,16 @@ enum class fading_kind : std::uint8_t { none, rayleigh, rician };
 
 struct speed_options {
   fading_kind fading = fading_kind::rayleigh;
-  specverify::fading_options link{};  //!< its mean SNR is set by the grid
+  specverify::fading_options link{};  //!< the grid sets the mean SNR
   double rician_factor = 10;
   specverify::round_times times{};
   std::vector<double> decibels = {-20, -15, -10, -5, 0, 5, 10};
-  std::uint32_t rounds = 512;  //!< of an answer: one token each
+  std::uint32_t rounds = 512;  //!< per answer: one token each
   std::uint32_t answers = 200;
-  std::uint64_t seed = 1;  //!< systems that share it meet the same gains and the same coins
+  std::uint64_t seed = 1;  //!< systems with equal seeds get equal gains and equal random skips
 };
 
-//! Tokens per second at one SNR: both estimators over all rounds, and quantiles over answers of the first.
+//! Tokens per second at one SNR: both estimators over all rounds, and quantiles of the first over answers.
 struct speed_point {
   double decibel = 0;
   double ratio_of_sums = 0, mean_of_rounds = 0;
@@ -52,7 +52,7 @@ struct speed_point {
 
 namespace detail {
 
-//! Linear between order statistics.
+//! Returns a quantile, linear between order statistics.
 [[nodiscard]] inline double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -107,7 +107,7 @@ template <class Rate>
 
 }  // namespace detail
 
-//! Speed of one system over the grid. Options out of range give no points.
+//! Returns the speed of one system over the grid. If options are out of range, there are no points.
 [[nodiscard]] inline std::vector<speed_point> speed_over_snr(const speed_system& system, const speed_options& options) {
   std::vector<speed_point> points;
   if (system.upload_bits.empty() || options.rounds == 0 || options.answers == 0) return points;
@@ -138,8 +138,8 @@ template <class Rate>
   return points;
 }
 
-//! A panel "tokens/s against SNR" (median of answers, band from the 10th to the 90th percentile) and a table with both
-//! estimators. The target alone and the drafter alone, which use no link, are added as lines.
+//! Adds a panel "tokens/s against SNR" (median of answers, band from the 10th to the 90th percentile) and a table with
+//! both estimators. Target and drafter without the other use no link, so they are added as lines.
 inline void add_speed_panel(figure& f, const std::string& title, std::span<const speed_system> systems,
                             const speed_options& options) {
   panel& p = f.add_panel(title, "mean SNR in dB", "tokens/s");
@@ -163,7 +163,7 @@ inline void add_speed_panel(figure& f, const std::string& title, std::span<const
   t.rows = std::move(rows);
 }
 
-//! Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token; the time on the link from a
+//! Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token. The time on the link comes from a
 //! payload at g = 1.
 inline void show_hlm_table(figure& f) {
   using namespace specverify;
@@ -227,7 +227,7 @@ inline void show_hlm_table(figure& f) {
                       detail::percent(18.7 / 15.9 - 1, 1));
 }
 
-//! Speed against SNR at the operating point that CU-HLM reports.
+//! Speed over SNR at the operating point that CU-HLM reports.
 inline void show_hlm_links(figure& f) {
   using namespace specverify;
   const hlm_format format;
@@ -277,7 +277,7 @@ inline void show_hlm_links(figure& f) {
             std::fabs(drawn.back().ratio_of_sums / hlm - 1) <= 0.05, number(drawn.back().ratio_of_sums));
 }
 
-//! Table I of WISV (arXiv 2604.17701) from a line through its five greedy rows and the payloads of each method.
+//! Table I of WISV (arXiv 2604.17701) from a line through the five greedy rows and the payloads of each method.
 inline void show_wisv_table(figure& f) {
   using namespace specverify;
   using specverify_test::wisv_cell;
@@ -347,7 +347,7 @@ inline void show_wisv_table(figure& f) {
             "from the paper's own rows");
 }
 
-//! The same as figures of the lab; they need no model.
+//! Figures of the lab for these tables; they need no model.
 inline void run_hlm_table(lab_context&, figure& f) { show_hlm_table(f); }
 inline void run_hlm_links(lab_context&, figure& f) { show_hlm_links(f); }
 inline void run_wisv_table(lab_context&, figure& f) { show_wisv_table(f); }

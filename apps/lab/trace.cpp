@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lab itself works: what a trace saves, and that a replay is the live run.
+// Figures on the lab itself: the saving of a trace, and the equality of replay and live run.
 #include "papers.hpp"
 #include "virtual_run.hpp"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a model said after every prefix it was shown, recorded once: its hidden state, from which the head makes the
-//! logits bit for bit, and, where it was asked for, its attention row. Prefixes stand in a tree; one file keeps them
-//! between runs.
+//! A model's results after every prefix, recorded once: the hidden state, from which the head computes the logits bit
+//! for bit, and the attention row if it was requested. Prefixes form a tree; one file keeps them between runs.
 //!
-//! File: "SVTRACE1", version, dim, probe (hash of the model's states on a fixed text: another model, or the same one
-//!       compiled to other arithmetic, is refused), nodes (parent, token, state, attention length), states, attention
-//!       rows, checksum; little endian.
+//! File: "SVTRACE1", version, dim, probe, nodes (parent, token, state, attention length), states, attention rows,
+//! checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another model,
+//! or of the same model compiled to other arithmetic, must be rejected.
 #ifndef SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 #define SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
 
@@ -27,7 +26,7 @@ using node_id = std::uint32_t;
 inline constexpr node_id no_node = ~node_id{0};
 inline constexpr node_id root_node = 0;  //!< the empty prefix
 
-//! 64 bits of any bytes; detects damage, not malice.
+//! Hashes bytes to 64 bits. It detects damage, but not malice.
 class checksum {
  public:
   void add(const void* data, std::size_t size) {
@@ -54,7 +53,7 @@ struct trace_sizes {
   std::size_t attention_rows = 0;
 };
 
-//! Shared by threads: every member may be called at any time, save `load`.
+//! Threads may share it and call any member at any time, except `load`.
 class model_trace {
  public:
   explicit model_trace(std::shared_ptr<const tinylm::weights> model, std::size_t max_states = 400'000)
@@ -62,7 +61,8 @@ class model_trace {
 
   [[nodiscard]] const std::shared_ptr<const tinylm::weights>& model() const { return model_; }
 
-  //! The node of `parent`'s prefix and one more token; made if there is room and `make` says so, else no_node.
+  //! Returns the node of `parent`'s prefix plus one token. If there is none, it makes one if `make` is set and there is
+  //! room, and otherwise returns no_node.
   [[nodiscard]] node_id child(node_id parent, token_id token, bool make) {
     if (parent == no_node) return no_node;
     const std::uint64_t key = key_of(parent, token);
@@ -84,7 +84,8 @@ class model_trace {
     return nodes_[node].state != no_node && (!with_attention || nodes_[node].attention != no_node);
   }
 
-  //! Copies what is known about a node; `attention` is resized, to 0 when there is none. False when there is no state.
+  //! Copies the recorded data of a node. `attention` is resized, to 0 if there is none. Returns false if there is no
+  //! state.
   [[nodiscard]] bool read(node_id node, std::span<float> hidden, std::vector<float>& attention) const {
     attention.clear();
     if (node == no_node) return false;
@@ -96,7 +97,7 @@ class model_trace {
     return true;
   }
 
-  //! False when it is full.
+  //! Returns false if the trace is full.
   bool record(node_id node, std::span<const float> hidden, std::span<const float> attention) {
     if (node == no_node) return false;
     const std::unique_lock lock(mutex_);
@@ -116,17 +117,17 @@ class model_trace {
     return {nodes_.size(), states_, attention_.size()};
   }
 
-  //! An empty string, or what went wrong.
+  //! Returns an empty string, or the error.
   [[nodiscard]] std::string save(const std::filesystem::path& path) const;
-  //! Replaces everything by what the file holds. An empty string, or what is wrong with the file: then nothing changed.
+  //! Replaces all contents by those of the file. Returns an empty string, or the file's error; then nothing changes.
   [[nodiscard]] std::string load(const std::filesystem::path& path);
 
  private:
   struct place {
     node_id parent = no_node;
     token_id token = -1;
-    node_id state = no_node;      // number of its hidden state
-    node_id attention = no_node;  // number of its attention row
+    node_id state = no_node;      // index of the hidden state
+    node_id attention = no_node;  // index of the attention row
   };
   struct file_node {
     node_id parent;

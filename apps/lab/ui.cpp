@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of one paper; papers.hpp says what a figure is.
+// Figures of one paper; papers.hpp defines a figure.
 #include "ui_figures.hpp"
 
 namespace lab {

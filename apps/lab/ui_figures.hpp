@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uncertainty and importance: what a second gate, on attention, saves and costs.
+//! Uncertainty and importance: savings and cost of a second skip policy, on attention.
 #ifndef SPECVERIFY_EXAMPLES_LAB_UI_FIGURES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_UI_FIGURES_HPP
 
@@ -9,11 +9,12 @@
 
 namespace lab {
 
-//! At the default of 0.8 our pair uploads too few tokens for a second gate to matter; the figure says how many.
+//! At the default of 0.8 our pair uploads too few tokens for a second skip policy to matter; the figure gives the
+//! number.
 inline constexpr double ui_threshold = 0.2;
 
-//! Joules a token, for everybody and for the device alone, over a Rayleigh link at 10 dB; every upload is a full law as
-//! the paper counts it.
+//! Joules per token, in total and on the device, over a Rayleigh link at 10 dB. Every upload is a full distribution,
+//! counted as in the paper.
 struct ui_energy {
   double all = 0, device = 0;
 };
@@ -42,7 +43,7 @@ struct ui_point {
   double solved = 0, low = 0, high = 0, saved = 0, device_saved = 0, upload_share = 0, reject_rate = 0;
 };
 
-//! Which points no other one beats in both accuracy and saving.
+//! Returns the points that no other point beats in both accuracy and saving.
 [[nodiscard]] inline std::vector<std::size_t> pareto_front(std::span<const ui_point> points) {
   std::vector<std::size_t> front;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -57,7 +58,7 @@ struct ui_point {
   return front;
 }
 
-//! The k x gamma grid, as written and inverted, next to the systems without the second gate.
+//! The k x gamma grid, as printed and inverted, next to the systems without the second skip policy.
 inline void run_ui_grid(lab_context& context, figure& f) {
   using specverify::importance_rule;
   const auto problems = context.problems("test", context.scaled<std::size_t>(100, 10));
@@ -65,7 +66,7 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   const std::vector<std::uint32_t> ks =
       context.quick() ? std::vector<std::uint32_t>{3, 11} : std::vector<std::uint32_t>{3, 5, 7, 9, 11};
   const std::vector<double> gammas =
-      // the paper's end at 1.5
+      // the paper's grid ends at 1.5
       context.quick() ? std::vector<double>{0.5, 1.5, 5.0} : std::vector<double>{0.5, 1.0, 1.5, 3.0, 5.0};
   std::vector<hlm_system> systems{{"HLM", hlm_of_paper()}, {"SLM", specverify::rand_hlm({0.0})}};
   for (const double threshold : {0.0, 0.2, 0.4, 0.6, 0.8, 0.9})
@@ -178,7 +179,8 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   const auto against_alone = [&](const ui_point& p) {
     return paired_difference(outcomes[place_of(p)].solved, outcomes[place_of(alone)].solved, seed, 400);
   };
-  // The same with the threshold on u at which uncertainty alone uploads as much: a mixture of the two next to it.
+  // Compares with the threshold on u at which uncertainty without attention uploads as much: a mixture of the two
+  // nearest thresholds.
   const auto at_equal_uploads = [&](const ui_point& p) {
     return paired_difference(outcomes[place_of(p)].solved, solved_at(gates, p.upload_share), seed, 400);
   };
@@ -213,7 +215,8 @@ inline void run_ui_grid(lab_context& context, figure& f) {
               solved_by(at_equal_uploads(*p)) + " with as many uploads; " +
                   by_sign(against_coin(*p), "fewer than a coin", "as many as a coin", "more than a coin"));
   }
-  // Speed by the same link as the energy; the paper's own link is not public, so that only ratios to U-HLM compare.
+  // Speed uses the link of the energy model, because the paper's link is not public. Therefore only ratios to U-HLM can
+  // be compared.
   specverify::fading_options speed_link;
   speed_link.mean_snr = specverify::from_decibel(10);
   const double upload = static_cast<double>(specverify::hlm_full_bits({})) *
@@ -255,8 +258,8 @@ inline void run_ui_grid(lab_context& context, figure& f) {
             number(accurate.upload_share, 3) + ", " + number(efficient.upload_share, 3));
 }
 
-//! The same gates on one recorded text each: only the decision differs, so uploads must fall with k and grow with
-//! gamma.
+//! Runs the skip policies on one recorded text each. Only the decision differs, so uploads must fall with k and grow
+//! with gamma.
 inline void run_ui_trace(lab_context& context, figure& f) {
   struct moment {
     specverify::skip_observation seen{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One text written by the two sessions of the library in one process, on a clock that only counts: messages are the
-//! real bytes, what they take on the link and what a forward pass takes are given numbers.
+//! Writes one text with the library's two sessions in one process, on a virtual clock. Messages are the real bytes, but
+//! the times of the link and of forward passes are given numbers.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
-//!       greeting and the prompt's own pass are free, as in the papers. One channel state a round: step s is the s-th
-//!       round; a token that the edge commits alone is a round of its own.
+//! handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s is the
+//! s-th round, and a token that the edge commits on its own is a round.
 #ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
 
@@ -29,14 +29,14 @@ namespace lab {
 //! The link during one round.
 using link_state = specverify::channel_state;
 
-//! The state of step 0, 1, 2, ...; a pure function, so that two runs over it see the same link.
+//! The state of step 0, 1, 2, .... It must be a pure function, because two runs must see the same link.
 using channel_function = std::function<link_state(std::uint32_t step)>;
 
 [[nodiscard]] inline channel_function steady(link_state state) {
   return [state](std::uint32_t) { return state; };
 }
 
-//! Recorded states, one a round; after the last one the first again.
+//! Returns recorded states, one per round, which repeat after the last one.
 [[nodiscard]] inline channel_function replayed(std::vector<link_state> states) {
   const auto kept = std::make_shared<const std::vector<link_state>>(std::move(states));
   const auto channel = specverify::recorded_channel::make(*kept);
@@ -45,7 +45,7 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
   return [kept, replay = channel.value()](std::uint32_t step) { return replay.state(specverify::philox{}, step, {}); };
 }
 
-//! The same from the text of a channel trace.
+//! Returns the states in the text of a channel trace.
 [[nodiscard]] inline channel_function replayed(std::string_view trace) {
   std::vector<link_state> states(specverify::max_channel_trace_steps(trace));
   const auto steps = specverify::read_channel_trace(trace, states);
@@ -57,7 +57,7 @@ using channel_function = std::function<link_state(std::uint32_t step)>;
   return replayed(std::move(states));
 }
 
-//! A model of link/channel.hpp: what it says of a text's rounds, drawn under `seed` and kept.
+//! Returns the states of a text's rounds from a model of link/channel.hpp, drawn with `seed` and kept.
 template <specverify::channel_model Channel>
 [[nodiscard]] channel_function drawn_from(const Channel& channel, std::uint64_t seed) {
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -66,40 +66,40 @@ template <specverify::channel_model Channel>
   return replayed(std::move(states));
 }
 
-//! Seconds of a forward pass. The presets are those of the papers' tables.
+//! Seconds of a forward pass. The presets are those in the papers' tables.
 struct compute_times {
-  double draft_pass = 25.6e-3;    //!< of the drafter, one token
-  double target_pass = 104.6e-3;  //!< of the target, however many positions
-  double target_position = 0;     //!< and for each position on top
-  double uncertainty = 0;         //!< of the edge, for each drafted token, where a skip policy measures it
-  double score = 0;               //!< of the head, for each mismatch
+  double draft_pass = 25.6e-3;    //!< drafter, per token
+  double target_pass = 104.6e-3;  //!< target, for any number of positions
+  double target_position = 0;     //!< additional, per position
+  double uncertainty = 0;         //!< edge, per drafted token, if a skip policy measures it
+  double score = 0;               //!< head, per mismatch
 };
 
-//! One mismatch that the semantic rule asks about.
+//! One mismatch that the semantic rule asks to score.
 struct score_request {
-  std::uint32_t draft = 0;  //!< its number in the window, from 0
-  //! what the edge sent of its hidden state, decoded; empty where the format carries none
+  std::uint32_t draft = 0;  //!< index in the window, from 0
+  //! the edge's hidden state as sent and decoded; empty if the format carries none
   std::span<const float> drafter{};
-  std::span<const float> target{};       //!< the target's hidden state whose logits give the law of this draft
-  specverify::channel_report channel{};  //!< as the edge reported it; zeros where the format has no report
+  std::span<const float> target{};       //!< the target's hidden state that predicts this draft
+  specverify::channel_report channel{};  //!< as the edge reported it; zeros if the format has no report
 };
 
-//! What a text is written with, but for its system.
+//! Options of a text, except for the system.
 struct run_options {
-  std::vector<token_id> prompt;  //!< 1 token or more; <|end|> first, as the models were trained
-  std::uint32_t tokens = 64;     //!< at most this many
-  double temperature = 1.0;      //!< of both models
-  double threshold = 0.5;        //!< of the semantic rule
-  //! semantic rule: hidden states are asked for one by one
+  std::vector<token_id> prompt;  //!< at least 1 token; <|end|> first, as in training
+  std::uint32_t tokens = 64;     //!< maximum
+  double temperature = 1.0;      //!< for both models
+  double threshold = 0.5;        //!< for the semantic rule
+  //! semantic rule: hidden states are requested one by one
   bool lazy = false;
   std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
-  //! what the edge sends instead of its hidden state (split head)
+  //! data that the edge sends instead of its hidden state (split head)
   std::function<void(std::span<const float>, std::span<float>)> project{};
-  //! the keys of all draws derive from it, the secrets and the salt
+  //! with the secrets and the salt it determines the keys of all draws
   std::uint64_t session_id = 1;
   specverify::session_secret edge_secret = specverify::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
   specverify::session_secret cloud_secret = specverify::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
-  std::uint64_t salt = 1;  //!< one for all texts: each has a session id of its own
+  std::uint64_t salt = 1;  //!< one for all texts, because each text has another session id
   compute_times compute{};
   channel_function channel = steady({});
 };
@@ -108,15 +108,15 @@ struct round_entry {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  bool skipped = false;  //!< committed by the edge alone
-  //! semantic rule: drafts that differ from the target's choice and were decided
+  bool skipped = false;  //!< committed by the edge on its own
+  //! semantic rule: decided drafts that differ from the target's choice
   std::uint32_t mismatches = 0;
-  std::uint32_t accepted_mismatches = 0;  //!< and of these, the ones that stood
+  std::uint32_t accepted_mismatches = 0;  //!< accepted ones of these
   std::uint32_t state = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   double draft = 0;     //!< seconds of the drafter's passes
-  double uplink = 0;    //!< seconds of the messages up, round trips not included
+  double uplink = 0;    //!< seconds of the messages up, without round trips
   double verify = 0;    //!< seconds of the target's passes
   double downlink = 0;  //!< seconds of the messages down
   double waited = 0;    //!< seconds of round trips
@@ -138,9 +138,9 @@ struct run_result {
         std::count_if(rounds.begin(), rounds.end(), [](const round_entry& r) { return r.bytes_up > 0; }));
   }
   [[nodiscard]] std::uint64_t emitted() const { return sum(&round_entry::emitted); }
-  //! Tokens over time: `ratio_of_sums`.
+  //! Returns tokens divided by time: `ratio_of_sums`.
   [[nodiscard]] double tokens_per_second() const { return seconds > 0 ? static_cast<double>(emitted()) / seconds : 0; }
-  //! Mean over rounds of tokens / latency of the round: `mean_of_rounds`.
+  //! Returns the mean over rounds of tokens / latency of the round: `mean_of_rounds`.
   [[nodiscard]] double mean_of_rounds() const {
     double total = 0;
     for (const round_entry& r : rounds) total += r.seconds() > 0 ? r.emitted / r.seconds() : 0;
@@ -217,7 +217,7 @@ class virtual_pair {
     double at = 0;
     std::vector<std::byte> bytes;
   };
-  //! The drafter at work: a pass takes its time, and the session hears of the link.
+  //! The drafter: a pass takes its time, and the session gets the link's state.
   struct drafting {
     virtual_pair& run;
     [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
@@ -233,7 +233,7 @@ class virtual_pair {
     [[nodiscard]] std::span<const float> hidden(std::uint32_t i) { return run.hidden_to_send(i); }
     [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return run.drafter_.attention(i); }
   };
-  //! The target at work.
+  //! The target: a pass takes its time.
   struct verifying {
     virtual_pair& run;
     [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
@@ -246,7 +246,7 @@ class virtual_pair {
     }
     [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const { return row_of(run.target_, i); }
   };
-  //! Microseconds of the side that is further.
+  //! Returns the microseconds of the side that is further.
   struct virtual_clock {
     const virtual_pair& run;
     [[nodiscard]] specverify::session_time now() const { return run.now(); }
@@ -275,8 +275,8 @@ class virtual_pair {
   [[nodiscard]] specverify::session_time now() const {
     return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6);
   }
-  //! Greetings take no time: the papers do not count them. The prompt goes up as text; a streamed text comes down as
-  //! text.
+  //! Handshakes take no time, because the papers do not count them. The prompt is sent up as text; a streamed text
+  //! comes down as text.
   [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
     const auto kind = specverify::kind_of(bytes);
     if (!kind) return false;
@@ -294,7 +294,7 @@ class virtual_pair {
                          next.index);
   }
 
-  //! After each pass of the drafter; tells the link of the round after this one.
+  //! Runs after each pass of the drafter, and reports the link of the next round.
   void drafted_one() {
     if (!begun_) begin_ = edge_time_;
     begun_ = true;
@@ -307,7 +307,7 @@ class virtual_pair {
     open_.verify += seconds;
   }
 
-  //! The drafter's hidden state as the format carries it; a split head sends its projection.
+  //! Returns the drafter's hidden state as the format carries it; a split head sends a projection.
   [[nodiscard]] std::span<const float> hidden_to_send(std::uint32_t i) {
     if (system_.format.attachments.hidden == specverify::hidden_format::none) return {};
     if (!options_.project) return drafter_.hidden(i);
@@ -316,7 +316,7 @@ class virtual_pair {
     return projected_;
   }
 
-  //! Scores of the mismatches that the cloud names.
+  //! Scores the mismatches that the cloud names.
   void score(const specverify::session_output& asked) {
     if (!options_.score) throw std::logic_error("the semantic rule needs a scorer");
     const specverify::attachment_format& format = system_.format.attachments;
@@ -351,7 +351,7 @@ class virtual_pair {
     require(specverify::drive(edge_, drafter_at_work_, hear, virtual_clock{*this}));
   }
 
-  //! Rows and scores are computed at once and supplied when no message waits.
+  //! Computes rows and scores at once, but supplies them only if no message waits.
   void take_cloud() {
     const specverify::session_work work =
         specverify::take_outputs(cloud_, [this](const specverify::session_output& out) {
@@ -365,7 +365,7 @@ class virtual_pair {
     rows_wanted_ = true;
   }
 
-  //! One direction of the link, as it is now.
+  //! One direction of the link, in the current state.
   struct lane {
     double rate, loss, flight;
     double& free_at;
@@ -384,7 +384,8 @@ class virtual_pair {
          {state.downlink_rate, state.downlink_loss, state.round_trip / 2, down_free_, open_.bytes_down, open_.downlink,
           down_});
   }
-  //! A message starts when the lane is free and arrives when its bytes are through and half a round trip has passed.
+  //! Sends a message. It starts when the lane is free, and arrives when all bytes are through and half a round trip has
+  //! passed.
   void send(std::span<const std::byte> bytes, bool greeting, double at, const lane& on) {
     message sent{at, {bytes.begin(), bytes.end()}};
     if (greeting) {
@@ -400,7 +401,7 @@ class virtual_pair {
     on.under_way.push_back(std::move(sent));
   }
 
-  //! What a counter has grown by since the round before.
+  //! Returns the growth of a counter since the last round.
   static std::uint32_t since(std::uint64_t counter, std::uint64_t& before) {
     const auto grown = static_cast<std::uint32_t>(counter - before);
     before = counter;
@@ -442,7 +443,7 @@ class virtual_pair {
 
 }  // namespace detail
 
-//! What the edge's session of a run is made with, but for its system.
+//! Returns the options of the edge's session for a run, except for the system.
 [[nodiscard]] inline specverify::edge_options edge_options_of(const run_options& options, std::uint32_t vocab_size) {
   static constexpr token_id end[] = {tinylm::tokenizer::end_token};
   specverify::edge_options made;
@@ -457,8 +458,9 @@ class virtual_pair {
   return made;
 }
 
-//! Writes one text by `system` with a session that was made of `edge_options_of`: one of the library, or what has its
-//! inputs, outputs and statistics. The models' caches are cleared first; what they say is a function of the text alone.
+//! Writes one text by `system` with a session made from `edge_options_of`. The session may be any type with the inputs,
+//! outputs and statistics of the library's. It clears the models' caches first, because results must depend only on the
+//! text.
 template <language_model EdgeModel, language_model CloudModel, class Session>
 [[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target,
                                      Session session, const specverify::system_shape& system) {
@@ -466,7 +468,7 @@ template <language_model EdgeModel, language_model CloudModel, class Session>
       .run();
 }
 
-//! The same with a session of the library. A skip policy that looks at attention needs a drafter that gives it
+//! Writes one text with a session of the library. If a skip policy uses attention, the drafter must provide it
 //! (`replayed_model::want_attention`).
 template <language_model EdgeModel, language_model CloudModel, specverify::sparsifier Sparsifier,
           specverify::skip_policy Skip, specverify::window_policy Window>
@@ -480,7 +482,7 @@ template <language_model EdgeModel, language_model CloudModel, specverify::spars
                      demand(specverify::make_edge(edge_options_of(options, vocab_size), system), "a session says"),
                      shape);
 }
-//! By its name in the library's list.
+//! Writes one text with a system by name, from the library's list.
 template <language_model EdgeModel, language_model CloudModel>
 [[nodiscard]] run_result run_virtually(const run_options& options, EdgeModel& drafter, CloudModel& target,
                                        std::string_view system,

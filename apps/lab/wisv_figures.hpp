@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic figures: labels, heads, and accuracy against the threshold.
+//! Semantic figures: labels, heads, and accuracy over the threshold.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_FIGURES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_FIGURES_HPP
 
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-//! One study a context: the first figure that needs a part makes the study.
+//! Returns the context's study. The first figure that needs a part creates it.
 [[nodiscard]] inline wisv_study& study_of(lab_context& context) {
   static const lab_context* whose = nullptr;
   static std::unique_ptr<wisv_study> study;
@@ -33,12 +33,12 @@ namespace detail {
   return names[link];
 }
 
-//! What item is lost in accuracy, problem by problem.
+//! Returns the loss of accuracy, problem by problem.
 [[nodiscard]] inline estimate accuracy_loss(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   return paired_difference(solved_of(greedy), solved_of(semantic), seed);
 }
 
-//! Tokens per round of `semantic` over those of `greedy`, less 1; problems are drawn together.
+//! Returns tokens per round of `semantic` divided by those of `greedy`, minus 1. The bootstrap draws whole problems.
 [[nodiscard]] inline estimate length_gain(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{sums_of(semantic, &semantic_round::emitted), rounds_of(semantic),
                                                 sums_of(greedy, &semantic_round::emitted), rounds_of(greedy)};
@@ -51,7 +51,7 @@ namespace detail {
   });
 }
 
-//! Share of accepted mismatches on the poor link less that on the good one, each in the texts that it led to.
+//! Returns the share of accepted mismatches on the poor link minus that on the good link, each in the link's own texts.
 [[nodiscard]] inline estimate acceptance_difference(const scored_set& on_poor, const scored_set& on_good,
                                                     std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{
@@ -66,7 +66,7 @@ namespace detail {
   });
 }
 
-//! The same over mismatches that both links were asked about: along the target's own text.
+//! Returns that difference over mismatches scored on both links, along the target's own text.
 [[nodiscard]] inline estimate forced_difference(const std::vector<forced_problem>& forced, std::uint64_t seed) {
   return bootstrap(forced.size(), seed, [&](std::span<const std::size_t> places) {
     double more = 0, all = 0;
@@ -83,7 +83,7 @@ namespace detail {
 
 }  // namespace detail
 
-//! Labels: how many mismatches matter, and how many labels each link keeps.
+//! Labels: share of important mismatches, and the labels that each link keeps.
 inline void run_wisv_labels(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const mismatch_set& set = study.mismatches();
@@ -189,7 +189,7 @@ inline void run_wisv_heads(lab_context& context, figure& f) {
   }
 }
 
-//! Accuracy against the threshold, and what the semantic rule gives for what it loses.
+//! Accuracy over the threshold, and the gain of the semantic rule for the loss.
 inline void run_wisv_accuracy(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -286,7 +286,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
     }
   }
   f.require("tau above 1 accepts every draft", every_draft);
-  // The least threshold shown from which on more than `points` of accuracy are lost, the interval included.
+  // Returns the smallest shown threshold from which on accuracy drops by more than `most`, including the interval.
   const auto breaks = [&](std::size_t link, double most) {
     std::size_t from = shown_thresholds.size();
     while (from > 0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decision heads from labelled mismatches: labels for drawn channels, training, and the two ablations.
+//! Trains decision heads from labelled mismatches: labels for random channels, training, and two ablations.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
 
@@ -11,7 +11,7 @@
 
 namespace lab {
 
-//! The channels on which heads are trained: drawn log-uniformly, the round trip uniformly, up and down alike.
+//! Channels for training. Rates and losses are drawn log-uniformly and the round trip uniformly, equal for up and down.
 struct channel_range {
   double lowest_rate = 10e6, highest_rate = 500e6;  // bit/s
   double lowest_loss = 1e-4, highest_loss = 1e-1;
@@ -32,14 +32,14 @@ struct channel_range {
   return made;
 }
 
-//! What a head is trained with.
+//! Settings for the training of a head.
 struct head_plan {
   std::string name;
-  bool relabelled = true;   //!< false: the labels of the search whatever the channel
+  bool relabelled = true;   //!< false: the labels of the search, for every channel
   bool use_channel = true;  //!< false: the head does not see the channel
-  std::uint32_t draws = 4;  //!< channels an episode
+  std::uint32_t draws = 4;  //!< channels per episode
   std::uint32_t epochs = 10;
-  double late_rate = 0.3;  //!< of the second half of the epochs
+  double late_rate = 0.3;  //!< learning rate in the second half of the epochs
   std::uint32_t width = 256;
   std::uint64_t seed = 1;
 };
@@ -55,7 +55,7 @@ struct labelled_samples {
   }
 };
 
-//! The same draws of channels for every plan of a seed, so that heads differ by their plan alone.
+//! Labels mismatches. Plans with equal seeds get equal channels, so the heads differ only by the plan.
 [[nodiscard]] inline labelled_samples label_mismatches(const mismatch_set& set, const head_plan& plan) {
   const specverify::philox source{
       {{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
@@ -110,7 +110,7 @@ struct trained_head {
   return {plan, std::move(head).value(), std::move(epochs), samples.rate(), samples.state.size()};
 }
 
-//! The head as a file, its threshold in it.
+//! Writes the head with its threshold to a file.
 inline void save_head(const lab_context& context, const trained_head& trained, const std::string& name) {
   std::vector<std::byte> bytes(specverify::head_file_size(trained.head.view()));
   demand(specverify::write_head(trained.head.view(), bytes), "write_head");

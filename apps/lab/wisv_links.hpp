@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic figures over links: accepted length, rounds and latency, the protocols of hidden states, the ablations.
+//! Semantic figures over links: accepted length, rounds and latency, protocols of hidden states, ablations.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
 
@@ -13,7 +13,7 @@ namespace lab {
 
 namespace detail {
 
-//! Rejection sampling with full laws by the sessions themselves: half-precision rows up, both models at one
+//! Runs rejection sampling with full distributions in the sessions: half-precision rows up, both models at one
 //! temperature.
 [[nodiscard]] inline std::vector<run_result> run_rejection(lab_context& context, std::uint32_t length,
                                                            double temperature, std::size_t count) {
@@ -79,7 +79,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   }
   lengths.curves.push_back(greedy_length), lengths.curves.push_back(reject_length);
   rounds.curves.push_back(greedy_rounds), rounds.curves.push_back(reject_rounds);
-  // Beside Table I: what the paper's rows give and what ours give, as changes against greedy.
+  // Next to Table I: changes relative to greedy in the paper's rows and in ours.
   struct compared_row {
     std::size_t link = 0;
     std::uint32_t length = 0;
@@ -225,7 +225,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
             number(100 * worst_adaptive, 3) + " %");
 }
 
-//! FH, SH and lazy over the same changing link, by the rules alone.
+//! FH, SH and lazy over the same changing link, only with the rules.
 inline void run_wisv_protocols(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -253,7 +253,7 @@ inline void run_wisv_protocols(lab_context& context, figure& f) {
   f.require("FH, SH and lazy write the same tokens in the same rounds, by the rules", same);
 }
 
-//! The same by the two sessions and their messages.
+//! FH, SH and lazy in the two sessions, with messages.
 inline void run_wisv_sessions(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -380,7 +380,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
     d.rows.push_back({heads[h].plan.name, detail::points(detail::acceptance_difference(r.by_head[h][0], r.by_head[h][1],
                                                                                        context.seed("wisv_run")))});
   }
-  // The full head over each ablation, problem by problem.
+  // The full head compared with each ablation, problem by problem.
   const auto against = [&](std::size_t other, std::size_t link) {
     const scored_set &whole = r.by_head[wisv_study::full_head][link], &part = r.by_head[other][link];
     return std::pair{detail::length_gain(part, whole, context.seed("wisv_gain")),
@@ -419,7 +419,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
             context.quick() ? seen.value >= 0 : seen.low > 0, detail::points(seen));
 }
 
-//! A narrow head whose first layer is computed on both sides, against the wide one that is given whole states.
+//! A narrow head whose first layer is computed on both sides, compared with the wide head on whole states.
 inline void run_wisv_split(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();

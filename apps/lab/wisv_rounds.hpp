@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy and semantic verification of greedy drafts, window by window, by the library's own rules; and what the rounds
-//! cost on a link.
+//! Greedy and semantic verification of greedy drafts, window by window, with the library's rules; and the cost of the
+//! rounds on a link.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
 
@@ -19,20 +19,20 @@ namespace lab {
 
 struct semantic_settings {
   std::uint32_t draft_length = 32;
-  const specverify::head_weights* head = nullptr;  //!< none: greedy_rule
+  const specverify::head_weights* head = nullptr;  //!< null: greedy_rule
   double threshold = 0;
-  bool split = false;  //!< the device sends its part of the head as int8 with a scale, not its state in half precision
+  bool split = false;  //!< the device sends its part of the head as int8 with a scale, not a half-precision state
   specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
-  //! what the head is told; not needed without one
+  //! channel that the head sees; not needed without a head
   std::function<specverify::channel_state(std::uint32_t round)> channel = {};
-  std::size_t max_length = 250;  //!< tokens of prompt and continuation
+  std::size_t max_length = 250;  //!< maximum tokens of prompt and continuation
 };
 
 struct semantic_round {
   std::uint32_t drafted = 0, accepted = 0, emitted = 0;
-  std::uint32_t mismatches = 0;  //!< M, of the whole window; of FH those that were scored
+  std::uint32_t mismatches = 0;  //!< M of the whole window; with FH the scored mismatches
   std::uint32_t scored = 0, accepted_mismatches = 0;
-  std::uint32_t uploaded = 0;   //!< hidden vectors that travelled
+  std::uint32_t uploaded = 0;   //!< hidden vectors sent
   std::uint32_t exchanges = 0;  //!< requests for hidden vectors
 
   friend bool operator==(const semantic_round&, const semantic_round&) = default;
@@ -61,7 +61,7 @@ struct window_rows {
   [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t i) const { return row_of(target, i); }
 };
 
-//! A window of greedy drafts with the states that said them, as they travel: in half precision.
+//! A window of greedy drafts with the predicting states as they are sent: in half precision.
 struct drafted_window {
   std::vector<specverify::claimed_draft> drafts;
   std::vector<float> states;
@@ -75,14 +75,14 @@ inline void travel(std::span<const float> state, std::vector<float>& received,
   demand(specverify::decode_hidden(bytes, format, std::span(received).last(state.size())), "decode_hidden");
 }
 
-//! W_1D h^D, as the device computes it.
+//! Returns W_1D h^D, as the device computes it.
 [[nodiscard]] inline std::vector<float> part_of(const specverify::head_weights& head, std::span<const float> state) {
   std::vector<float> part(head.shape.width);
   demand(specverify::device_part(head, state, part), "device_part");
   return part;
 }
 
-//! A channel as the edge's report tells it to the cloud.
+//! Returns a channel as the cloud gets it from the edge's report.
 [[nodiscard]] inline specverify::channel_vector reported(const specverify::channel_state& link) {
   const specverify::channel_report report{static_cast<float>(link.uplink_rate), static_cast<float>(link.downlink_rate),
                                           static_cast<float>(link.uplink_loss), static_cast<float>(link.downlink_loss),
@@ -113,7 +113,7 @@ void draft_window(Drafter& drafter, std::span<const token_id> committed, const s
   }
 }
 
-//! The verdict of SH or lazy: marks first, then scores of those marks whose hidden vectors were asked for.
+//! Returns the verdict of SH or lazy: marks first, then scores of the marks whose hidden vectors are requested.
 template <class Rows>
 [[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows,
                                                       const specverify::verify_request& request,
@@ -147,7 +147,7 @@ template <class Rows>
 
 }  // namespace detail
 
-//! Writes one text. The models' caches are cleared first; both stop at `end`.
+//! Writes one text. It clears the models' caches first; both models stop at `end`.
 template <language_model Drafter, language_model Target>
 [[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt,
                                                token_id end, const semantic_settings& settings) {
@@ -201,7 +201,7 @@ template <language_model Drafter, language_model Target>
     round.emitted = said.commit_length;
     round.scored = said.counters.mismatches;
     round.accepted_mismatches = said.counters.accepted_mismatches;
-    const auto known = static_cast<std::uint32_t>(committed.size()) + said.accepted;  // what both caches may keep
+    const auto known = static_cast<std::uint32_t>(committed.size()) + said.accepted;  // length kept by both caches
     for (std::uint32_t i = 0; i < said.accepted; ++i) committed.push_back(window.drafts[i].token);
     if (said.next_token != specverify::no_token) committed.push_back(said.next_token);
     drafter.rollback(known);
@@ -213,13 +213,13 @@ template <language_model Drafter, language_model Target>
   return made;
 }
 
-//! The parts of a round's latency that do not depend on the link: WISV's simulation, fitted to its Table I, is a line
-//! in the window.
+//! Parts of a round's latency that do not depend on the link. WISV's simulation, fitted to Table I of the paper, is
+//! linear in the window.
 struct semantic_costs {
-  //! of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
+  //! format of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
   specverify::wisv_format format{};
-  double token_time = specverify::fitted_times{}.per_token;  //!< drafting and verifying one token, s
-  specverify::compute_engine server{149.7e12, 0.4};          //!< of the head: an A40 in half precision
+  double token_time = specverify::fitted_times{}.per_token;  //!< seconds to draft and verify one token
+  specverify::compute_engine server{149.7e12, 0.4};          //!< for the head: an A40 in half precision
   std::uint32_t head_input = 2048 + 4096 + 5, head_width = 256;
 
   [[nodiscard]] double head_seconds(std::uint32_t scored) const {
@@ -233,7 +233,7 @@ struct semantic_costs {
     return specverify::wisv_round_time(r.drafted * token_time,
                                        specverify::reject_exchange_time(format, r.drafted, link), 0);
   }
-  //! `r` as written under SH: it knows M.
+  //! `r` must come from SH, because it must contain M.
   [[nodiscard]] double semantic(specverify::hidden_protocol protocol, const semantic_round& r,
                                 const specverify::channel_state& link) const {
     double exchange = 0;

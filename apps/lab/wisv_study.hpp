@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The study behind the semantic figures, made once a run: mismatches, heads, thresholds fixed on the tuning problems,
-//! the test problems.
+//! Study behind the semantic figures, done once per run: mismatches, heads, thresholds chosen on the tuning problems,
+//! and results on the test problems.
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
 
@@ -16,8 +16,8 @@ namespace lab {
 
 inline constexpr std::array<std::uint32_t, 5> window_lengths{10, 16, 24, 32, 64};
 inline constexpr std::uint32_t main_length = 32;
-inline constexpr double accepted_loss = 0.005;  //!< of accuracy on the tuning problems, for the choice of a threshold
-//! Among these the threshold is chosen; the others are shown.
+inline constexpr double accepted_loss = 0.005;  //!< maximum loss of accuracy on the tuning problems for a threshold
+//! The threshold is chosen among the candidates; the shown thresholds are only plotted.
 inline constexpr std::array<double, 6> candidate_thresholds{0.02, 0.05, 0.1, 0.2, 0.3, 0.5};
 inline constexpr std::array<double, 12> shown_thresholds{0,   0.02, 0.05, 0.1,  0.2,   0.3,
                                                          0.5, 0.7,  0.9,  0.99, 0.999, 1.01};
@@ -29,13 +29,13 @@ inline constexpr std::array<double, 12> shown_thresholds{0,   0.02, 0.05, 0.1,  
   made.round_trip = milliseconds * 1e-3;
   return made;
 }
-//! The grid of the paper: poor first, good last.
+//! Returns the links of the paper's grid: poor first, good last.
 [[nodiscard]] inline std::array<specverify::channel_state, 4> grid_links() {
   return {semantic_link(20, 50), semantic_link(20, 5), semantic_link(500, 50), semantic_link(500, 5)};
 }
-inline constexpr std::size_t poor = 0, good = 3;  //!< places in grid_links
+inline constexpr std::size_t poor = 0, good = 3;  //!< indices in grid_links
 
-//! Both models over traces of one problem: what one setting asked is answered to the next.
+//! Both models over traces of one problem, so that results for one setting are reused for the next.
 struct problem_models {
   replayed_model drafter, target;
   explicit problem_models(const tinylm::model_pair& pair)
@@ -48,7 +48,7 @@ struct scored_problem {
   std::uint64_t text = 0;  //!< checksum of the continuation
 };
 
-//! One setting over all problems of a set.
+//! Results of one setting on all problems of a set.
 using scored_set = std::vector<scored_problem>;
 
 [[nodiscard]] inline std::vector<double> solved_of(const scored_set& set) {
@@ -75,14 +75,14 @@ using scored_set = std::vector<scored_problem>;
   return mean_of(sums_of(set, &semantic_round::emitted)) / mean_of(rounds_of(set));
 }
 
-//! Along the target's own text: every mismatch scored under several channels, problem by problem. Nothing that one
-//! decides changes another.
+//! Along the target's own text, every mismatch is scored under several channels, problem by problem. The decisions do
+//! not influence each other.
 struct forced_problem {
   double mismatches = 0;
   std::array<double, 2> accepted{};  //!< poor, good
-  // The narrow head on the same mismatches, both links: whole and split, the device's part as int8.
-  double split_differs = 0;  //!< decisions other than those of the whole head on the drafter's state as it is
-  double half_differs = 0;   //!< the same of the whole head on a state in half precision
+  // The narrow head on the same mismatches, on both links: whole and split, with the device's part as int8.
+  double split_differs = 0;  //!< decisions that differ from the whole head on the drafter's exact state
+  double half_differs = 0;   //!< decisions that differ if the whole head gets a half-precision state
   double apart = 0;          //!< largest |change of g| of the split
   double of_bound = 0;       //!< largest |change of g| over part_bound
   double largest_bound = 0;  //!< largest part_bound
@@ -91,20 +91,20 @@ struct forced_problem {
 class wisv_study {
  public:
   enum head_name : std::size_t { full_head = 0, no_channel = 1, no_relabelling = 2, narrow_head = 3, head_count = 4 };
-  static constexpr std::size_t ablated = 3;  //!< the first three: all of one width
+  static constexpr std::size_t ablated = 3;  //!< the first three heads, which have equal width
   struct test_results {
-    test_results() {}  // written out: the implied one is not known to clang where the optional below asks for it
+    test_results() {}  // explicit because clang does not know the implicit one in the optional below
     std::size_t problems = 0;
     std::array<scored_set, window_lengths.size()> greedy;
-    //! [length][link], the chosen threshold, SH
+    //! [length][link], with the chosen threshold, SH
     std::array<std::array<scored_set, 4>, window_lengths.size()> semantic;
-    //! [threshold][poor, good], main_length
+    //! [threshold][poor, good], with main_length
     std::array<std::array<scored_set, 2>, shown_thresholds.size()> by_threshold;
-    //! [head][poor, good], each with its own threshold
+    //! [head][poor, good], each with the head's threshold
     std::array<std::array<scored_set, 2>, head_count> by_head;
-    //! [poor, good]: the narrow head, its device part as int8
+    //! [poor, good]: the narrow head with the device part as int8
     std::array<scored_set, 2> by_split;
-    //! over a link that changes: full, selective, lazy
+    //! on a changing link: full, selective, lazy
     std::array<scored_set, 3> by_protocol;
     std::vector<forced_problem> forced;
   };
@@ -113,7 +113,7 @@ class wisv_study {
     double greedy = 0;
     std::array<std::array<double, 2>, candidate_thresholds.size()> accuracy{}, length{};  //!< [threshold][poor, good]
     double chosen = 0;
-    bool found = false;  //!< some candidate was within the loss
+    bool found = false;  //!< whether a candidate was within the accepted loss
   };
 
   explicit wisv_study(lab_context& context) : context_(context) {}
@@ -143,9 +143,9 @@ class wisv_study {
     return heads_;
   }
 
-  //! For each head the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of greedy on
-  //! the good and the poor link. Decided before a test problem is read. The thresholds are set in the heads, and the
-  //! heads written to the output folder.
+  //! Chooses, for each head, the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of
+  //! greedy on the good and the poor link. This happens before a test problem is read. The thresholds are stored in the
+  //! heads, and the heads are written to the output folder.
   const std::array<tuning, head_count>& tunings() {
     if (tunings_) return *tunings_;
     std::vector<trained_head>& trained = heads();
@@ -238,7 +238,7 @@ class wisv_study {
 
   [[nodiscard]] const specverify::head_weights& weights(head_name head) const { return views_[head]; }
 
-  //! The link of one problem: two states, the same for every protocol.
+  //! Returns the link of one problem: two states, equal for every protocol.
   [[nodiscard]] std::function<specverify::channel_state(std::uint32_t)> changing_link(std::size_t problem) const {
     specverify::markov_options options;
     options.low = grid_links()[poor], options.high = grid_links()[good];
@@ -298,7 +298,8 @@ class wisv_study {
     return made;
   }
 
-  //! The narrow head whole and split, on one mismatch: `half` is the drafter's state as it travels for the whole head.
+  //! Compares the narrow head, whole and split, on one mismatch. `half` is the drafter's state as it is sent for the
+  //! whole head.
   void compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half,
                      const specverify::channel_vector& report, double threshold, forced_problem& made) const {
     const specverify::head_weights& head = views_[narrow_head];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Labelled mismatches of greedy drafts: which of them change the answer, searched as AutoJudge does (arXiv
-//! 2504.20039), and their file.
+//! Labels the mismatches of greedy drafts by their effect on the answer, with the search of AutoJudge (arXiv
+//! 2504.20039), and stores them in a file.
 //!
 //! The target's own greedy text is the first reference. Its mismatches are tried from left to right: the draft replaces
-//! the reference's token and the target continues. Same answer: the new text becomes the reference and the mismatch is
-//! unimportant; another answer: the reference stays and the mismatch is important. Hidden states are those whose logits
-//! say the position (predicting).
+//! the reference's token and the target continues. If the answer stays, the new text becomes the reference and the
+//! mismatch is unimportant. Otherwise the reference stays and the mismatch is important. A hidden state is the one
+//! whose logits predict the position (predicting).
 #ifndef SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 #define SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
 
@@ -16,17 +16,17 @@
 
 namespace lab {
 
-//! Mismatches in the order of their episodes and positions; as many rows of hidden states.
+//! Mismatches in order of episode and position, with one row of hidden states each.
 struct mismatch_set {
   std::uint32_t drafter_size = 0, target_size = 0;
-  std::uint32_t episodes = 0;                    //!< searched, with or without mismatches
-  std::vector<std::uint32_t> episode, position;  //!< position: place in the continuation, from 0
+  std::uint32_t episodes = 0;                    //!< searched episodes, with or without mismatches
+  std::vector<std::uint32_t> episode, position;  //!< position: index in the continuation, from 0
   std::vector<token_id> drafted, expected;       //!< the drafter's token and the target's
   std::vector<std::uint8_t> important;           //!< 1: keeping the draft changes the answer
   std::vector<float> drafter_states, target_states;
 
   [[nodiscard]] std::size_t size() const { return episode.size(); }
-  //! Where the episode that begins at `first` ends.
+  //! Returns the end of the episode that begins at `first`.
   [[nodiscard]] std::size_t episode_end(std::size_t first) const {
     return static_cast<std::size_t>(std::find_if(episode.begin() + static_cast<std::ptrdiff_t>(first), episode.end(),
                                                  [&](std::uint32_t other) { return other != episode[first]; }) -
@@ -55,13 +55,13 @@ struct mismatch_set {
 
 namespace detail {
 
-//! A text of the target and, for each place of its continuation (the one after its end too), the state that says it.
+//! A text of the target, with the predicting state of each position in the continuation and of the one after the end.
 struct scored_text {
   std::vector<token_id> tokens;  //!< prompt and continuation, without the end token
   std::vector<std::vector<float>> states;
 };
 
-//! Greedily on from text.tokens, of which the target has read a part.
+//! Continues text.tokens greedily. The target may have read a part of the text.
 template <language_model Target>
 void continue_text(Target& target, token_id end, std::size_t max_length, scored_text& text) {
   while (true) {
@@ -75,8 +75,8 @@ void continue_text(Target& target, token_id end, std::size_t max_length, scored_
 
 }  // namespace detail
 
-//! One episode. `outcome_of(continuation)` is what a task makes of a text, compared with ==; the caches of both models
-//! are used up.
+//! Searches one episode. `outcome_of(continuation)` returns a task's result for a text; results are compared with ==.
+//! The caches of both models are overwritten.
 template <language_model Drafter, language_model Target, class Outcome>
 [[nodiscard]] mismatch_set collect_episode(Drafter& drafter, Target& target, std::span<const token_id> prompt,
                                            std::uint32_t episode, token_id end, std::size_t max_length,
@@ -113,7 +113,7 @@ template <language_model Drafter, language_model Target, class Outcome>
     made.drafter_states.insert(made.drafter_states.end(), drafter.hidden(0).begin(), drafter.hidden(0).end());
     made.target_states.insert(made.target_states.end(), reference.states[place].begin(), reference.states[place].end());
     if (important) {
-      target.rollback(static_cast<std::uint32_t>(at));  // what it read of the reference stays
+      target.rollback(static_cast<std::uint32_t>(at));  // the prefix of the reference stays in the cache
     } else {
       reference = std::move(trial);
     }
@@ -121,7 +121,8 @@ template <language_model Drafter, language_model Target, class Outcome>
   return made;
 }
 
-//! Tells whose hidden states a file holds: the models' tables and what they say on a short text.
+//! Returns a fingerprint of the models whose hidden states a file holds, from the models' tables and the states of a
+//! short text.
 [[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair) {
   checksum sum;
   for (const auto& weights : {pair.drafter, pair.target}) {
@@ -135,7 +136,7 @@ template <language_model Drafter, language_model Target, class Outcome>
   return sum.value();
 }
 
-//! File: "SVMISMA1", fingerprint, episodes, mismatches, sizes, the arrays one after the other, checksum; little endian.
+//! File: "SVMISMA1", fingerprint, episodes, mismatches, sizes, the arrays one after another, checksum; little-endian.
 [[nodiscard]] inline bool save_mismatches(const mismatch_set& set, std::uint64_t fingerprint,
                                           const std::filesystem::path& path) {
   const std::filesystem::path fresh = path.string() + ".new";
@@ -158,7 +159,7 @@ template <language_model Drafter, language_model Target, class Outcome>
   return file && !error;
 }
 
-//! Nothing where the file is absent, damaged, of other models or of another number of episodes.
+//! Returns nothing if the file is missing or damaged, or if models or number of episodes differ.
 [[nodiscard]] inline std::optional<mismatch_set> load_mismatches(std::uint64_t fingerprint, std::uint64_t episodes,
                                                                  const std::filesystem::path& path) {
   std::error_code error;
@@ -191,10 +192,11 @@ template <language_model Drafter, language_model Target, class Outcome>
   return set;
 }
 
-//! Changes with the search in `collect_episode` or with what counts as an answer: an older file is then collected anew.
+//! Must change with the search in `collect_episode` or with the definition of an answer, because older files are then
+//! invalid.
 inline constexpr std::uint64_t mismatch_search = 1;
 
-//! Everything that the labels of `problems` depend on.
+//! Fingerprint of everything that the labels of `problems` depend on.
 [[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair,
                                                   const std::vector<lab_problem>& problems, std::uint32_t longest) {
   checksum sum;
@@ -208,7 +210,8 @@ inline constexpr std::uint64_t mismatch_search = 1;
   return sum.value();
 }
 
-//! The mismatches of the first `count` problems of the training set; kept with the traces for later runs.
+//! Returns the mismatches of the first `count` problems of the training set. They are stored with the traces for later
+//! runs.
 [[nodiscard]] inline mismatch_set collect_mismatches(lab_context& context, std::size_t count) {
   const std::filesystem::path path = context.out() / "wisv_mismatches.bin";
   const std::vector<lab_problem> problems = context.problems("train", count);
@@ -219,7 +222,7 @@ inline constexpr std::uint64_t mismatch_search = 1;
   }
   std::vector<mismatch_set> found(count);
   context.for_each(count, [&](lab_worker&, std::size_t i) {
-    // no text comes twice: a trace would only be filled
+    // No text occurs twice, so a trace would never be used.
     live_model drafter(context.pair().drafter), target(context.pair().target);
     const auto answer = [&](std::span<const token_id> text) {
       return tinylm::solution_answer(context.vocabulary().decode(text));
