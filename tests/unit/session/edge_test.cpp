@@ -837,7 +837,8 @@ TEST_CASE("session: why a hello was refused is a status at both sides") {
   CHECK(p.cloud->refusal() == why);
   CHECK(p.edge->receive(pair::only(p.run_cloud()), 1).code == errc::refused_by_peer);
   CHECK(p.edge->refusal() == why);
-  CHECK(words(p.edge->refusal()) == "fingerprint_mismatch in session at 0: the vocabularies of the two sides differ");
+  CHECK(words(p.edge->refusal()) ==
+        "fingerprint_mismatch in session at 0: the two sides have different vocabularies; load matching models");
   p.options.edge_fingerprint = 0;  // the cloud takes another hello, and forgets the refusal
   p.new_edge();
   p.finish(p.start());
