@@ -19,7 +19,7 @@ namespace {
   throw std::runtime_error(name + ", line " + std::to_string(line) + ": " + what);
 }
 
-//! Views of the words of a line: no copy of a key is made.
+//! Returns views of the words in a line, because no copy of a key may be made.
 std::vector<std::string_view> words_of(std::string_view line) {
   constexpr std::string_view space = " \t\r\n\v\f";
   std::vector<std::string_view> words;
@@ -30,7 +30,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-//! `take(number, words)` for each line that is neither empty nor a comment.
+//! Calls `take(number, words)` for each line that is neither empty nor a comment.
 template <class Take>
 void for_each_line(std::string_view text, const std::string& name, Take&& take) {
   refuse_mark(text, name);
@@ -48,7 +48,7 @@ std::uint64_t device_named(std::string_view word, const std::string& name, std::
   return *device;
 }
 
-//! Empty if the file has no word, or more than one.
+//! Returns the only word of a file, or an empty text if there is none or more than one.
 secret_text only_word(const std::filesystem::path& file) {
   const secret_text text = private_text(file);
   refuse_mark(text, file.string());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who may connect: a file of devices with their keys, or of devices whose certificates are taken.
+//! Devices that may connect: a file with keys of devices, or a list of devices with certificates.
 //!
 //! The file has a line `DEVICE-ID KEY` for each device: the id in decimal digits, the key as 64 hex digits. Empty lines
-//! and lines that begin with # are left out. Key files of both sides are for their owner's eyes alone (chmod 600).
+//! and lines that begin with # are ignored. Key files of both sides must be readable only by the owner (chmod 600).
 #ifndef EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_KEYS_HPP
 
@@ -21,20 +21,20 @@
 
 namespace edge_cloud {
 
-//! 64 hex digits, not all of them 0.
+//! Returns a key from 64 hex digits, which must not be all 0.
 [[nodiscard]] std::optional<device_key> key_from_hex(std::string_view text);
 
 class device_keys {
  public:
-  //! Throws std::runtime_error that names the line and what is wrong with it: not two words, an id that is no number, a
-  //! key that is not 64 hex digits or is zero, an id that stands twice; or that no device is named.
+  //! Throws std::runtime_error with the line if it does not have two words, the id is not a number, the key is not 64
+  //! hex digits or is zero, or an id is repeated. It also throws if there are no devices.
   explicit device_keys(std::string_view text, const std::string& name = "the list of devices");
 
-  //! An unknown device has a key, too, which is random and which nobody has. So a connection cannot find out whether a
-  //! device exists.
+  //! Returns the key of a device. An unknown device gets a random key that nobody has, so a connection cannot find out
+  //! whether a device exists.
   [[nodiscard]] const device_key& key_of(std::uint64_t device) const;
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
-  //! Whether the device is known here, and by the key that it has there.
+  //! Returns whether the device is known here with the same key as in `other`.
   [[nodiscard]] bool has_as_in(std::uint64_t device, const device_keys& other) const {
     const auto here = keys_.find(device), there = other.keys_.find(device);
     return here != keys_.end() && there != other.keys_.end() && here->second == there->second;
@@ -45,11 +45,11 @@ class device_keys {
   device_key nobody_ = random_bytes<device_key>();
 };
 
-//! Which devices may speak, where their certificates say who they are: a line `DEVICE-ID` for each, as above.
+//! Devices that may connect if certificates identify them: a line `DEVICE-ID` for each, as above.
 class device_list {
  public:
-  //! Throws std::runtime_error that names the line and what is wrong with it: not one word, an id that is no number, an
-  //! id that stands twice; or that no device is named.
+  //! Throws std::runtime_error with the line if it does not have one word, the id is not a number, or an id is
+  //! repeated. It also throws if there are no devices.
   explicit device_list(std::string_view text, const std::string& name = "the list of devices");
 
   [[nodiscard]] bool has(std::uint64_t device) const { return devices_.contains(device); }
@@ -58,14 +58,14 @@ class device_list {
   std::unordered_set<std::uint64_t> devices_;
 };
 
-//! Throws as private_text and device_keys do.
+//! Throws like private_text and device_keys.
 [[nodiscard]] device_keys load_device_keys(const std::filesystem::path& file);
-//! Throws as private_text and device_list do.
+//! Throws like private_text and device_list.
 [[nodiscard]] device_list load_device_list(const std::filesystem::path& file);
-//! The key of one device: a file of 64 hex digits. Throws as private_text does, and what is wrong with the key.
+//! Returns the key of one device from a file of 64 hex digits. Throws like private_text, and if the key is invalid.
 [[nodiscard]] device_key load_device_key(const std::filesystem::path& file);
-//! A secret of 32 hex digits from a file that only its owner may read; made at random where there is no file yet.
-//! Throws as private_text does, and what is wrong with the secret.
+//! Returns a secret of 32 hex digits from a file that only its owner may read. If the file is missing, it is created
+//! with a random secret. Throws like private_text, and if the secret is invalid.
 [[nodiscard]] secret_text secret_from_file(const std::filesystem::path& file);
 
 }  // namespace edge_cloud

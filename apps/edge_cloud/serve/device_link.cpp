@@ -29,7 +29,7 @@ struct host_and_port {
   std::string host, port;
 };
 
-//! The last colon parts them, so that [::1]:7002 is one too.
+//! Splits at the last colon, because an IPv6 address such as [::1]:7002 has more.
 host_and_port parted(const std::string& server) {
   const std::size_t colon = server.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == server.size())
@@ -42,7 +42,7 @@ host_and_port parted(const std::string& server) {
   return made;
 }
 
-//! What a server refuses, where the message is one of its refusals: of the connection, or of this hello.
+//! Returns the refusal if the message is a refusal of the connection or of this hello.
 std::optional<refusal> refused(std::span<const std::byte> message, const specverify::hello_name& hello) {
   for (const specverify::hello_name& answered : {specverify::hello_name{}, hello}) {
     const auto read = specverify::decode_refuse(answered, message);
@@ -52,7 +52,8 @@ std::optional<refusal> refused(std::span<const std::byte> message, const specver
   return std::nullopt;
 }
 
-//! Answers to hellos come from a server that serves nothing, too.
+//! Returns whether a message shows that the server serves the session. A server that serves nothing answers hellos,
+//! too.
 bool is_useful(std::span<const std::byte> message) {
   using specverify::message_kind;
   const auto kind = specverify::kind_of(message);
@@ -69,7 +70,7 @@ std::string distrusted(asio::ssl::verify_context& context) {
          "); look at --tls-ca";
 }
 
-//! Alerts that come when the handshake is over at this side already.
+//! Returns whether an alert is about a certificate. Such alerts can come after this side has finished the handshake.
 bool is_about_certificate(asio::error_code why) {
   if (why.category() != asio::error::get_ssl_category()) return false;
   const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
@@ -80,7 +81,7 @@ bool is_about_certificate(asio::error_code why) {
   return std::find(std::begin(alerts), std::end(alerts), reason) != std::end(alerts);
 }
 
-//! An alert comes from a server that speaks TLS. Other failures of the handshake may come from one that does not.
+//! Returns whether a server that speaks TLS sent an alert. Other handshake failures can come from a server without TLS.
 bool is_alert(asio::error_code why) {
   return why.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
@@ -88,15 +89,15 @@ bool is_alert(asio::error_code why) {
 constexpr const char* perhaps_plain = "; does the server speak TLS? If not, leave out --tls-ca";
 constexpr const char* perhaps_tls = "; does the server speak TLS? Then give --tls-ca";
 
-//! The server may take the device later.
+//! Returns whether the server may accept the device later.
 bool may_pass(refusal why) {
   return why == refusal::connections || why == refusal::connections_of_device || why == refusal::half_open ||
          why == refusal::half_open_of_address || why == refusal::first_frame_late || why == refusal::sessions ||
          why == refusal::useless_frames || why == refusal::idle_connection || why == refusal::descriptors ||
          why == refusal::handshakes_of_device || why == refusal::written_of_device;
 }
-//! It lost the session, and takes the text as it is now (under --required unconditional a prompt
-//! alone). Where it always fails at this text, that helps nobody.
+//! Returns whether the device can begin the session again, because the server lost it and accepts the current text
+//! (under --required unconditional only a prompt). If the server fails at this text every time, that does not help.
 bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }
 
 }  // namespace
@@ -145,7 +146,7 @@ void device_link::dial() {
   });
 }
 
-//! Whatever this connection hangs in: a server may take it and say nothing.
+//! Gives up after a while for any cause, because a server may accept a connection and send nothing.
 void device_link::give_up_later() {
   if (missing_.empty()) missing_ = "no connection";
   give_up_.expires_at(since_ + patience_);
@@ -197,7 +198,7 @@ void device_link::admit() {
   events_.on_connect();
 }
 
-//! A server that has not proven that it knows the key gets no proof of this device, and no message.
+//! Proves the device's key only after the server has proven it, and sends no message before that.
 void device_link::prove(const frame& challenge) {
   const auto answer = answer_to(challenge, opening_, *key_);
   if (!answer)
@@ -208,7 +209,7 @@ void device_link::prove(const frame& challenge) {
   admit();
 }
 
-//! Refusals of the server are said in plain words. They end the device, but for those that may pass.
+//! Takes a message. A refusal of the server is printed in plain words and ends the device, unless it may pass.
 void device_link::take(frame message) {
   heard_ = true;
   const std::optional<refusal> why = refused(message, hello_);

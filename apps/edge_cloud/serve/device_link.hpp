@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's way to a server of strangers: TCP or TLS, the proof of its key, and again when it was lost.
+//! A device's connection to a server: TCP or TLS, proof of the key, and reconnection after a loss.
 #ifndef EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 
@@ -19,7 +19,7 @@ namespace edge_cloud {
 
 class device_link final : public edge_link {
  public:
-  //! Throws std::runtime_error: the server's name is not known, a file of key or certificate is not what it must be.
+  //! Throws std::runtime_error if the server's name is unknown, or a key or certificate file is invalid.
   device_link(asio::io_context& io, const device_settings& settings, link_events events);
   ~device_link() override;
   device_link(const device_link&) = delete;
@@ -45,30 +45,30 @@ class device_link final : public edge_link {
 
   asio::io_context& io_;
   link_events events_;
-  specverify::hello_name hello_{};  // the last one that was sent
+  specverify::hello_name hello_{};  // of the last hello sent
   std::shared_ptr<asio::ssl::context> tls_;
-  std::string server_;  // as it was given
+  std::string server_;  // as given by the user
   std::string server_name_;
-  std::optional<device_key> key_;  // none where the certificate says who it is
-  std::uint64_t device_ = 0;       // whose key it is
+  std::optional<device_key> key_;  // none if a certificate identifies the device
+  std::uint64_t device_ = 0;       // owner of the key
   key_opening opening_{};          // of this connection
-  bool admitted_ = false;          // this connection takes messages of the session
+  bool admitted_ = false;          // whether this connection takes messages of the session
   std::vector<asio::ip::tcp::endpoint> endpoints_;
   asio::ip::tcp::socket dialing_;
   asio::steady_timer redial_, give_up_;
   std::shared_ptr<connection> line_;
   std::chrono::seconds patience_;
-  std::chrono::steady_clock::time_point since_;  // the last connection on which it was useful
-  std::string missing_;                          // what was waited for last, or went wrong
-  std::string distrust_;                         // of the server's certificate
-  bool noted_ = false;                           // that this connection is tried again
-  bool heard_ = false;                           // a message on this one
-  std::uint32_t failures_ = 0;                   // of the server, at this text
-  bool useful_ = false;                          // one of use
+  std::chrono::steady_clock::time_point since_;  // time of the last useful connection
+  std::string missing_;                          // the step that was last waited for or failed
+  std::string distrust_;                         // reason not to trust the server's certificate
+  bool noted_ = false;                           // whether the retry of this connection was reported
+  bool heard_ = false;                           // whether this connection has received a message
+  std::uint32_t failures_ = 0;                   // failures of the server at this text
+  bool useful_ = false;                          // whether a useful message has been received
   std::chrono::milliseconds pause_ = first_pause;
 };
 
-//! The exit code of the process.
+//! Returns the exit code of the process.
 int run_device_process(run_settings run, const device_settings& settings);
 
 }  // namespace edge_cloud

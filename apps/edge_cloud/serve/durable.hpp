@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What has to stand on the disk after a power cut, too.
+//! Files and folders that must survive a power cut.
 #ifndef EDGE_CLOUD_SERVE_DURABLE_HPP
 #define EDGE_CLOUD_SERVE_DURABLE_HPP
 
@@ -14,7 +14,7 @@
 
 namespace edge_cloud {
 
-//! Waits until a file, or the names in a folder, are on the disk. Throws std::system_error where the disk fails.
+//! Waits until a file, or the names in a folder, are on the disk. Throws std::system_error if the disk fails.
 inline void sync_to_disk(const std::filesystem::path& path) {
   const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const bool done = opened >= 0 && programs::uninterrupted([&] { return ::fsync(opened); }) == 0;
@@ -23,8 +23,8 @@ inline void sync_to_disk(const std::filesystem::path& path) {
   if (!done) throw std::system_error(why, std::generic_category(), path.string() + ": cannot be written");
 }
 
-//! Makes what is missing of a folder's path; each new name is on the disk. False: it was there. Throws where the disk
-//! fails.
+//! Creates the missing folders of a path, and syncs each new name. Returns false if the folder existed. Throws if the
+//! disk fails.
 inline bool make_folders(const std::filesystem::path& path) {
   if (!path.has_filename() && path.has_relative_path()) return make_folders(path.parent_path());  // ends with a slash
   if (std::filesystem::exists(path)) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's way to its server with the rate, the delay and the losses of an emulated link. The link ends in front of
-//! the connection to the server: its far end delivers whole messages to that. What proves who the device is is no
-//! message, and is not lost.
+//! A device's connection to a server with the rate, delay and losses of an emulated link. The link ends before the
+//! connection to the server: the far end passes whole messages to that connection. The authentication frames are not
+//! messages, so they are never lost.
 #ifndef EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 #define EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 
@@ -14,7 +14,7 @@
 
 namespace edge_cloud {
 
-//! It takes and gives datagrams.
+//! Takes and delivers datagrams.
 class emulated_link final : public edge_link {
  public:
   emulated_link(asio::io_context& io, const link_settings& settings, link_events events, const make_link& inner)

@@ -36,7 +36,7 @@ bool engine_text::may_feed(std::uint64_t now) const {
 
 specverify::status engine_text::feed(std::uint32_t rows, std::uint64_t now, engine*& fed) {
   engine_pool::place& place = pool_.place_for(*this, now);
-  // The last rows are wanted anew, even where the engine has been here before.
+  // The last rows must be computed again, even if the engine already has these tokens.
   held_ = std::min(held_, tokens_.size() - std::min<std::size_t>(tokens_.size(), rows));
   const auto held = static_cast<std::uint32_t>(held_);
   place.machine->truncate(held);
@@ -56,8 +56,8 @@ void engine_text::release() {
   }
 }
 
-//! The text's own cache comes first, then one that nobody holds, then those whose turn is over. Last use decides among
-//! equals.
+//! Ranks caches: the text's own first, then free ones, then those whose turn is over. Among equals, the least recently
+//! used is first.
 std::uint64_t engine_pool::rank(const place& p, const engine_text& text, std::uint64_t now) const {
   if (p.holder == &text) return 0;
   if (p.holder == nullptr) return 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The first three frames of a connection without a client certificate. Each side proves that it has the device's key;
-//! the key itself is never sent.
+//! The first three frames of a connection without a client certificate. Each side proves that it has the device's key,
+//! but the key itself is never sent.
 //!
 //!     device -> server   opening     "svk1", device id (8 bytes), device's nonce (24 bytes)
 //!     server -> device   challenge   "svk1", server's nonce (24 bytes), server's proof (32 bytes)
@@ -38,8 +38,8 @@ using key_nonce = std::array<std::byte, 24>;
 inline constexpr std::size_t proof_bytes = 32;
 using key_proof = specverify::wiped<std::array<std::byte, proof_bytes>>;
 
-//! The longest frame that is read before the device is known: the first frame of an older program, {device id, key},
-//! which is told that it is one.
+//! Maximum size of a frame before the device is known. It is the size of an older program's first frame, {device id,
+//! key}, so that such a program can be told to upgrade.
 inline constexpr std::size_t first_frame_bytes = 40;
 
 //! The device's first frame.
@@ -50,7 +50,7 @@ struct key_opening {
 
 enum class key_role { server, device };
 
-//! Random bytes of the system. Throws std::runtime_error: the system gives none.
+//! Returns random bytes of the system. Throws std::runtime_error if the system has none.
 template <class Bytes>
 [[nodiscard]] Bytes random_bytes() {
   Bytes made{};
@@ -73,7 +73,7 @@ inline void append_id(frame& made, std::uint64_t device) {
   append(made, bytes);
 }
 
-//! What stands behind the version; none where that is another one, or the length is.
+//! Returns the bytes after the version, or nothing if version or length differs.
 template <std::size_t Bytes>
 [[nodiscard]] std::optional<std::span<const std::byte, Bytes>> body(std::span<const std::byte> message) {
   if (message.size() != version.size() + Bytes) return std::nullopt;
@@ -107,7 +107,7 @@ template <std::size_t Bytes>
   return made;
 }
 
-//! In a time that does not depend on where they differ.
+//! Compares in a time that does not depend on the position of a difference.
 [[nodiscard]] inline bool is_proof(std::span<const std::byte> message, const key_proof& awaited) {
   return message.size() == awaited.size() && CRYPTO_memcmp(message.data(), awaited.data(), awaited.size()) == 0;
 }
@@ -119,14 +119,14 @@ template <std::size_t Bytes>
   return made;
 }
 
-//! None: it is another frame, such as that of an older program.
+//! Returns nothing for another frame, for example that of an older program.
 [[nodiscard]] inline std::optional<key_opening> read_opening(std::span<const std::byte> message) {
   const auto body = challenge_parts::body<8 + key_nonce{}.size()>(message);
   if (!body) return std::nullopt;
   return key_opening{specverify::numeric::load_le(body->data(), 8), challenge_parts::nonce_at(body->subspan(8))};
 }
 
-//! The server's frame, and the answer that it waits for.
+//! The server's frame, and the answer that it expects.
 struct key_challenge {
   frame message;
   key_proof awaited;
@@ -141,7 +141,7 @@ struct key_challenge {
   return made;
 }
 
-//! The device's answer to a challenge. None: whoever sent it has not shown that it has the key, and gets no answer.
+//! Returns the device's answer to a challenge. If the sender has not proven that it has the key, there is no answer.
 [[nodiscard]] inline std::optional<key_proof> answer_to(std::span<const std::byte> challenge,
                                                         const key_opening& opening, const device_key& key) {
   const auto body = challenge_parts::body<key_nonce{}.size() + proof_bytes>(challenge);

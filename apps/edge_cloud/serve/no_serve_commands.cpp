@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of serve_commands.cpp where there is no OpenSSL.
+// Replaces serve_commands.cpp if OpenSSL is missing.
 #include "serve_commands.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many files and sockets the system lets this process have at once, and what the server may do with them.
+//! Limits of open files and sockets of this process, and the share of each kind.
 #ifndef EDGE_CLOUD_SERVE_OPEN_FILES_HPP
 #define EDGE_CLOUD_SERVE_OPEN_FILES_HPP
 
@@ -7,13 +7,13 @@
 
 namespace edge_cloud {
 
-inline constexpr std::uint64_t own_open_files = 48;  //!< of the server itself: what listens, its log, files of a moment
+inline constexpr std::uint64_t own_open_files = 48;  //!< for the server itself: listening socket, log, temporary files
 
-//! Raises the soft limit of open files to the hard one, and says it.
+//! Raises the soft limit of open files to the hard limit, and returns it.
 [[nodiscard]] std::uint64_t raised_open_files();
 
-//! Of so many open files connections get this share at most, and sessions as many: neither takes the other's. Throws
-//! std::runtime_error: there are too few to serve anybody.
+//! Returns the maximum number of connections, and of sessions, for this many open files; neither can use up the other's
+//! share. Throws std::runtime_error if there are too few to serve anyone.
 [[nodiscard]] std::uint64_t share_of_open_files(std::uint64_t most);
 
 }  // namespace edge_cloud

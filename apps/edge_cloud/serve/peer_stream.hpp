@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A TCP stream that may be inside TLS: one type for both, with the calls of a socket.
+//! A TCP stream that may be inside TLS: one type for both, with the members of a socket.
 #ifndef EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 #define EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 
@@ -16,12 +16,12 @@
 
 namespace edge_cloud {
 
-//! Whether a stream without TLS begins as a TLS client does: {22, 3, minor version}.
+//! Returns whether a stream without TLS begins like a TLS client: {22, 3, minor version}.
 [[nodiscard]] inline bool is_tls_hello(const frame_prefix& prefix) noexcept {
   return prefix[0] == std::byte{22} && prefix[1] == std::byte{3} && prefix[2] <= std::byte{4};
 }
 
-//! What a handshake ends with where the first bytes are no TLS record at all.
+//! Returns whether a handshake failed because the first bytes were no TLS record.
 [[nodiscard]] inline bool is_no_tls(asio::error_code why) noexcept {
   const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
   return why.category() == asio::error::get_ssl_category() &&
@@ -44,13 +44,13 @@ class peer_stream {
     if (tls* inside = encrypted()) return inside->lowest_layer();
     return std::get<socket>(stream_).lowest_layer();
   }
-  //! None on a plain stream.
+  //! Returns null on a plain stream.
   [[nodiscard]] tls* encrypted() {
     auto* inside = std::get_if<std::unique_ptr<tls>>(&stream_);
     return inside != nullptr ? inside->get() : nullptr;
   }
 
-  //! Goes on without TLS, whose handshake has failed and returned.
+  //! Continues without TLS after the handshake has failed and returned.
   void leave_tls() {
     if (tls* inside = encrypted()) stream_ = socket(std::move(inside->next_layer()));
   }
@@ -71,11 +71,11 @@ class peer_stream {
     lowest_layer().set_option(option, error);
   }
   [[nodiscard]] bool is_open() { return lowest_layer().is_open(); }
-  //! Without TLS's goodbye: the frames say where the stream may end.
+  //! Closes without TLS's closing message, because frames mark the end of the stream.
   void close(asio::error_code& error) { lowest_layer().close(error); }
 
  private:
-  std::shared_ptr<asio::ssl::context> context_{};  // its verify callback is asked until the handshake is over
+  std::shared_ptr<asio::ssl::context> context_{};  // the verify callback needs it until the handshake is over
   std::variant<socket, std::unique_ptr<tls>> stream_;
 };
 

@@ -53,7 +53,8 @@ void check_mode(const fs::path& path, const struct stat& found, mode_t forbidden
   if ((found.st_mode & forbidden) != 0) reject(path, mend + " " + path.string());
 }
 
-//! Nobody else can replace `path` by writing to this folder or one above it. `sticky`: the folder may have that bit.
+//! Checks that nobody else can replace `path` by writing to this folder or one above it. `sticky`: the folder may have
+//! that bit.
 void check_folders(const fs::path& path, const fs::path& folder, bool sticky) {
   const struct stat found = facts_of(folder);
   if (found.st_uid != 0 && found.st_uid != ::geteuid())
@@ -63,7 +64,7 @@ void check_folders(const fs::path& path, const fs::path& folder, bool sticky) {
   if (folder.has_relative_path()) check_folders(path, folder.parent_path(), true);
 }
 
-//! The folders by which the path is named, and those to which symbolic links lead.
+//! Checks the folders in the path as given, and those that symbolic links lead to.
 void check_folders(const fs::path& path, bool sticky) {
   check_folders(path, fs::absolute(path).parent_path(), sticky);
   check_folders(path, fs::canonical(path).parent_path(), sticky);
@@ -110,7 +111,7 @@ void check_private_folder(const fs::path& folder) {
 void write_private(const fs::path& file, std::string_view text) {
   fs::path fresh = file;
   fresh += ".new";
-  fs::remove(fresh);  // of a process that was killed here
+  fs::remove(fresh);  // of a process that was killed at this point
   secret_text line(text);
   line.append("\n");
   {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files that this user alone may read or change: keys, secrets, lists of devices, state.
+//! Files that only this user may read or change: keys, secrets, lists of devices, state.
 //!
-//! A path is safe if nobody else can put another file in its place: each folder on it belongs to this user or to root,
-//! and others may not write to it. Above the file's own folder, a folder with the sticky bit (/tmp) is safe, too.
+//! A path is safe if nobody else can replace the file: each folder in it must belong to this user or to root, and
+//! others must not have write access. Above the file's own folder, a folder with the sticky bit (/tmp) is safe, too.
 #ifndef EDGE_CLOUD_SERVE_PRIVATE_FILE_HPP
 #define EDGE_CLOUD_SERVE_PRIVATE_FILE_HPP
 
@@ -15,23 +15,23 @@
 
 namespace edge_cloud {
 
-//! The text of a file that only this user may read, at a safe path. Leaves no other copy in memory. Throws
-//! std::runtime_error that names the file, what is wrong with it or with its path, and the command that mends it.
+//! Returns the text of a file that only this user may read, at a safe path. It leaves no other copy in memory. Throws
+//! std::runtime_error with the file, the problem of the file or path, and a command that solves it.
 [[nodiscard]] secret_text private_text(const std::filesystem::path& file);
 
-//! Checks a file that others may read, but not change, such as a certificate: it belongs to this user or to root, and
-//! its path is safe. Throws as private_text does.
+//! Checks a file that others may read but must not change, for example a certificate: it must belong to this user or to
+//! root, at a safe path. Throws like private_text.
 void check_unchanged_by_others(const std::filesystem::path& file);
 
-//! Checks a folder at a safe path that only this user may enter, and that everything in it belongs to this user. Throws
-//! as private_text does.
+//! Checks a folder at a safe path that only this user may enter. Everything in it must belong to this user. Throws like
+//! private_text.
 void check_private_folder(const std::filesystem::path& folder);
 
 //! Writes or replaces a file with one line that only this user may read. The file survives a power cut. Throws
-//! std::system_error: it cannot be written.
+//! std::system_error if it cannot be written.
 void write_private(const std::filesystem::path& file, std::string_view text);
 
-//! What `load` gives; what it throws names the option that has the file.
+//! Returns the result of `load`, and adds the option's name to exceptions.
 template <class Load>
 [[nodiscard]] auto of_option(const std::string& option, Load&& load) {
   try {

@@ -39,7 +39,7 @@ const limit_words* limit_of(status why) {
   return nullptr;
 }
 
-//! The server writes at its own temperature alone. The library's sentence is about a number that is none.
+//! The server uses only its own temperature. The library's sentence is about an invalid number, so it does not apply.
 bool is_other_temperature(status why) { return why.code == errc::invalid_temperature && why.reporter == part::host; }
 
 std::string named(std::string_view name, std::string_view sentence) {

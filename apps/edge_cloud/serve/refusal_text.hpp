@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A refusal in the user's words: of the host by its own table, of the library with what to do about it.
+//! A refusal in the user's words: the server's own from a table, the library's with advice.
 #ifndef EDGE_CLOUD_SERVE_REFUSAL_TEXT_HPP
 #define EDGE_CLOUD_SERVE_REFUSAL_TEXT_HPP
 
@@ -12,13 +12,14 @@
 
 namespace edge_cloud {
 
-//! The server's own refusal. None where the code is the library's: an engine's error has the host as its reporter too.
+//! Returns the server's own refusal, or nothing if the code is the library's. Engine errors have the host as reporter,
+//! too.
 [[nodiscard]] std::optional<refusal> host_refusal(specverify::status why);
 
-//! `(NAME): SENTENCE`, for the device that hears it.
+//! Return `(NAME): SENTENCE`, for the device that receives the refusal.
 [[nodiscard]] std::string told_to_device(specverify::status why);
 [[nodiscard]] std::string told_to_device(refusal why);
-//! The same from the server's side, for its log.
+//! Returns the same form for the server's log.
 [[nodiscard]] std::string told_in_log(specverify::status why);
 
 }  // namespace edge_cloud

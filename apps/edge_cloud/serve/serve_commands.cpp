@@ -104,7 +104,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   CLI::App& command = *app.add_subcommand("device", "the small model, on a device of such a server");
   add_model_options(command, run);
   add_tokens_option(command, run);
-  // A peer that falls silent is found out by asking again.
+  // Asking again detects a peer that has become silent.
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
   command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();

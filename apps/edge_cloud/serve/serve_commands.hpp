@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands `serve` and `device`. Where the program was built without OpenSSL they say so.
+//! The commands `serve` and `device`. If the program was built without OpenSSL, they report that.
 #ifndef EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 
@@ -20,7 +20,7 @@ class serve_commands {
   serve_commands& operator=(const serve_commands&) = delete;
 
   void add_to(CLI::App& app);
-  //! The exit code, where one of the two was given. Throws what is wrong with its options.
+  //! Returns the exit code if one of the two commands was given. Throws if the options are invalid.
   [[nodiscard]] std::optional<int> run(const CLI::App& app);
 
  private:

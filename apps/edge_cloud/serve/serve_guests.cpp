@@ -12,13 +12,14 @@ namespace edge_cloud {
 
 namespace {
 
-//! Of the system's own queue, so that what waits is counted here.
+//! Limit of the system's own send queue, so that waiting bytes are counted here.
 constexpr int send_buffer_bytes = 1 << 16;
 
 constexpr std::uint64_t second = 1'000'000;
 constexpr std::uint64_t leaving_time = 2 * second;
 
-//! A network is given 64 bits of IPv6 addresses at least, to choose from as it likes.
+//! Returns the origin of an address. For IPv6 it is the first 64 bits, because a network usually gets at least 64 bits
+//! of addresses to choose from.
 std::string origin_of(const asio::ip::address& from) {
   if (from.is_v4()) return from.to_string();
   const asio::ip::address_v6 address = from.to_v6();
@@ -28,7 +29,7 @@ std::string origin_of(const asio::ip::address& from) {
   return asio::ip::address_v6(bytes).to_string();
 }
 
-//! OpenSSL's words: why a certificate is not trusted, or what else is missing. Nothing in them is secret.
+//! Returns OpenSSL's reason why a certificate is not trusted, or another reason. It contains no secret.
 std::string why_of(asio::error_code handshake, peer_stream& stream) {
   std::string why = handshake.message();
   const long verified = SSL_get_verify_result(stream.encrypted()->native_handle());
@@ -48,7 +49,7 @@ serve_guests::serve_guests(const serve_limits& limits, const known_devices& know
                            frame_taker on_frame)
     : limits_(limits), known_(known), tls_(std::move(tls)), rates_(rates), log_(log), on_frame_(std::move(on_frame)) {}
 
-//! How many guests are as wanted, and the one of them that came first.
+//! Counts the guests that satisfy `wanted`, and finds the one that came first.
 template <class Wanted>
 std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   std::size_t found = 0;
@@ -60,8 +61,9 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   return found;
 }
 
-//! Of the guests that are as wanted: one that has heard its refusal, or the oldest one of the origin that has most of
-//! them, the newcomer included. So whoever floods pushes out its own. False: there is none.
+//! Removes one of the guests that satisfy `wanted`: a guest that already got a refusal, or otherwise the oldest guest
+//! of the origin with the most such guests, including the newcomer. So a flood removes only guests of the same origin.
+//! Returns false if there is no such guest.
 template <class Wanted>
 bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why) {
   guest_map::iterator found;
@@ -83,8 +85,8 @@ bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, re
   return true;
 }
 
-//! A stranger that says nothing must not keep others out: one makes room, of the same origin before any. False: all
-//! are known.
+//! Makes room, because a silent stranger must not keep others out: removes one unauthenticated guest, if possible of
+//! the same origin. Returns false if all guests are authenticated.
 bool serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
@@ -117,7 +119,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   peak_connections_ = std::max(peak_connections_, guests_.size());
   if (peer_stream::tls* inside = line->stream().encrypted()) {
     inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
-      if (!line->stream().is_open()) return;  // it was dropped meanwhile
+      if (!line->stream().is_open()) return;  // it was dropped in the meantime
       error ? fail(number, error) : begin(number);
     });
   } else {
@@ -128,14 +130,14 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
 void serve_guests::fail(std::uint64_t number, asio::error_code handshake) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
-  if (is_no_tls(handshake))  // when the handshake has returned
+  if (is_no_tls(handshake))  // after the handshake has returned
     return asio::post(at->second.line->stream().get_executor(), [this, number] { tell_plainly(number); });
   const std::string why = why_of(handshake, at->second.line->stream());
   log_.refused(refusal::handshake, at->second.name + " (" + why + ")", microseconds_now());
   guests_.erase(at);
 }
 
-//! A device that speaks no TLS to a server that does hears it. Nothing is read of what it sent.
+//! Tells a device without TLS that this server requires TLS. It reads nothing that the device sent.
 void serve_guests::tell_plainly(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -145,7 +147,7 @@ void serve_guests::tell_plainly(std::uint64_t number) {
   line->start({{}, [this, number] { guests_.erase(number); }});
 }
 
-//! The stream stands. Without a certificate the device has to prove who it is.
+//! Begins after the stream is open. Without a certificate the device must prove its key.
 void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -157,7 +159,7 @@ void serve_guests::begin(std::uint64_t number) {
   if (!known_.keys) admit(number, certified_device(line.stream()));
 }
 
-//! Whose certificate is good. It may be one of many of an authority.
+//! Admits a device whose certificate is valid. The authority may have signed many others.
 void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> certified) {
   if (!certified) return turn_away(number, refusal::certificate);
   const bool strange = known_.listed && !known_.listed->has(*certified);
@@ -168,7 +170,8 @@ void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> cert
   let_in(number, *certified);
 }
 
-//! A device that is known hears it, and so does one that speaks TLS to a server that does not.
+//! Refuses a frame that is too long. A known device is told, and so is a device that uses TLS with a server without
+//! TLS.
 void serve_guests::refuse_length(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
@@ -186,7 +189,7 @@ void serve_guests::take(std::uint64_t number, frame& message) {
   if (const refusal why = on_frame_(known, message); why != refusal::none) turn_away(number, why);
 }
 
-//! A device of an older version has sent its key in this frame: it is not left in memory.
+//! Sends a challenge. A device of an older version has sent the key in this frame, so the frame is wiped.
 void serve_guests::challenge(std::uint64_t number, frame& first) {
   const auto opening = read_opening(first);
   specverify::wipe(first.data(), first.size());
@@ -198,7 +201,7 @@ void serve_guests::challenge(std::uint64_t number, frame& first) {
   asked.line->send(made.message);
 }
 
-//! The time until here counts towards first_frame_seconds: the challenge does not begin it anew.
+//! Checks the proof. The time so far counts towards first_frame_seconds, because the challenge must not restart it.
 void serve_guests::authenticate(std::uint64_t number, const frame& answer) {
   guest& asked = guests_.at(number);
   if (!is_proof(answer, *asked.awaited)) return turn_away(number, refusal::key_unknown);
@@ -207,7 +210,7 @@ void serve_guests::authenticate(std::uint64_t number, const frame& answer) {
   let_in(number, asked.claimed);
 }
 
-//! A device with another key leaves at the challenge, because the server's proof is wrong for it.
+//! Removes a guest. A device with another key leaves at the challenge, because the server's proof is wrong for it.
 void serve_guests::leave(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -216,7 +219,8 @@ void serve_guests::leave(std::uint64_t number) {
   guests_.erase(at);
 }
 
-//! A device that lost its connection comes again before the old one is found dead: that one makes room.
+//! Admits a device. After a lost connection a device may return before the old connection is found dead, so the old one
+//! makes room.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   if (const refusal why = rates_.handshake(device, microseconds_now()); why != refusal::none)
     return turn_away(number, why);
@@ -243,7 +247,7 @@ void serve_guests::send(std::uint64_t number, std::span<const std::byte> message
   peak_unsent_ = std::max(peak_unsent_, at->second.line->unsent());
 }
 
-//! Whether so many bytes more may wait for it. A guest that lets too many wait is dropped.
+//! Returns whether this many more bytes may wait for a guest. A guest with too many waiting bytes is dropped.
 bool serve_guests::has_room(std::uint64_t number, std::size_t bytes) {
   std::size_t in_all = bytes;
   auto most = guests_.find(number);
@@ -265,7 +269,7 @@ bool serve_guests::has_room(std::uint64_t number, std::size_t bytes) {
   return true;
 }
 
-//! It hears why, and is closed then.
+//! Sends the reason, then closes the connection.
 void serve_guests::turn_away(std::uint64_t number, refusal why) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
@@ -277,7 +281,7 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
   at->second.line->finish();
 }
 
-//! A connection for which there is no place. Inside TLS it would have to be answered first.
+//! Tells a connection that there is no room. Inside TLS the handshake would have to finish first, so it is only closed.
 void serve_guests::tell_and_close(asio::ip::tcp::socket& socket, refusal why) const {
   asio::error_code ignored;
   if (tls_ == nullptr && !socket.non_blocking(true, ignored)) {
@@ -288,8 +292,8 @@ void serve_guests::tell_and_close(asio::ip::tcp::socket& socket, refusal why) co
   socket.close(ignored);
 }
 
-//! It is closed at once, and hears why as far as the system takes the words now; the socket goes when whatever called
-//! has returned.
+//! Closes a connection at once. The reason is sent only if the system accepts it now. The socket is destroyed after the
+//! caller has returned.
 void serve_guests::drop(std::uint64_t number, refusal why) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -303,7 +307,7 @@ void serve_guests::drop(std::uint64_t number, refusal why) {
 void serve_guests::change(const known_devices& before, std::shared_ptr<asio::ssl::context> tls) {
   tls_ = std::move(tls);
   for (const auto& [number, g] : guests_) {
-    if ((!g.known && !g.awaited) || g.leaving) continue;  // one that was challenged may still answer under its old key
+    if ((!g.known && !g.awaited) || g.leaving) continue;  // a challenged guest may still answer with the old key
     const std::uint64_t device = g.known ? g.known->device : g.claimed;
     if (const refusal why = known_.refuses(device, before); why != refusal::none) turn_away(number, why);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The connections of a server: who is let in, how long it may be silent, and how many bytes may wait for it. Nothing
-//! but the frames of key_challenge.hpp is read of a guest whose device is not known.
+//! Connections of a server: authentication, limits on silence, and limits on waiting bytes. Until a guest's device is
+//! known, the server reads only the frames of key_challenge.hpp.
 #ifndef EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 
@@ -16,12 +16,12 @@
 
 namespace edge_cloud {
 
-//! How devices are told from strangers.
+//! Data that authenticates devices.
 struct known_devices {
-  std::optional<device_keys> keys{};    //!< none where client certificates say who a device is
-  std::optional<device_list> listed{};  //!< of those, the ones that may speak; none: all
+  std::optional<device_keys> keys{};    //!< none if client certificates identify devices
+  std::optional<device_list> listed{};  //!< allowed devices with certificates; none: all
 
-  //! none, or why a device that was let in by `before` is not let in by these.
+  //! Returns none, or the reason why a device that `before` admitted is not admitted by these.
   [[nodiscard]] refusal refuses(std::uint64_t device, const known_devices& before) const {
     if (keys && !keys->has_as_in(device, *before.keys)) return refusal::key_unknown;
     return listed && !listed->has(device) ? refusal::not_listed : refusal::none;
@@ -40,14 +40,13 @@ class serve_guests {
   serve_guests& operator=(const serve_guests&) = delete;
 
   void adopt(asio::ip::tcp::socket socket, std::uint64_t now);
-  //! The known devices have changed, and so may have `tls`, for connections that are still to come. Devices that are no
-  //! longer known are turned away.
+  //! Changes the known devices, and `tls` for future connections. Devices that are no longer known are turned away.
   void change(const known_devices& before, std::shared_ptr<asio::ssl::context> tls);
-  //! Closes who was silent for too long.
+  //! Closes connections that have been silent too long.
   void sweep(std::uint64_t now);
   void close_all();
 
-  // Most at once, so far.
+  // Peaks so far.
   [[nodiscard]] std::size_t peak_connections() const noexcept { return peak_connections_; }
   [[nodiscard]] std::size_t peak_unsent() const noexcept { return peak_unsent_; }
   [[nodiscard]] std::size_t peak_unsent_in_all() const noexcept { return peak_unsent_in_all_; }
@@ -56,16 +55,16 @@ class serve_guests {
   using connection = basic_framed_connection<peer_stream>;
   struct guest {
     std::shared_ptr<connection> line;
-    std::string name;                    // for the log: an address, then a device
-    std::string origin;                  // who may be one stranger: an IPv4 address, or the first half of an IPv6 one
-    std::uint64_t heard = 0;             // when it came, or its last whole frame
-    std::shared_ptr<visitor> known{};    // once its device is
-    bool stands = false;                 // the stream, TLS's handshake included
-    bool leaving = false;                // only what waits is still sent
-    std::uint64_t claimed = 0;           // the device that it was challenged to be
-    std::optional<key_proof> awaited{};  // the answer to that challenge
+    std::string name;                    // for the log: an address, later a device
+    std::string origin;                  // possibly one stranger: an IPv4 address, or the first half of an IPv6 address
+    std::uint64_t heard = 0;             // time of arrival or of the last whole frame
+    std::shared_ptr<visitor> known{};    // set once the device is known
+    bool stands = false;                 // the stream is open, with TLS's handshake
+    bool leaving = false;                // only waiting bytes are still sent
+    std::uint64_t claimed = 0;           // the device in its opening frame
+    std::optional<key_proof> awaited{};  // expected answer to the challenge
   };
-  using guest_map = std::map<std::uint64_t, guest>;  // by the order in which they came
+  using guest_map = std::map<std::uint64_t, guest>;  // in order of arrival
 
   [[nodiscard]] bool make_room_for(const std::string& origin);
   template <class Wanted>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a server holds for strangers at most, and the name of each refusal.
+//! Limits of a server for unknown devices, and the name of each refusal.
 #ifndef EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
 
@@ -10,35 +10,35 @@
 
 namespace edge_cloud {
 
-inline constexpr std::uint32_t most_drafts = 64;  //!< a server never takes more of them in a message
+inline constexpr std::uint32_t most_drafts = 64;  //!< maximum drafts per message, for any setting
 
-//! Each is a promise about memory, disk or time; docs/serving.md adds them up.
+//! Limits on memory, disk or time; docs/serving.md computes the totals.
 struct serve_limits {
-  std::uint32_t sessions = 256;                  //!< kept at once, finished ones included
-  std::uint32_t sessions_of_device = 4;          //!< of them, opened by one device
-  std::uint32_t connections = 256;               //!< authenticated ones
-  std::uint32_t connections_of_device = 4;       //!< of them, of one device
-  std::uint32_t half_open = 32;                  //!< not yet authenticated; one more pushes one out
-  std::uint32_t half_open_of_address = 8;        //!< of them, of one address (of IPv6: its first 64 bits)
-  std::uint32_t first_frame_seconds = 5;         //!< until a connection has to be authenticated
-  std::uint32_t idle_connection_seconds = 120;   //!< without a whole frame; single bytes do not count
-  std::uint32_t idle_session_seconds = 3600;     //!< without a message of its owner; then it is forgotten
-  std::uint32_t frame_bytes = 1u << 15;          //!< of a frame; a longer one is not read
-  std::uint32_t unsent_bytes = 1u << 20;         //!< that wait for one connection
-  std::uint32_t unsent_in_all = 1u << 24;        //!< that wait for all of them
-  std::uint32_t useless_frames = 64;             //!< of a connection: rubbish, strange ids, refused hellos
-  std::uint32_t handshakes_of_device = 32;       //!< per second: connections and hellos of one device
-  std::uint64_t written_of_device = 1u << 21;    //!< per second: bytes of journals of one device
-  std::uint32_t draft_length = 12;               //!< drafts of a message
-  std::uint32_t journal_bytes = 1u << 16;        //!< for one session: of its journal, and of its owner's file
-  std::uint64_t disk_bytes = 1u << 28;           //!< on disk, for all of them, in blocks of 4 KiB
-  std::uint64_t damaged_bytes = 1u << 22;        //!< on disk, of journals that no session takes
-  std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; the system says it
-  std::uint32_t engines = 16;                    //!< caches of the model; sessions beyond wait or are fed again
+  std::uint32_t sessions = 256;                  //!< sessions at once, with finished ones
+  std::uint32_t sessions_of_device = 4;          //!< sessions opened by one device
+  std::uint32_t connections = 256;               //!< authenticated connections
+  std::uint32_t connections_of_device = 4;       //!< authenticated connections of one device
+  std::uint32_t half_open = 32;                  //!< connections not yet authenticated; a further one removes one
+  std::uint32_t half_open_of_address = 8;        //!< unauthenticated, of one address (for IPv6: of 64 bits)
+  std::uint32_t first_frame_seconds = 5;         //!< seconds to authenticate a connection
+  std::uint32_t idle_connection_seconds = 120;   //!< seconds without a whole frame; single bytes do not count
+  std::uint32_t idle_session_seconds = 3600;     //!< seconds without an owner's message until it is forgotten
+  std::uint32_t frame_bytes = 1u << 15;          //!< bytes per frame; a longer frame is not read
+  std::uint32_t unsent_bytes = 1u << 20;         //!< bytes that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;        //!< bytes that wait for all connections
+  std::uint32_t useless_frames = 64;             //!< per connection: invalid data, other sessions' ids, refused hellos
+  std::uint32_t handshakes_of_device = 32;       //!< connections and hellos per second of one device
+  std::uint64_t written_of_device = 1u << 21;    //!< journal bytes per second of one device
+  std::uint32_t draft_length = 12;               //!< drafts per message
+  std::uint32_t journal_bytes = 1u << 16;        //!< bytes of one session's journal and owner file
+  std::uint64_t disk_bytes = 1u << 28;           //!< bytes on disk of all sessions, in blocks of 4 KiB
+  std::uint64_t damaged_bytes = 1u << 22;        //!< bytes on disk of journals that no session accepts
+  std::uint64_t open_files = ~std::uint64_t{0};  //!< connections at once, and as many sessions; set from the system
+  std::uint32_t engines = 16;                    //!< caches of the model; further sessions wait or are fed again
 };
 
-//! Why a stranger, or a device, does not get what it asked for. Numbers travel as `where` of a refusal whose reporter
-//! is the host; add at the end.
+//! Reasons to refuse a stranger or a device. The number is sent as `where` of a refusal with the host as reporter, so
+//! new reasons must be added at the end.
 enum class refusal : std::uint32_t {
   none,
   not_the_owner,
@@ -73,9 +73,9 @@ enum class refusal : std::uint32_t {
 };
 
 struct refusal_words {
-  std::string_view name;  //!< in logs and reports
-  std::string_view text;  //!< what is wrong, and what to do
-  std::string_view told;  //!< with what the device hears it: session, connection; or it stands in the log alone
+  std::string_view name;  //!< for logs and reports
+  std::string_view text;  //!< problem and advice
+  std::string_view told;  //!< scope in which the device is told: session or connection; or only the log has it
 };
 
 inline constexpr std::array<refusal_words, 30> refusal_table{{
@@ -127,12 +127,12 @@ inline constexpr std::array<refusal_words, 30> refusal_table{{
                                       : refusal_words{"unknown", "a refusal of a newer server", "session"};
 }
 
-//! Every limit is held here, so that a test can link a program that lets one of them go.
+//! Every limit is checked here, because a test can then link a program that ignores one of them.
 [[nodiscard]] bool exceeds(refusal limit, std::uint64_t value, std::uint64_t most);
-//! Of one that has no refusal of its own, by the name that it has here.
+//! Checks a limit without a refusal of its own, by its name here.
 [[nodiscard]] bool exceeds(std::string_view limit, std::uint64_t value, std::uint64_t most);
 
-//! `most`, or less where the limit of this name says so.
+//! Returns `most`, or less if the limit of this name is lower.
 template <class Name>
 [[nodiscard]] std::uint32_t bounded_by(Name limit, std::uint32_t most, std::uint32_t held) {
   return exceeds(limit, most, held) ? held : most;

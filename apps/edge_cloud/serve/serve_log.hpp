@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The log of a server: who, what and why; never a key, a salt, a prompt or a text. A flood is counted, not listed.
+//! Log of a server: device, event and reason, but never a key, a salt, a prompt or a text. Floods are counted, not
+//! listed.
 #ifndef EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 #define EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 
@@ -17,33 +18,33 @@ namespace edge_cloud {
 
 class serve_log {
  public:
-  static constexpr std::uint32_t lines_a_second = 8;  //!< of one kind
+  static constexpr std::uint32_t lines_a_second = 8;  //!< of each kind
 
-  //! To the standard error.
+  //! Logs to standard error.
   serve_log();
-  //! To another sink of spdlog.
+  //! Logs to another sink of spdlog.
   explicit serve_log(std::shared_ptr<spdlog::logger> to);
 
-  //! Something was refused; `who` is a device, a session, or an address. `now` in microseconds.
+  //! Logs a refusal. `who` is a device, a session, or an address. `now` in microseconds.
   void refused(refusal why, const std::string& who, std::uint64_t now);
-  //! Something began or ended as it should. A flood that devices cause hides nothing else.
+  //! Logs a normal beginning or end. A flood caused by devices cannot hide other events.
   void event(const std::string& what, std::uint64_t now) { write(own_events, what, now); }
   void device_event(const std::string& what, std::uint64_t now) { write(device_events, what, now); }
-  //! Something went wrong on the server's side.
+  //! Logs a failure on the server's side.
   void failure(const std::string& what, std::uint64_t now) { write(failures, what, now); }
-  //! Says how many lines of each kind were left out in the seconds before this one. Call it every second or so.
+  //! Logs the number of omitted lines of each kind in earlier seconds. Must be called about once per second.
   void summarize(std::uint64_t now);
 
-  //! How often something was refused for this reason.
+  //! Returns the number of refusals for this reason.
   [[nodiscard]] std::uint64_t count(refusal why) const { return counts_[static_cast<std::size_t>(why)]; }
 
  private:
   struct bucket {
-    std::uint64_t second = 0;  // of the lines that it counts
+    std::uint64_t second = 0;  // second in which the lines are counted
     std::uint32_t lines = 0;
     std::uint64_t left_out = 0;
   };
-  // A refusal is a kind of its own, and `none` stands for the server's own events.
+  // Each refusal is a kind; `none` is used for the server's own events.
   static constexpr std::size_t own_events = 0, device_events = refusal_table.size(), failures = device_events + 1;
   static constexpr std::size_t kinds = failures + 1;
 

@@ -27,7 +27,7 @@ known_devices devices_of(const serve_settings& settings) {
   });
 }
 
-//! Throws std::runtime_error that names the option: somebody listens there, or the address is none of this machine.
+//! Throws std::runtime_error with the option's name if the port is in use or the address is not one of this machine.
 asio::ip::tcp::acceptor listening(asio::io_context& io, const serve_settings& settings) {
   const asio::ip::tcp::endpoint where = checked_endpoint(settings);
   try {
@@ -76,7 +76,7 @@ class serve_process {
     work_later();
     io_.run();
     guests_.close_all();
-    log_.summarize(microseconds_now() + 1'000'000);  // of this second, too
+    log_.summarize(microseconds_now() + 1'000'000);  // includes this second
     save_report();
   }
 
@@ -85,10 +85,10 @@ class serve_process {
     accepting_ = true;
     acceptor_.async_accept([this](asio::error_code error, asio::ip::tcp::socket socket) {
       accepting_ = false;
-      if (error) return log_.refused(refusal::descriptors, error.message(), microseconds_now());  // the tick goes on
+      if (error) return log_.refused(refusal::descriptors, error.message(), microseconds_now());  // the tick continues
       try {
         guests_.adopt(std::move(socket), microseconds_now());
-      } catch (const std::exception& failure) {  // of this connection alone
+      } catch (const std::exception& failure) {  // only of this connection
         log_.failure(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
       }
       accept();
@@ -105,12 +105,12 @@ class serve_process {
       rates_.sweep(now);
       log_.summarize(now);
       if (!accepting_) accept();
-      work_later();  // a turn may be over because its session was idle
+      work_later();  // a turn may be over because the session has been idle
       tick();
     });
   }
 
-  //! What cannot be read changes nothing.
+  //! Reloads the files. If a file cannot be read, nothing changes.
   void reload() {
     const std::uint64_t now = microseconds_now();
     try {
@@ -138,7 +138,7 @@ class serve_process {
     return why;
   }
 
-  //! One pass of an engine at a time: what came in meanwhile is heard before the next one.
+  //! Runs one engine pass at a time, so that new messages are handled before the next pass.
   void work_later() {
     if (planned_ || !sessions_.has_work(microseconds_now())) return;
     planned_ = true;
@@ -201,7 +201,7 @@ class serve_process {
 int run_serve_process(run_settings run, serve_settings settings) {
   (void)checked_endpoint(settings);  // before anything is loaded
   settings.limits.open_files = share_of_open_files(raised_open_files());
-  // A log that nobody reads, and a file beyond the system's limit, are errors of a write and not the end.
+  // A broken pipe of the log, or a file beyond the system's limit, must be a write error and must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const state_folder folder(run.state);

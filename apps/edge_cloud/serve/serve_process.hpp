@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The server of strangers as a process: listens, lets devices in, serves their sessions one pass of an engine at a
-//! time. Ended by SIGTERM or SIGINT, it leaves a report of what it held at most and what it refused.
+//! Process of a server for unknown devices: listens, authenticates devices, and serves the sessions one engine pass at
+//! a time. On SIGTERM or SIGINT it ends and writes a report of peak usage and refusals.
 #ifndef EDGE_CLOUD_SERVE_SERVE_PROCESS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_PROCESS_HPP
 
@@ -9,7 +9,7 @@
 
 namespace edge_cloud {
 
-//! The exit code of the process. Throws std::runtime_error with what is wrong with the settings.
+//! Returns the exit code of the process. Throws std::runtime_error if the settings are invalid.
 int run_serve_process(run_settings run, serve_settings settings);
 
 }  // namespace edge_cloud

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a server and a device of strangers are started with, beyond what a run has.
+//! Settings of a server and of a device, in addition to those of a run.
 #ifndef EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 
@@ -14,37 +14,37 @@
 namespace edge_cloud {
 
 struct serve_settings {
-  std::uint16_t port = 7002;         //!< 0: a free one, which the state folder's file `port` says
+  std::uint16_t port = 7002;         //!< 0: a free port, which is written to the state folder's file `port`
   std::string listen = "127.0.0.1";  //!< an address of this machine
-  std::string insecure_listen{};     //!< one without TLS that is not the loopback
-  std::filesystem::path devices{};   //!< their keys; where they show certificates, their ids: empty takes all
+  std::string insecure_listen{};     //!< an address other than the loopback, without TLS
+  std::filesystem::path devices{};   //!< keys of devices; with certificates: ids of allowed devices, empty for all
   std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
   tls_settings tls{};
   serve_limits limits{};
-  specverify::guarantee required = specverify::guarantee::lossy;  //!< refuses sessions with a weaker guarantee
-  //! journal records are on the disk before the messages that follow from them; under unconditional always
+  specverify::guarantee required = specverify::guarantee::lossy;  //!< minimum guarantee; sessions below it are refused
+  //! journal records are synced before messages that depend on them; always on under unconditional
   bool sync = false;
-  bool strict_restore = false;  //!< ends if a session cannot be restored, instead of setting it aside
+  bool strict_restore = false;  //!< whether to exit if a session cannot be restored, instead of setting it aside
 };
 
 struct device_settings {
   std::string server = "127.0.0.1:7002";  //!< host:port
-  std::optional<std::uint64_t> device{};  //!< this device's id
-  //! none: the state folder's file `session`, drawn at random
+  std::optional<std::uint64_t> device{};  //!< id of this device
+  //! empty: the id in the state folder's file `session`, drawn at random
   std::optional<std::uint64_t> session_id{};
-  std::filesystem::path key{};         //!< of this device; empty where its certificate says who it is
+  std::filesystem::path key{};         //!< of this device; empty if a certificate identifies it
   std::filesystem::path secret{};      //!< empty: the state folder's file `secret`
-  std::string server_name{};           //!< in the server's certificate; empty: the host
-  std::uint32_t connect_seconds = 60;  //!< gives up after so long without an answer of use
-  bool emulate_link = false;           //!< messages go over the run's link
+  std::string server_name{};           //!< name in the server's certificate; empty: the host
+  std::uint32_t connect_seconds = 60;  //!< seconds without a useful answer before it gives up
+  bool emulate_link = false;           //!< whether messages go over the run's emulated link
   tls_settings tls{};
 };
 
-//! Where to listen. Throws std::runtime_error that says what to do: an address is none, one that is not the loopback
-//! has neither TLS nor --insecure-listen, or nobody could be told from a stranger.
+//! Returns the endpoint to listen on. Throws std::runtime_error with advice if an address is invalid, an address other
+//! than the loopback has neither TLS nor --insecure-listen, or devices cannot be authenticated.
 [[nodiscard]] asio::ip::tcp::endpoint checked_endpoint(const serve_settings& settings);
 
-//! Throws std::runtime_error that names the option: it is not said who the device is, it is said twice, or an option
+//! Throws std::runtime_error with the option's name if the device's identity is missing or given twice, or if an option
 //! has no effect.
 void check_device(const device_settings& settings);
 

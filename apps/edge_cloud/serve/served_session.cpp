@@ -12,7 +12,8 @@ namespace {
 
 using specverify::session_action;
 
-//! Room for every system of this program that needs no decision head. Whole fp16 laws come one a round.
+//! Returns limits for every system of this program without a decision head. Whole fp16 distributions come one per
+//! round.
 specverify::cloud_limits limits_of(const serve_parts& parts) {
   specverify::wire_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
@@ -25,7 +26,7 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   dense.vocab_size = whole_row.vocab_size = parts.model.vocab_size;
   using cloud = specverify::cloud_session;
   specverify::cloud_limits made = specverify::larger(cloud::limits_for(dense), cloud::limits_for(whole_row));
-  constexpr std::uint32_t with_padding = 1u << 14;  // a device may pad its messages
+  constexpr std::uint32_t with_padding = 1u << 14;  // because a device may pad its messages
   made.max_message_bytes = std::max(made.max_message_bytes, with_padding);
   return made;
 }
@@ -55,7 +56,7 @@ specverify::result<std::uint64_t> served_session::restore(std::uint64_t now, con
 }
 
 void served_session::hear(std::span<const std::byte> message, std::uint64_t now) {
-  (void)specverify::deliver(session_, message, now);  // outputs are always taken: it is never busy
+  (void)specverify::deliver(session_, message, now);  // outputs are always taken, so it is never busy
 }
 
 refusal served_session::work(std::uint64_t now, const message_sender& send) {
@@ -67,7 +68,7 @@ bool served_session::is_over() const noexcept {
   return session_.state() >= specverify::cloud_state::closing;  // or finished, or failed
 }
 
-//! One pass of the engine. The session may want its rows no longer: then they are not fed, and the text knows them.
+//! Runs one pass of the engine. If the session no longer needs rows, nothing is fed, but the text still has the tokens.
 specverify::status served_session::compute(std::uint64_t now) {
   const std::uint32_t rows = std::exchange(wanted_rows_, 0u);
   text_.set_waiting(false, now);
@@ -78,7 +79,7 @@ specverify::status served_session::compute(std::uint64_t now) {
   if (const specverify::status why = check_served(session_.transform(), served); !why.ok()) return why;
   engine* fed = nullptr;
   if (const specverify::status why = text_.feed(rows, now, fed); !why.ok()) return why;
-  (void)specverify::supply(session_, *fed, now);  // what it does not take it says in an output
+  (void)specverify::supply(session_, *fed, now);  // a rejection is reported as an output
   return {};
 }
 
@@ -105,7 +106,7 @@ refusal served_session::take(std::uint64_t now, const message_sender& send) {
     return take(now, send);
   }
   const bool over = ended != refusal::none || is_over();
-  if (over) wanted_rows_ = 0;  // a pass that waits would serve nothing
+  if (over) wanted_rows_ = 0;  // a waiting pass would have no use
   text_.set_waiting(wants_work(), now);
   if (over) text_.release();
   return ended;

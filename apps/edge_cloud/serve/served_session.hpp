@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One session of a server: the library's cloud, its engine's text and its folder. It throws nothing on a peer's bytes,
-//! and ends itself where a limit says so.
+//! One session of a server: the library's cloud, the engine's text and the folder. It never throws because of a peer's
+//! bytes, and ends if it reaches a limit.
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 
@@ -16,58 +16,59 @@
 
 namespace edge_cloud {
 
-//! Takes a message for the device.
+//! Sends a message to the device.
 using message_sender = std::function<void(std::span<const std::byte>)>;
 
-//! What the sessions of a server have in common, and what outlives them.
+//! Resources that the sessions of a server share. They must outlive the sessions.
 struct serve_parts {
   const run_settings& run;
   const side_model& model;
   const serve_limits& limits;
   engine_pool& engines;
   device_rates& rates;
-  bool strict_restore = false;  //!< throws instead of setting a session aside
+  bool strict_restore = false;  //!< throw instead of setting a session aside
   specverify::guarantee required = specverify::guarantee::lossy;
-  bool sync = false;  //!< journals outlive a power cut
+  bool sync = false;  //!< journals survive a power cut
 
-  //! A verdict that was sent and is then lost from the journal would be decided again, and differently.
+  //! Returns whether records are synced. They must be under `unconditional`, because a verdict that is sent and then
+  //! lost from the journal would be decided again, with another result.
   [[nodiscard]] bool syncs() const noexcept { return sync || required == specverify::guarantee::unconditional; }
 };
 
 class served_session {
  public:
-  //! A blank one. Throws what the library says is wrong with the options.
+  //! Makes a blank session. Throws the library's error if the options are invalid.
   served_session(const serve_parts& parts, session_folder& folder);
 
-  //! Goes on from the folder's journal; the session stays blank if there is none, or no whole record. Returns the bytes
-  //! of an unfinished record, which are dropped. Errors: those of cloud_session::restore for a journal that is damaged,
-  //! or that these options do not serve; the journal is left as it is, and the session stays blank.
+  //! Continues from the folder's journal. If there is none, or no whole record, the session stays blank. Returns the
+  //! bytes of an unfinished record, which are dropped. Errors: those of cloud_session::restore if the journal is
+  //! damaged or needs other options; the journal is then unchanged, and the session stays blank.
   [[nodiscard]] specverify::result<std::uint64_t> restore(std::uint64_t now, const message_sender& send);
-  //! A message of the session's owner: nothing is written or sent before `answer`, which follows each.
+  //! Takes a message of the session's owner. Nothing is written or sent before `answer`, which must follow.
   void hear(std::span<const std::byte> message, std::uint64_t now);
-  //! none, or the limit that ended the session: it takes nothing more.
+  //! Returns none, or the limit that ended the session; it then takes no more messages.
   [[nodiscard]] refusal answer(std::uint64_t now, const message_sender& send) { return take(now, send); }
-  //! Both.
+  //! Calls both.
   [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
     hear(message, now);
     return answer(now, send);
   }
 
-  //! The engine is wanted. `work` is one pass. none, or the limit that ended the session.
+  //! Returns whether the engine is needed. `work` does one pass, and returns none or the limit that ended the session.
   [[nodiscard]] bool wants_work() const noexcept { return wanted_rows_ > 0; }
-  //! Whether it has a cache, or may take one without ending another session's turn.
+  //! Returns whether the session has a cache, or can take one without ending another session's turn.
   [[nodiscard]] bool may_work(std::uint64_t now) const { return text_.may_feed(now); }
   [[nodiscard]] refusal work(std::uint64_t now, const message_sender& send);
 
-  //! No device has begun it.
+  //! Returns whether no device has begun the session.
   [[nodiscard]] bool is_blank() const noexcept { return session_.state() == specverify::cloud_state::blank; }
-  //! Nothing is left to do but to repeat answers: the text is complete, or one side gave up.
+  //! Returns whether the session only repeats answers, because the text is complete or one side gave up.
   [[nodiscard]] bool is_over() const noexcept;
-  //! The device ended the text before it was complete.
+  //! Returns whether the device ended the text before it was complete.
   [[nodiscard]] bool is_cancelled() const noexcept { return cancelled_; }
-  //! Why it was refused, or failed; ok while it goes on.
+  //! Returns the reason of a refusal or failure, or ok while the session runs.
   [[nodiscard]] specverify::status why_refused() const noexcept { return session_.refusal(); }
-  //! Messages that no device writes: damage does not come over a stream of frames.
+  //! Returns the number of messages that no correct device sends, because a stream of frames is never damaged.
   [[nodiscard]] std::uint64_t unreadable() const noexcept { return session_.statistics().corrupt; }
 
  private:
@@ -80,7 +81,7 @@ class served_session {
   engine_text text_;
   std::uint32_t wanted_rows_ = 0;
   bool cancelled_ = false;
-  specverify::status misplaced_{};  // not ok: the session and its engine disagree about the position
+  specverify::status misplaced_{};  // not ok: session and engine disagree about the position
 };
 
 }  // namespace edge_cloud

@@ -24,7 +24,7 @@ specverify::status named(refusal why) {
           static_cast<std::uint32_t>(why)};
 }
 
-//! A disk that is full, worn out or read-only is nobody's fault who has a session.
+//! Maps errors of the system. A full, worn-out or read-only disk is not the fault of a session's owner.
 refusal refused_by_system(std::error_code why) {
   const int code =
       why.category() == std::generic_category() || why.category() == std::system_category() ? why.value() : 0;
@@ -33,7 +33,7 @@ refusal refused_by_system(std::error_code why) {
   return disk ? refusal::disk_failed : refusal::host_failed;
 }
 
-//! None of what the folder has beyond this limit is over.
+//! Returns an error for a folder that has more unfinished sessions than a limit allows.
 std::runtime_error more_than(refusal limit, const serve_limits& limits, const std::filesystem::path& folder) {
   std::string option = "ulimit -n lets it have " + std::to_string(limits.open_files) + " sessions";
   if (limit == refusal::sessions) option = "--sessions " + std::to_string(limits.sessions);
@@ -60,8 +60,8 @@ served_sessions::served_sessions(const serve_parts& parts, serve_log& log, std::
   restore(now);
 }
 
-//! Leaves a folder that holds no session alone. A folder without an owner goes: its device was never answered, or the
-//! process was killed while it forgot the session.
+//! Restores all sessions, and ignores a folder that holds no session. A folder without an owner is removed, because its
+//! device never got an answer, or the process was killed while it forgot the session.
 void served_sessions::restore(std::uint64_t now) {
   std::vector<std::uint64_t> ids;
   for (const auto& found : std::filesystem::directory_iterator(parts_.run.state / "sessions")) {
@@ -97,7 +97,8 @@ bool served_sessions::restore_owner(entry_map::iterator of, std::uint64_t now) {
   return false;
 }
 
-//! A session that cannot be restored keeps its owner, who begins it again if the guarantee allows.
+//! Restores one session. If that fails, the session keeps its owner, who can begin it again if the guarantee allows
+//! that.
 void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   e.heard = now;
@@ -146,7 +147,7 @@ refusal served_sessions::receive(const std::shared_ptr<visitor>& from, std::span
                                                                                        : refusal::none;
 }
 
-//! What is no hello is for the session that this connection speaks for.
+//! Takes a message other than hello for the connection's session.
 served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                                std::uint64_t now) {
   const auto at = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
@@ -160,7 +161,8 @@ served_sessions::outcome served_sessions::hear(const std::shared_ptr<visitor>& f
   return {refusal::none, at->second.session && at->second.session->unreadable() == bad};
 }
 
-//! A connection speaks for one session, and a session has one connection: the one that it had is closed.
+//! Assigns the session to a connection. A connection has one session and a session one connection, so the session's old
+//! connection is closed.
 void served_sessions::connect(const std::shared_ptr<visitor>& from, entry_map::iterator to,
                               const specverify::hello_name& name) {
   const auto left = from->hello ? entries_.find(from->hello->session_id) : entries_.end();
@@ -170,8 +172,8 @@ void served_sessions::connect(const std::shared_ptr<visitor>& from, entry_map::i
   to->second.link = from;
 }
 
-//! The session of this id. One that the server failed at, or had no disk for, is forgotten when its owner comes back,
-//! who may begin it again.
+//! Returns the session with this id. If the server failed at it, or had no disk for it, the session is forgotten when
+//! its owner returns, so that the owner can begin it again.
 served_sessions::entry_map::iterator served_sessions::found_for(const visitor& from, std::uint64_t id) {
   const auto at = entries_.find(id);
   if (at == entries_.end() || at->second.session || at->second.owner != from.device) return at;
@@ -205,8 +207,8 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   return {};
 }
 
-//! The first hello of a session. Other sessions make room for one that the library takes, and where the limits allow
-//! it.
+//! Takes the first hello of a session. Other sessions make room only if the library accepts the hello and the limits
+//! allow it.
 served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from,
                                                 const specverify::hello_name& name, std::span<const std::byte> hello,
                                                 std::uint64_t now) {
@@ -229,19 +231,19 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
     from->send(refusal_message(name, named(beyond)));
     return {beyond};
   }
-  if (of->second.session && of->second.session->is_blank()) {  // refused by the library's name
+  if (of->second.session && of->second.session->is_blank()) {  // the library refused it by name
     log_.device_event(who + ": " + what + " was not opened: " + told_in_log(of->second.session->why_refused()), now);
     forget(of);
     return {refusal::none, false};
   }
   peak_ = std::max(peak_, entries_.size());
   connect(from, of, name);
-  if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has said so
+  if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has reported that
   log_.device_event(who + " opens " + what, now);
   return {};
 }
 
-//! The sessions that are over, the oldest one first.
+//! Returns the finished sessions, the oldest first.
 std::vector<served_sessions::entry_map::iterator> served_sessions::over() {
   std::vector<entry_map::iterator> found;
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {
@@ -252,8 +254,8 @@ std::vector<served_sessions::entry_map::iterator> served_sessions::over() {
   return found;
 }
 
-//! Whether the limits allow what there is, and so many bytes more, of which the last session is this owner's: what is
-//! over makes room. none, or the limit that is in the way; nothing is forgotten then.
+//! Checks the limits for the current sessions and `more_bytes`; the last session belongs to `owner`. Finished sessions
+//! make room. Returns none, or the limit in the way; then nothing is forgotten.
 refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_bytes) {
   std::vector<entry_map::iterator> may_leave = over(), leaving;
   std::uint64_t of_owner = count_of(owner), of_all = entries_.size(), bytes = disk_.used + more_bytes;
@@ -292,7 +294,7 @@ std::deque<std::uint64_t>::const_iterator served_sessions::next_to_work(std::uin
   return std::find_if(waiting_.begin(), waiting_.end(), [&](std::uint64_t id) {
     const auto at = entries_.find(id);
     const bool waits = at != entries_.end() && at->second.session && at->second.session->wants_work();
-    return !waits || at->second.session->may_work(now);  // what waits no longer is taken out
+    return !waits || at->second.session->may_work(now);  // sessions that no longer wait are removed
   });
 }
 
@@ -307,7 +309,7 @@ void served_sessions::work(std::uint64_t now) {
   step(at, now, [&](entry& e, const message_sender& send) { return e.session->work(now, send); });
 }
 
-//! Whatever goes wrong with a session ends this session alone.
+//! Runs a step. An error in a session must end only that session.
 template <class Step>
 void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& step) {
   entry& e = of->second;
@@ -339,7 +341,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   e.told = e.session->is_over();
 }
 
-//! The owner is told, now and whenever it greets again.
+//! Ends a session. The owner is told now, and again after each hello.
 void served_sessions::end(entry_map::iterator of, refusal why, std::uint64_t now) {
   entry& e = of->second;
   log_.refused(why, name_of(of->first), now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sessions of a server by their ids. An id belongs to the device that opened it; every other one is refused and
-//! learns nothing more. No sockets and no clock: whoever owns this passes messages and the time in.
+//! Sessions of a server by id. An id belongs to the device that opened it. All other devices are refused and learn
+//! nothing more. It has no sockets and no clock: the caller passes messages and times in.
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
 
@@ -15,31 +15,32 @@
 
 namespace edge_cloud {
 
-//! A connection as the sessions see it, once its device is known.
+//! A connection as the sessions see it, after the device is authenticated.
 struct visitor {
   std::uint64_t device = 0;
   message_sender send;
-  std::function<void()> close{};                  //!< another connection has taken its session over
-  std::optional<specverify::hello_name> hello{};  //!< its last one: the session that it speaks for
-  std::uint32_t useless = 0;                      //!< frames that served nothing
+  std::function<void()> close{};                  //!< called if another connection takes over the session
+  std::optional<specverify::hello_name> hello{};  //!< its last hello, which selects the session of the connection
+  std::uint32_t useless = 0;                      //!< frames without any use
 };
 
 class served_sessions {
  public:
-  //! Restores the sessions of the run's state folder. A session that cannot be restored is set aside and logged, or
-  //! with `strict_restore` throws. Sessions that are over make room. Throws if the folder cannot be read, or if it has
-  //! more sessions than a limit allows.
+  //! Restores the sessions of the run's state folder. If a session cannot be restored, it is set aside and logged, or
+  //! the constructor throws with `strict_restore`. Finished sessions make room. Throws if the folder cannot be read, or
+  //! has more sessions than a limit allows.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
-  //! A whole frame. Not none: the connection is to be closed for this reason. Times are in microseconds.
+  //! Takes a whole frame. If it returns a refusal other than none, the caller must close the connection for that
+  //! reason. Times are in microseconds.
   [[nodiscard]] refusal receive(const std::shared_ptr<visitor>& from, std::span<const std::byte> message,
                                 std::uint64_t now);
 
-  //! Whether a session waits for an engine, and may have one now. `work` does one pass for the session that waits
-  //! longest; call it only then.
+  //! Returns whether a session waits for an engine and can have one now. `work` does one pass for the session that
+  //! waits longest; call it only then.
   [[nodiscard]] bool has_work(std::uint64_t now) const { return next_to_work(now) != waiting_.end(); }
   void work(std::uint64_t now);
-  //! Forgets sessions that were idle for too long.
+  //! Forgets sessions that have been idle too long.
   void sweep(std::uint64_t now);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
@@ -54,16 +55,16 @@ class served_sessions {
     session_folder folder;
     std::unique_ptr<served_session> session{};  // none: a limit ended it
     refusal ended = refusal::none;
-    specverify::hello_name hello{};  // its last one
-    std::weak_ptr<visitor> link{};   // that speaks for it
-    std::uint64_t heard = 0;         // when
-    bool waits = false;              // for an engine
-    bool told = false;               // in the log, that it is over
+    specverify::hello_name hello{};  // of its last hello
+    std::weak_ptr<visitor> link{};   // the connection of the session
+    std::uint64_t heard = 0;         // time of the last message
+    bool waits = false;              // whether it waits for an engine
+    bool told = false;               // whether the log has its end
   };
-  //! What came of a frame.
+  //! Result of a frame.
   struct outcome {
     refusal why = refusal::none;
-    bool useful = true;  // as far as nothing was refused
+    bool useful = true;  // valid if nothing was refused
   };
   using entry_map = std::map<std::uint64_t, entry>;
 
@@ -94,11 +95,12 @@ class served_sessions {
   damaged_folder damaged_;
   disk_share disk_{};
   entry_map entries_;
-  std::deque<std::uint64_t> waiting_;  // for an engine, in turn
+  std::deque<std::uint64_t> waiting_;  // waiting for an engine, in order
   std::size_t peak_ = 0;
 };
 
-//! Why a hello is refused, as the library's devices take it; of no name: why a connection or a message is.
+//! Returns the message that refuses a hello, as the library's devices accept it. Without a name it refuses a connection
+//! or a message.
 [[nodiscard]] std::vector<std::byte> refusal_message(const specverify::hello_name& hello, specverify::status why);
 
 }  // namespace edge_cloud

@@ -32,7 +32,8 @@ namespace {
   throw std::runtime_error("--state-dir " + folder.string() + ": " + why);
 }
 
-//! Prompts, texts and secrets stand in it. One that others could read until now may have been read: its owner is asked.
+//! Makes the folder private, because it holds prompts, texts and secrets. If others could read it until now, its owner
+//! must decide.
 void make_private(const fs::path& folder) {
   try {
     if (make_folders(folder)) fs::permissions(folder, fs::perms::owner_all);
@@ -42,7 +43,7 @@ void make_private(const fs::path& folder) {
   }
 }
 
-//! Two processes would write one journal, and give one session two owners.
+//! Locks the folder, because two processes would write one journal and give one session two owners.
 int locked(const fs::path& folder) {
   const int file = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) fail(folder, std::generic_category().message(errno));
@@ -56,7 +57,7 @@ int locked(const fs::path& folder) {
 }  // namespace
 
 state_folder::state_folder(fs::path path) : path_(std::move(path)) {
-  ::umask(S_IRWXG | S_IRWXO);  // of all that this process writes
+  ::umask(S_IRWXG | S_IRWXO);  // for all files of this process
   make_private(path_);
   lock_ = locked(path_);
 }
@@ -75,7 +76,7 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
     if (begun) return *id;
   }
   const std::uint64_t id = given ? *given : specverify::salt_from(std::random_device{});
-  if (begun) return id;  // of a text that was begun: it says itself whose it is
+  if (begun) return id;  // an unfinished text records its own owner
   write_private(file, std::to_string(id));
   return id;
 }

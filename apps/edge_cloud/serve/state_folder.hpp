@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The folder that a server or a device keeps between its lives. One process at a time uses it.
+//! Folder that a server or a device keeps between processes. Only one process at a time may use it.
 #ifndef EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 
@@ -14,24 +14,24 @@ namespace edge_cloud {
 
 class state_folder {
  public:
-  //! Made where it is missing, for its owner alone, and held until this object or the process ends. From here on all
-  //! files of the process are for its user alone. Throws std::runtime_error: it cannot be made, others may read it, it
-  //! belongs to another user, or another process holds it.
+  //! Creates the folder if it is missing, accessible only to its owner, and locks it until this object or the process
+  //! ends. From here on only this user can access the files that the process writes. Throws std::runtime_error if the
+  //! folder cannot be created, others may read it, another user owns it, or another process has locked it.
   explicit state_folder(std::filesystem::path path);
   ~state_folder();
   state_folder(const state_folder&) = delete;
   state_folder& operator=(const state_folder&) = delete;
 
-  //! The id of the folder's session: the given one, that of a text that was begun, or a random one. Throws
-  //! std::runtime_error: the file `session` holds none.
+  //! Returns the id of the folder's session: the given id, that of an unfinished text, or a random one. Throws
+  //! std::runtime_error if the file `session` has no valid id.
   [[nodiscard]] std::uint64_t session_id(std::optional<std::uint64_t> given) const;
-  //! The secret in the given file or, where that is empty, in the folder's file `secret`; drawn where there is none.
-  //! Throws std::runtime_error: others may read it, or it is no secret.
+  //! Returns the secret in the given file, or in the folder's file `secret` if no file is given; if that is missing, a
+  //! random secret is written to it. Throws std::runtime_error if others may read the file or it has no valid secret.
   [[nodiscard]] secret_text secret(const std::filesystem::path& given) const;
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  // a descriptor: the system closes it however the process ends
+  int lock_ = -1;  // the system closes this descriptor even if the process is killed
 };
 
 }  // namespace edge_cloud

@@ -32,7 +32,7 @@ std::shared_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
   if (SSL_CTX_set_min_proto_version(native, TLS1_3_VERSION) != 1) throw std::runtime_error("OpenSSL has no TLS 1.3");
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
-  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection holds no buffers
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection keeps no buffers
   if (files.certificate.empty() != files.key.empty())
     throw std::runtime_error("--tls-certificate and --tls-key are given together");
   if (!files.certificate.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! TLS 1.3 of both sides, and whose certificate it is.
+//! TLS 1.3 for both sides, and the identity in a certificate.
 #ifndef EDGE_CLOUD_SERVE_TLS_SETTINGS_HPP
 #define EDGE_CLOUD_SERVE_TLS_SETTINGS_HPP
 
@@ -13,30 +13,30 @@
 
 namespace edge_cloud {
 
-//! Files in PEM. A server has certificate and key, and `peer_authority` where devices show certificates; a device has
-//! `peer_authority`, which signed the server's certificate, and a certificate where the server wants one.
+//! Files in PEM. A server needs certificate and key, and `peer_authority` if devices use certificates. A device needs
+//! `peer_authority`, which signed the server's certificate, and a certificate if the server requires one.
 struct tls_settings {
-  std::filesystem::path certificate{};     //!< of this side, and those that lead to its authority
-  std::filesystem::path key{};             //!< of this side, for its owner's eyes alone (chmod 600)
-  std::filesystem::path peer_authority{};  //!< who signs the other side's certificates
+  std::filesystem::path certificate{};     //!< of this side, with the certificates up to its authority
+  std::filesystem::path key{};             //!< of this side; only the owner may read it (chmod 600)
+  std::filesystem::path peer_authority{};  //!< authority that signs the other side's certificates
 
   [[nodiscard]] bool wanted() const { return !certificate.empty() || !key.empty() || !peer_authority.empty(); }
 };
 
-//! Nothing where TLS is not wanted. TLS 1.3 alone, without resumption. A server refuses certificates of devices without
-//! clientAuth. Throws std::runtime_error: a file is missing, is no PEM, does not fit the other one, or may be read by
-//! others.
+//! Return null if TLS is off. Only TLS 1.3 is allowed, without resumption. A server refuses device certificates without
+//! clientAuth. Throws std::runtime_error if a file is missing, is not PEM, does not match the other file, or may be
+//! read by others.
 [[nodiscard]] std::shared_ptr<asio::ssl::context> server_tls(const tls_settings& files);
 [[nodiscard]] std::shared_ptr<asio::ssl::context> device_tls(const tls_settings& files);
 
-//! What a certificate may be used for (its extended key usage).
+//! Permitted use of a certificate (its extended key usage).
 enum class tls_usage { server_auth, client_auth };
 
-//! For a verify callback: `trusted`, but false if this is the peer's own certificate and is not for that usage. OpenSSL
-//! itself takes a certificate without usages for all of them: a device could then play the server.
+//! For a verify callback: returns `trusted`, but false if this is the peer's own certificate and does not allow that
+//! usage. OpenSSL accepts a certificate without usages for all of them, so a device could then pose as the server.
 [[nodiscard]] bool trusted_for(tls_usage wanted, bool trusted, asio::ssl::verify_context& context);
 
-//! The device whose certificate the peer has shown: its common name in decimal digits.
+//! Returns the device in the peer's certificate: the common name in decimal digits.
 [[nodiscard]] std::optional<std::uint64_t> certified_device(peer_stream& stream);
 
 }  // namespace edge_cloud
