@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One figure or table of the lab: curves, a table, comparisons with the paper, and checks that must pass. It is always
 //! written as CSV; gnuplot draws curves as SVG if it is installed.
-#ifndef SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
-#define SPECVERIFY_EXAMPLES_LAB_FIGURE_HPP
+#ifndef SPECVERIFY_APPS_LAB_FIGURE_HPP
+#define SPECVERIFY_APPS_LAB_FIGURE_HPP
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Figures of the HLM family: uncertainty and rejection, tokens that a threshold skips, cost of compression, and speed
 //! over SNR.
-#ifndef SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
-#define SPECVERIFY_EXAMPLES_LAB_HLM_FIGURES_HPP
+#ifndef SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
+#define SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
 
 #include "hlm_rounds.hpp"
 #include "papers.hpp"

@@ -7,8 +7,8 @@
 //! `hlm_secret` on both sides: token for token with whole distributions, and with entries as far as the session's
 //! lattice allows (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row
 //! itself. Systems then use equal random numbers, so texts differ only because the systems send different data.
-#ifndef SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_HLM_ROUNDS_HPP
+#ifndef SPECVERIFY_APPS_LAB_HLM_ROUNDS_HPP
+#define SPECVERIFY_APPS_LAB_HLM_ROUNDS_HPP
 
 #include <specverify/core/secret.hpp>
 #include <specverify/distribution/fp16_law.hpp>

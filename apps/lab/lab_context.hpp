@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Resources of every figure: the embedded pair with traces, problems and prose, two workers, a seed, and progress.
-#ifndef SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
-#define SPECVERIFY_EXAMPLES_LAB_LAB_CONTEXT_HPP
+#ifndef SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
+#define SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
 
 #include "models.hpp"
 #include "progress.hpp"

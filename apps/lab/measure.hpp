@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Statistics for figures: means with bootstrap intervals, paired differences, correlation, area under the ROC curve,
 //! distributions.
-#ifndef SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
-#define SPECVERIFY_EXAMPLES_LAB_MEASURE_HPP
+#ifndef SPECVERIFY_APPS_LAB_MEASURE_HPP
+#define SPECVERIFY_APPS_LAB_MEASURE_HPP
 
 #include <specverify/core/random.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two implementations of a model in the lab: live, or from a trace that already has the results. Both give the same
 //! bits.
-#ifndef SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_MODELS_HPP
+#ifndef SPECVERIFY_APPS_LAB_MODELS_HPP
+#define SPECVERIFY_APPS_LAB_MODELS_HPP
 
 #include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>

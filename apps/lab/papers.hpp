@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Table of papers: each paper has figures, and each figure has a function. `qs_paper` and the others are in qs.cpp,
 //! sqs.cpp, ...
-#ifndef SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_PAPERS_HPP
+#ifndef SPECVERIFY_APPS_LAB_PAPERS_HPP
+#define SPECVERIFY_APPS_LAB_PAPERS_HPP
 
 #include "figure.hpp"
 #include "lab_context.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Prints the lab's current figure, its progress and the remaining time: in place on a terminal, otherwise as
 //! occasional lines.
-#ifndef SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_PROGRESS_HPP
+#ifndef SPECVERIFY_APPS_LAB_PROGRESS_HPP
+#define SPECVERIFY_APPS_LAB_PROGRESS_HPP
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Players of QS's rounds: a fixed action, the model-based window, a network; and the texts that they play.
-#ifndef SPECVERIFY_EXAMPLES_LAB_QS_PLAYERS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_QS_PLAYERS_HPP
+#ifndef SPECVERIFY_APPS_LAB_QS_PLAYERS_HPP
+#define SPECVERIFY_APPS_LAB_QS_PLAYERS_HPP
 
 #include "qs_rounds.hpp"
 

@@ -5,8 +5,8 @@
 //! There are two worlds. In the prefix-free world each drafted position is drawn from all recorded positions. A round's
 //! outcome then depends only on (L, l) and the link's state, so the best policy can be found by trying all. In the
 //! replayed world positions follow a recorded text, and an accepted draft is assumed to be the text's own token.
-#ifndef SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_QS_ROUNDS_HPP
+#ifndef SPECVERIFY_APPS_LAB_QS_ROUNDS_HPP
+#define SPECVERIFY_APPS_LAB_QS_ROUNDS_HPP
 
 #include <specverify/core/random.hpp>
 #include <specverify/distribution/law.hpp>

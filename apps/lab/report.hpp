@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Report page of the lab: every figure with plot, tables, comparisons with the paper, and checks.
-#ifndef SPECVERIFY_EXAMPLES_LAB_REPORT_HPP
-#define SPECVERIFY_EXAMPLES_LAB_REPORT_HPP
+#ifndef SPECVERIFY_APPS_LAB_REPORT_HPP
+#define SPECVERIFY_APPS_LAB_REPORT_HPP
 
 #include "papers.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Phrases that depend on measured numbers, so that every sentence of the report is true for every run.
-#ifndef SPECVERIFY_EXAMPLES_LAB_SAY_HPP
-#define SPECVERIFY_EXAMPLES_LAB_SAY_HPP
+#ifndef SPECVERIFY_APPS_LAB_SAY_HPP
+#define SPECVERIFY_APPS_LAB_SAY_HPP
 
 #include "figure.hpp"
 #include "measure.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SQS in the lab: texts from two sessions, with the kept and dropped mass of every drafted position, and distributions
 //! recomputed from a text.
-#ifndef SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_SQS_RUNS_HPP
+#ifndef SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
+#define SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
 
 #include <specverify/codec/bit_cost.hpp>
 #include <specverify/policy/window.hpp>

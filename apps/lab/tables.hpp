@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Results that need only the link models: the two published tables recomputed, and speed over SNR from a transmission
 //! rate and payloads.
-#ifndef SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
-#define SPECVERIFY_EXAMPLES_LAB_TABLES_HPP
+#ifndef SPECVERIFY_APPS_LAB_TABLES_HPP
+#define SPECVERIFY_APPS_LAB_TABLES_HPP
 
 #include <specverify/link/latency.hpp>
 

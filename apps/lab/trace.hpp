@@ -5,8 +5,8 @@
 //! File: "SVTRACE1", version, dim, probe, nodes (parent, token, state, attention length), states, attention rows,
 //! checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another model,
 //! or of the same model compiled to other arithmetic, must be rejected.
-#ifndef SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
-#define SPECVERIFY_EXAMPLES_LAB_TRACE_HPP
+#ifndef SPECVERIFY_APPS_LAB_TRACE_HPP
+#define SPECVERIFY_APPS_LAB_TRACE_HPP
 
 #include "tinylm/tinylm.hpp"
 

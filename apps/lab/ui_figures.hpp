@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Uncertainty and importance: savings and cost of a second skip policy, on attention.
-#ifndef SPECVERIFY_EXAMPLES_LAB_UI_FIGURES_HPP
-#define SPECVERIFY_EXAMPLES_LAB_UI_FIGURES_HPP
+#ifndef SPECVERIFY_APPS_LAB_UI_FIGURES_HPP
+#define SPECVERIFY_APPS_LAB_UI_FIGURES_HPP
 
 #include <specverify/link/energy.hpp>
 

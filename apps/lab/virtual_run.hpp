@@ -5,8 +5,8 @@
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
 //! handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s is the
 //! s-th round, and a token that the edge commits on its own is a round.
-#ifndef SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
-#define SPECVERIFY_EXAMPLES_LAB_VIRTUAL_RUN_HPP
+#ifndef SPECVERIFY_APPS_LAB_VIRTUAL_RUN_HPP
+#define SPECVERIFY_APPS_LAB_VIRTUAL_RUN_HPP
 
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/host/drive.hpp>

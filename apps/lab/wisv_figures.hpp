@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Semantic figures: labels, heads, and accuracy over the threshold.
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_FIGURES_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_FIGURES_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
+#define SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
 
 #include "papers.hpp"
 #include "say.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Trains decision heads from labelled mismatches: labels for random channels, training, and two ablations.
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_HEADS_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_HEADS_HPP
+#define SPECVERIFY_APPS_LAB_WISV_HEADS_HPP
 
 #include <specverify/decision_head/relabel.hpp>
 #include <specverify/decision_head/trainer.hpp>

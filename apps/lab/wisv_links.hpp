@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Semantic figures over links: accepted length, rounds and latency, protocols of hidden states, ablations.
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_LINKS_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
+#define SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
 
 #include "say.hpp"
 #include "tables.hpp"

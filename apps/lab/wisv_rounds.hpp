@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Greedy and semantic verification of greedy drafts, window by window, with the library's rules; and the cost of the
 //! rounds on a link.
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_ROUNDS_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
+#define SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 
 #include <specverify/codec/draft_attachments.hpp>
 #include <specverify/decision_head/mlp.hpp>

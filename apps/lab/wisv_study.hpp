@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Study behind the semantic figures, done once per run: mismatches, heads, thresholds chosen on the tuning problems,
 //! and results on the test problems.
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_STUDY_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
+#define SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 
 #include "wisv_heads.hpp"
 #include "wisv_rounds.hpp"

@@ -6,8 +6,8 @@
 //! the reference's token and the target continues. If the answer stays, the new text becomes the reference and the
 //! mismatch is unimportant. Otherwise the reference stays and the mismatch is important. A hidden state is the one
 //! whose logits predict the position (predicting).
-#ifndef SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
-#define SPECVERIFY_EXAMPLES_LAB_WISV_TRACES_HPP
+#ifndef SPECVERIFY_APPS_LAB_WISV_TRACES_HPP
+#define SPECVERIFY_APPS_LAB_WISV_TRACES_HPP
 
 #include <specverify/core/execution.hpp>
 #include <specverify/row/argmax.hpp>

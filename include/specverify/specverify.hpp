@@ -11,7 +11,6 @@
 #include <specverify/cpp20.hpp>
 
 #include <specverify/config.hpp>
-#include <specverify/fwd.hpp>
 
 // errors, views, workspaces, randomness
 #include <specverify/core/concepts.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Folder of the embedded pair.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_DIRECTORY_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_DIRECTORY_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_DIRECTORY_HPP
+#define SPECVERIFY_MODELS_TINYLM_DIRECTORY_HPP
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads a whole file and computes its SHA-256 (FIPS 180-4).
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_FILES_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_FILES_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_FILES_HPP
+#define SPECVERIFY_MODELS_TINYLM_FILES_HPP
 
 #include <array>
 #include <cstddef>
@@ -26,4 +26,4 @@ using sha256_hash = std::array<std::uint8_t, 32>;
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_FILES_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_FILES_HPP

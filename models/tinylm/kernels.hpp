@@ -4,8 +4,8 @@
 //! All loops run over whole groups of 32 lanes (fixed-size Eigen arrays). There are no remainders, because their order
 //! could depend on an address or a length. Only the .cpp files of this folder include this header, because a program
 //! that runs a model should not parse Eigen.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_KERNELS_HPP
+#define SPECVERIFY_MODELS_TINYLM_KERNELS_HPP
 
 #include <cmath>
 #include <cstddef>
@@ -71,4 +71,4 @@ inline void softmax(float* scores, std::size_t count) {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_KERNELS_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_KERNELS_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A value, or a message about the error.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_OUTCOME_HPP
+#define SPECVERIFY_MODELS_TINYLM_OUTCOME_HPP
 
 #include <optional>
 #include <string>
@@ -28,4 +28,4 @@ struct outcome {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_OUTCOME_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_OUTCOME_HPP

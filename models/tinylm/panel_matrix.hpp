@@ -4,8 +4,8 @@
 //! A matrix is stored in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel, and
 //! adds the inputs in ascending order. Therefore the number of positions that share a pass may change when a sum is
 //! formed, but never the order of the sum.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_PANEL_MATRIX_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_PANEL_MATRIX_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_PANEL_MATRIX_HPP
+#define SPECVERIFY_MODELS_TINYLM_PANEL_MATRIX_HPP
 
 #include <cstddef>
 #include <span>
@@ -50,4 +50,4 @@ class panel_matrix {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_PANEL_MATRIX_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_PANEL_MATRIX_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Held-out arithmetic word problems: file, prompt, and the answer in a solution.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_PROBLEMS_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_PROBLEMS_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_PROBLEMS_HPP
+#define SPECVERIFY_MODELS_TINYLM_PROBLEMS_HPP
 
 #include <optional>
 #include <string>
@@ -30,4 +30,4 @@ struct problem {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_PROBLEMS_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_PROBLEMS_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads safetensors files of F16 and F32 tensors. It is strict: it has a message for every defect and never reads
 //! outside the given bytes.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_SAFETENSORS_HPP
+#define SPECVERIFY_MODELS_TINYLM_SAFETENSORS_HPP
 
 #include <bit>
 #include <cstddef>
@@ -41,4 +41,4 @@ struct tensor_file {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_SAFETENSORS_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_SAFETENSORS_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The JSON object of a safetensors header, read as strictly as that format requires.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_STRICT_JSON_HPP
+#define SPECVERIFY_MODELS_TINYLM_STRICT_JSON_HPP
 
 #include <set>
 #include <string>
@@ -37,4 +37,4 @@ namespace tinylm {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_STRICT_JSON_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_STRICT_JSON_HPP

@@ -7,8 +7,8 @@
 //!     std::vector<float> rows(ids.size() * target.vocab_size());
 //!     std::string error = target.feed(ids, rows);   // logits of every id fed
 //!     target.rollback(target.size() - 3);           // forget the last three
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_TINYLM_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_TINYLM_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_TINYLM_HPP
+#define SPECVERIFY_MODELS_TINYLM_TINYLM_HPP
 
 #include <array>
 #include <cstddef>
@@ -52,4 +52,4 @@ struct model_pair {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_TINYLM_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_TINYLM_HPP

@@ -5,8 +5,8 @@
 //! otherwise a run of one repeated byte, but a run of spaces leaves the last space to the next word. Inside a piece the
 //! merge with the smallest number is applied first, at the leftmost occurrence. train/tokenizer.py has the same rule in
 //! Python.
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_TOKENIZER_HPP
+#define SPECVERIFY_MODELS_TINYLM_TOKENIZER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -54,4 +54,4 @@ class tokenizer {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_TOKENIZER_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_TOKENIZER_HPP

@@ -5,8 +5,8 @@
 //! NumPy. A position's logits, hidden state and attention row depend only on the ids up to that position, bit for bit.
 //! They do not depend on other positions or sequences in the same evaluation, or on earlier feeds that were rolled
 //! back, because every sum has a fixed order (panel_matrix.hpp, kernels.hpp).
-#ifndef SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
-#define SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
+#ifndef SPECVERIFY_MODELS_TINYLM_TRANSFORMER_HPP
+#define SPECVERIFY_MODELS_TINYLM_TRANSFORMER_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -110,4 +110,4 @@ class sequence {
 
 }  // namespace tinylm
 
-#endif  // SPECVERIFY_EXAMPLES_TINYLM_TRANSFORMER_HPP
+#endif  // SPECVERIFY_MODELS_TINYLM_TRANSFORMER_HPP

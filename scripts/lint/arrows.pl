@@ -4,7 +4,7 @@
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @line = qw(core kernel row distribution sparsify quantize uncertainty codec link verify decision_head policy vocabulary session host delivery);
 my %rank; @rank{@line} = 0 .. $#line;
-my %umbrella = map { $_ => 1 } qw(specverify.hpp all.hpp fwd.hpp);
+my %umbrella = map { $_ => 1 } qw(specverify.hpp all.hpp);
 my %outside = map { $_ => 1 } qw(version.hpp config.hpp cpp20.hpp);    # every room may include these
 my %includes;    # header => the headers that it names
 my @files = files(qr/\.(hpp|cuh|def)$/, 'include/specverify');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A session of the library as the demo's host has it, for the lab's `run_session`.
-#ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_DEMO_SESSION_HPP
-#define SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_DEMO_SESSION_HPP
+#ifndef SPECVERIFY_TESTS_UNIT_APPS_LAB_DEMO_SESSION_HPP
+#define SPECVERIFY_TESTS_UNIT_APPS_LAB_DEMO_SESSION_HPP
 
 #include <specverify/session/systems.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What it means that two runs on the virtual clock are the same.
-#ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_SAME_RUN_HPP
-#define SPECVERIFY_TESTS_UNIT_EXAMPLES_LAB_SAME_RUN_HPP
+#ifndef SPECVERIFY_TESTS_UNIT_APPS_LAB_SAME_RUN_HPP
+#define SPECVERIFY_TESTS_UNIT_APPS_LAB_SAME_RUN_HPP
 
 #include "../../../apps/lab/virtual_run.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The embedded models, loaded once a test program.
-#ifndef SPECVERIFY_TESTS_UNIT_EXAMPLES_EMBEDDED_PAIR_HPP
-#define SPECVERIFY_TESTS_UNIT_EXAMPLES_EMBEDDED_PAIR_HPP
+#ifndef SPECVERIFY_TESTS_UNIT_MODELS_EMBEDDED_PAIR_HPP
+#define SPECVERIFY_TESTS_UNIT_MODELS_EMBEDDED_PAIR_HPP
 
 #include "../../../models/tinylm/tinylm.hpp"
 
