@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared noise: for each position and token id a random time E > 0 that two machines compute alike.
+//! Shared noise: for each position and token id a random time E > 0, the same on two machines.
 //!
 //! Use it when a device and a cloud must draw with the same random numbers. Both take the id with the smallest
 //! E_v / p_v (row/race.hpp). That id has the distribution p, and two similar distributions mostly give the same id.
@@ -10,7 +10,7 @@
 //!             low half is the same word of lane id / 4 + 2^31. The logarithm is a series of our own in double, so no
 //!             mathematics library can change a token.
 //! Guarantees: 0 < E < 45: never 0, never infinite. E does not depend on the round, so a device that drafts a position
-//!             again meets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
+//!             again gets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
 //! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP
@@ -32,7 +32,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! 2 atanh(x) = ln((1 + x) / (1 - x)) for 0 <= x <= 1/3, relative error below 2^-50.
+//! Returns 2 atanh(x) = ln((1 + x) / (1 - x)) for 0 <= x <= 1/3, relative error below 2^-50.
 [[nodiscard]] SPECVERIFY_HD constexpr double twice_atanh(double x) noexcept {
   const double square = numeric::product(x, x);
   double sum = 0;
@@ -40,7 +40,7 @@ namespace detail {
   return 2.0 * (x + numeric::product(x, sum));
 }
 
-//! -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, at most 45.05.
+//! Returns -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, at most 45.05.
 [[nodiscard]] SPECVERIFY_HD constexpr double exponential_time(std::uint64_t bits) noexcept {
   constexpr std::uint64_t half = std::uint64_t{1} << 63;
   if (bits < half) {  // -ln(1 - t) = 2 atanh(t / (2 - t)), t <= 1/2
@@ -62,18 +62,18 @@ struct coupling_noise {
   noise_kind kind = noise_kind::philox;
   std::uint64_t key = 0;
 
-  //! The high halves of h for the ids 4 * `group` .. 4 * `group` + 3.
+  //! Returns the high halves of h for the ids 4 * `group` .. 4 * `group` + 3.
   [[nodiscard]] SPECVERIFY_HD constexpr random_block high_words(std::uint32_t position,
                                                                 std::uint32_t group) const noexcept {
     return words(position, group);
   }
-  //! E of an id, given the high half of its h.
+  //! Returns E of an id, given the high half of h.
   [[nodiscard]] SPECVERIFY_HD constexpr double time_of(std::uint32_t position, std::uint32_t id,
                                                        std::uint32_t high) const noexcept {
     const std::uint32_t low = words(position, id / 4 | std::uint32_t{1} << 31).word[id % 4];
     return detail::exponential_time(std::uint64_t{high} << 32 | low);
   }
-  //! E of an id, 0 <= id < 2^31.
+  //! Returns E of an id, 0 <= id < 2^31.
   [[nodiscard]] SPECVERIFY_HD constexpr double time(std::uint32_t position, token_id id) const noexcept {
     const auto index = static_cast<std::uint32_t>(id);
     return time_of(position, index, words(position, index / 4).word[index % 4]);

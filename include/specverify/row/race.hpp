@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exponential race: the token with the smallest E_v / p_v, for noise E that another machine can compute, too.
+//! The exponential race: finds the token with the smallest E_v / p_v, for noise E that another machine can compute,
+//! too.
 //!
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
 //! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not matter, so no sum is
@@ -7,9 +8,9 @@
 //! Arithmetic: the largest entries of the reading race first, with exact weights. The best time M among them bounds the
 //!             rest: an id outside the list weighs at most u, so it can win only if E_v <= u M. That is one integer
 //!             comparison per id against Philox words, and few ids pass it. They race with exact weights, too.
-//! Guarantees: the token is the winner over all ids whatever was listed, by every policy and vector level; ties go to
-//!             the smaller id. Over random noise it has the distribution p, up to rounding (2^-50) and the grain of the
-//!             noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
+//! Guarantees: the token is the winner over all ids, whichever ids are listed, for every policy and vector level; ties
+//!             go to the smaller id. Over random noise it has the distribution p, up to rounding (2^-50) and the grain
+//!             of the noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
 //!             benchmarks/bench_race.cpp
 #ifndef SPECVERIFY_ROW_RACE_HPP
@@ -22,7 +23,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! What to ask of `read_row` before a race: enough entries that few others can win, and no sums.
+//! Returns the request for `read_row` before a race: enough entries that few others can win, and no sums.
 [[nodiscard]] constexpr read_request race_request(std::uint32_t vocab_size) noexcept {
   read_request wanted;
   wanted.survivors = vocab_size <= 65536 ? 64 : 256;
@@ -45,7 +46,7 @@ class race_leader {
     time_ = time;
     token_ = static_cast<token_id>(id);
   }
-  //! The largest high half with which an id of this weight, or a smaller one, might still win.
+  //! Returns the largest high half with which an id of this weight, or a smaller one, may still win.
   [[nodiscard]] std::uint32_t bar(double weight) const noexcept {
     constexpr double all = 4294967295.0;
     if (token_ == no_token) return 0xFFFFFFFFu;
@@ -80,7 +81,7 @@ template <class Weight>
   return leader;
 }
 
-//! The body of `row_reading::race`. Errors: row_is_empty.
+//! Implements `row_reading::race`. Errors: row_is_empty.
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<token_id> race(const opened_row<Policy, Scalar>& row, const coupling_noise& noise,
                                            std::uint32_t position) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the ids whose noise is small: the pass over the vocabulary of row/race.hpp, scalar reference (bit-exact).
+//! Lists the ids whose noise is small: the pass of row/race.hpp over the vocabulary, scalar reference (bit-exact).
 #ifndef SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 
@@ -15,10 +15,10 @@ struct noise_hit {
   std::uint32_t high = 0;
 };
 
-inline constexpr std::uint32_t noise_run = 1024;  // ids of one call, a multiple of the ids that a vector step takes
+inline constexpr std::uint32_t noise_run = 1024;  // ids per call, a multiple of the ids per vector step
 
 //! Writes the ids in [first, first + count) whose high half is at most `bar`, in any order, and returns their number.
-//! `first` is a multiple of 4; `out` has room for all.
+//! `first` must be a multiple of 4, and `out` must have space for all.
 [[nodiscard]] inline std::uint32_t list_small_noise(exec::seq_policy, const coupling_noise& noise,
                                                     std::uint32_t position, std::uint32_t first, std::uint32_t count,
                                                     std::uint32_t bar, noise_hit* out) noexcept {

@@ -14,9 +14,9 @@ namespace kernel {
 
 //! Philox4x32-10 in the low halves of 64-bit lanes; the high halves hold garbage that no step reads.
 struct wide_philox {
-  // Independent groups hide the latency of the products. AVX2 has registers for two.
+  // Independent groups hide the latency of the products, but AVX2 has registers for only two.
   static constexpr std::uint32_t groups = wide_size == 8 ? 4 : 2;
-  static constexpr std::uint32_t ids = 4 * groups * wide_size;  // of one step
+  static constexpr std::uint32_t ids = 4 * groups * wide_size;  // per step
 
   wide_register word[4][groups];
 
