@@ -147,7 +147,7 @@ void print_link(const link_settings& link) {
 //! One salt for all texts, so that each can be written again within one process.
 demo_settings with_salt(demo_settings demo) {
   if (demo.run.salt == 0) demo.run.salt = specverify::salt_from(std::random_device{});
-  std::printf("salt: --salt %llu writes these texts again\n", static_cast<unsigned long long>(demo.run.salt));
+  std::printf("salt: --salt %llu repeats these texts\n", static_cast<unsigned long long>(demo.run.salt));
   return demo;
 }
 
@@ -207,8 +207,8 @@ bool run_demo(const demo_settings& wanted) {
       const bool looks =
           !demo.link.trace.empty() && (is_scored || system.shape().format.attachments.resolution_with_draft);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;
-      const char* answer = ahead   ? "not asked, tokens were written ahead"
-                           : looks ? "not asked, it looks at the link"
+      const char* answer = ahead   ? "not checked, because tokens were written ahead"
+                           : looks ? "not checked, because it depends on the link"
                            : same  ? "yes"
                                    : "NO";
       const std::string protocol = is_open ? "; hidden states: " + run.protocol : "";

@@ -24,9 +24,9 @@ class live_text {
   explicit live_text(std::FILE* out) : out_(out), colours_(::isatty(::fileno(out)) == 1) {}
 
   static std::string legend(bool colours) {
-    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m  \x1b[33mby the edge "
-                     "alone\x1b[0m"
-                   : "accepted  [corrected]  <bonus>  {by the edge alone}";
+    return colours ? "\x1b[32maccepted\x1b[0m  \x1b[1;31mcorrected\x1b[0m  \x1b[1;36mbonus\x1b[0m  \x1b[33mby the "
+                     "edge\x1b[0m"
+                   : "accepted  [corrected]  <bonus>  {by the edge}";
   }
   [[nodiscard]] std::string legend() const { return legend(colours_); }
 

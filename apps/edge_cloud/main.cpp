@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // edge_cloud demo: the main job, everything on this machine. edge_cloud trace: a channel for it.
-// edge_cloud serve, edge_cloud device: a cloud for devices that nobody knows, and one of them.
-// edge_cloud cloud, edge_cloud link, edge_cloud edge: its three parts by hand, each in a terminal of its own.
+// edge_cloud serve, edge_cloud device: a server for many devices, and a device.
+// edge_cloud cloud, edge_cloud link, edge_cloud edge: the three parts of the demo, each in a separate terminal.
 #include "../standard_output.hpp"
 #include "cloud_process.hpp"
 #include "demo.hpp"
@@ -28,26 +28,25 @@ namespace {
 using namespace edge_cloud;
 
 void add_edge_options(CLI::App& app, run_settings& run) {
-  app.add_option("--policy", run.policy, "weights of the network that plans rounds, for the system that learned to")
-      ->check(CLI::ExistingFile);
+  app.add_option("--policy", run.policy, "weights of the network that plans rounds (qs-dqn)")->check(CLI::ExistingFile);
   app.add_option("--on-link-loss", run.on_link_loss,
-                 "what the edge does while the cloud does not answer: wait, stop, or write ahead (local)")
+                 "behaviour while the cloud does not answer: wait, stop, or write ahead (local)")
       ->capture_default_str()
       ->check(CLI::IsMember({"wait", "stop", "local"}));
-  app.add_option("--threshold", run.threshold, "mismatches with a score below it stand; negative: the head's own")
+  app.add_option("--threshold", run.threshold, "score below which a mismatch is accepted; negative: the head's own")
       ->capture_default_str();
 }
 
 // The demo sets it by itself.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
-                 "when the trace begins, in microseconds of this machine's steady clock")
+                 "begin of the trace, in microseconds of this machine's steady clock")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
 
 std::string not_a_secret(const std::string& text) {
-  return specverify::secret_from_hex(text).is_missing() ? "a secret is 32 hex digits, not all of them 0" : "";
+  return specverify::secret_from_hex(text).is_missing() ? "a secret must have 32 hex digits, not all 0" : "";
 }
 
 // The options of one of the two sides.
@@ -61,11 +60,11 @@ struct side_options {
     add_head_option(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     const auto take = [&secret](const std::string& digits) { secret = secret_text(digits); };
-    app.add_option_function<std::string>("--secret", take, "of this side, 32 hex digits; default: the demo's")
+    app.add_option_function<std::string>("--secret", take, "secret of this side, 32 hex digits; default: the demo's")
         ->check(CLI::Validator(not_a_secret, "HEX"));
-    app.add_option("--state-dir", run.state, "journal and report; started again with it, the process resumes")
+    app.add_option("--state-dir", run.state, "folder of journal and report; a process restarted with it resumes")
         ->required();
-    app.add_flag("--end-with-parent", end_with_parent, "end when the process that started this one ends");
+    app.add_flag("--end-with-parent", end_with_parent, "end together with the parent process");
   }
 
   void apply() const {
@@ -84,13 +83,14 @@ static int run(int argc, char** argv) try {
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
   CLI::App* demo_command =
       app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
-  demo_command->add_option("--prompt", demo.prompts, "text to continue; may be given several times");
+  demo_command->add_option("--prompt", demo.prompts, "text to continue; repeatable");
   std::filesystem::path prompt_file;
   std::size_t prompt_lines = 16;
   CLI::Option* file =
-      demo_command->add_option("--prompt-file", prompt_file, "instead: the first 16 words of each line of this file")
+      demo_command
+          ->add_option("--prompt-file", prompt_file, "file of prompts, instead: the first 16 words of each line")
           ->check(CLI::ExistingFile);
-  demo_command->add_option("--prompt-lines", prompt_lines, "of the file, so many")
+  demo_command->add_option("--prompt-lines", prompt_lines, "maximum lines of the prompt file")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000))
       ->needs(file);
@@ -101,12 +101,12 @@ static int run(int argc, char** argv) try {
   add_head_option(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "which systems, in this order, as --list names them")
+  demo_command->add_option("--systems", demo.systems, "systems to run, in this order (names: --list)")
       ->delimiter(',')
       ->capture_default_str();
   add_settings_options(*demo_command, demo.run.set);
   demo.run.protocol = "model";
-  demo_command->add_option("--protocol", demo.run.protocol, "how hidden states travel if the system leaves it open")
+  demo_command->add_option("--protocol", demo.run.protocol, "protocol of hidden states, for systems with several")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
   demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
@@ -115,7 +115,7 @@ static int run(int argc, char** argv) try {
   edge.run.pace = cloud.run.pace = "paper";
   edge.port = 7001;
   cloud.port = 7000;
-  CLI::App* edge_command = app.add_subcommand("edge", "the small model; it says what is to be written, and how");
+  CLI::App* edge_command = app.add_subcommand("edge", "the small model; chooses prompt and system");
   add_system_option(*edge_command, edge.run);
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
@@ -124,40 +124,40 @@ static int run(int argc, char** argv) try {
   add_stop_option(*edge_command, edge.run.stop_strings);
   edge_command
       ->add_option("--protocol", edge.run.protocol,
-                   "how hidden states travel where the system leaves it open; lazy: the cloud has --lazy")
+                   "protocol of hidden states, for systems with several; lazy: the cloud needs --lazy")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   add_retry_option(*edge_command, edge.run);
   add_text_options(*edge_command, edge.run);
-  edge.add_to(*edge_command, edge.run.edge_secret, "of the link, on the loopback");
+  edge.add_to(*edge_command, edge.run.edge_secret, "port of the link, on the loopback");
   CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
-  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "to listen on, on the loopback");
+  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port to listen on, on the loopback");
   add_salt_option(*cloud_command, cloud.run);
-  cloud_command->add_flag("--lazy", cloud.run.lazy, "ask for the hidden state of one mismatch at a time");
+  cloud_command->add_flag("--lazy", cloud.run.lazy, "request hidden states of one mismatch at a time");
 
   link_settings link;
   std::uint16_t link_port = 7001, cloud_port = 7000;
-  CLI::App* link_command = app.add_subcommand("link", "the emulated link between them");
+  CLI::App* link_command = app.add_subcommand("link", "the emulated link between edge and cloud");
   add_link_options(*link_command, link);
   add_origin_option(*link_command, link);
-  link_command->add_option("--port", link_port, "to listen on for the edge")->capture_default_str();
-  link_command->add_option("--cloud-port", cloud_port, "where the cloud listens")->capture_default_str();
+  link_command->add_option("--port", link_port, "port to listen on for the edge")->capture_default_str();
+  link_command->add_option("--cloud-port", cloud_port, "port of the cloud")->capture_default_str();
 
   trace_model model;
   link_settings of_trace;
-  CLI::App* trace_command = app.add_subcommand(
-      "trace", "write a channel trace for --channel-trace, drawn from a model, to the standard output");
-  trace_command->add_option("--model", model.name, "of the uplink")
+  CLI::App* trace_command =
+      app.add_subcommand("trace", "print a channel trace for --channel-trace, drawn from a model");
+  trace_command->add_option("--model", model.name, "model of the uplink")
       ->capture_default_str()
       ->check(CLI::IsMember(trace_model_names));
-  trace_command->add_option("--steps", model.steps, "how many states")
+  trace_command->add_option("--steps", model.steps, "number of states")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  trace_command->add_option("--seed", model.seed, "of the draws")->capture_default_str();
-  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink")
+  trace_command->add_option("--seed", model.seed, "seed of the draws")->capture_default_str();
+  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink, in dB")
       ->capture_default_str();
   trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz),
-                                             "of a fading uplink, default 100");
+                                             "bandwidth of a fading uplink in kHz, default 100");
   add_steady_options(*trace_command, of_trace);
 
   serve_commands strangers;

@@ -45,14 +45,14 @@ namespace edge_cloud {
 }
 
 [[nodiscard]] inline std::runtime_error other_text(const std::filesystem::path& folder, const std::string& option) {
-  return std::runtime_error("--state-dir " + folder.string() + " holds a text with another " + option +
-                            ": give that one again, or another --state-dir");
+  return std::runtime_error("--state-dir " + folder.string() + " has a text with another " + option +
+                            "; give the former one, or another --state-dir");
 }
 
 //! Of a cloud's journal.
 [[nodiscard]] inline std::runtime_error other_session(const std::filesystem::path& folder, specverify::status why) {
-  return std::runtime_error(folder.string() + ": these options do not serve the session in this folder (" +
-                            specverify::message(why.code) + "); give those of before, or another --state-dir");
+  return std::runtime_error(folder.string() + ": the session in this folder needs other options (" +
+                            specverify::message(why.code) + "); give the former ones, or another --state-dir");
 }
 
 }  // namespace edge_cloud

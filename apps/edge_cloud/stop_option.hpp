@@ -11,14 +11,14 @@
 namespace edge_cloud {
 
 inline std::string not_a_stop_string(const std::string& text) {
-  return text.empty() ? "a stop string has one byte at least" : "";
+  return text.empty() ? "a stop string must have at least one byte" : "";
 }
 
 //! One at a time: as a list, CLI11 would take `[END]` for `END`, and `{}` for nothing.
 inline void add_stop_option(CLI::App& app, std::vector<std::string>& strings) {
   app.add_option_function<std::string>(
          "--stop-string", [&strings](const std::string& one) { strings.push_back(one); },
-         "ends the text before it; may be given several times; a restart needs it again")
+         "string before which the text ends; repeatable; a restart needs it again")
       ->trigger_on_parse()
       ->check(CLI::Validator(not_a_stop_string, "TEXT"));
 }

@@ -10,7 +10,7 @@
 namespace edge_cloud {
 
 inline void add_settings_options(CLI::App& app, std::vector<std::string>& set) {
-  app.add_option("--set", set, "setting=number for each system that has the setting; may be given several times");
+  app.add_option("--set", set, "setting=number, for each system with this setting; repeatable");
   const auto list = [] {
     std::fputs(list_of_systems().c_str(), stdout);
     throw CLI::Success();

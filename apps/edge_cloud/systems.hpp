@@ -42,7 +42,7 @@ inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", 
   std::string text;
   for (const specverify::system_info& one : specverify::systems()) {
     text.append(one.name).append(" (").append(text_of(one)).append("): ").append(one.sentence);
-    if (one.needs_attention) text += "; the drafter gives attention rows";
+    if (one.needs_attention) text += "; needs attention rows of the drafter";
     if (one.needs_head) text += "; needs hidden states and a decision head (--head)";
     if (one.needs_network) text += "; needs a trained network (--policy)";
     text += '\n';
@@ -82,7 +82,7 @@ class chosen_system {
   }
   void set(std::string_view name, double value) {
     const specverify::setting_info* const known = find(name);
-    if (known == nullptr) refuse(name, "there is none of this name; see --list");
+    if (known == nullptr) refuse(name, "unknown setting; see --list");
     settings_.push_back({known->name, value});
     const auto checked = completed(specverify::max_vocab_size, 1).made(specverify::max_vocab_size);
     if (!checked) refuse(text_of(*known), specverify::message(checked.error().code));

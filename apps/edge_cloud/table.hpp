@@ -105,7 +105,7 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
                "modelled: the same rounds and link times with exactly %.1f ms a draft pass and %.1f ms a target pass,\n"
                "those of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, "
                "headers, hello.\n"
-               "text: exact, drawn from the target's own law; argmax, its most probable tokens; lossy, neither.\n",
+               "text: exact, the target's distribution; argmax, the target's most probable tokens; lossy, neither.\n",
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 

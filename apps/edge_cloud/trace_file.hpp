@@ -35,7 +35,8 @@ inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link t
   states.resize(steps->size());
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (!can_emulate(states[i]))
-      refuse(i + 2, "the emulated link takes 1 kbit/s or more, a loss up to 0.9 and a round trip up to 10 s");
+      refuse(i + 2,
+             "the emulated link needs at least 1 kbit/s, a loss of at most 0.9 and a round trip of at most 10 s");
   }
   return states;
 }

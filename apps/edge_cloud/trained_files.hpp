@@ -34,8 +34,8 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
   if (made.value().view().shape.mode != specverify::hidden_mode::predicting) {
-    throw std::runtime_error(file.string() +
-                             ": the decision head was trained on consuming states; a session carries predicting ones");
+    throw std::runtime_error(
+        file.string() + ": the decision head was trained on consuming states, but a session sends predicting ones");
   }
   return std::move(made).value();
 }
@@ -44,8 +44,8 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
 //! head.
 inline void require_state_size(const std::string& model, std::uint32_t expected, std::uint32_t given) {
   if (expected == given) return;
-  throw std::runtime_error("the decision head does not fit the " + model + ": it was trained on states of " +
-                           std::to_string(expected) + " numbers, this model gives " + std::to_string(given));
+  throw std::runtime_error("the decision head needs " + model + " states of " + std::to_string(expected) +
+                           " numbers, but this model has " + std::to_string(given));
 }
 
 //! The threshold that the edge tells the cloud. `drafter_size`: of the states that the edge will send; throws where the
@@ -67,13 +67,11 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
 //! A system without what it needs cannot run: says so before anything starts.
 inline void require_files(const chosen_system& system, const run_settings& run) {
   if (system.info().needs_head) {
-    detail::require_file(
-        system, run.head,
-        "a decision head that says which mismatches matter: give its weights with --head FILE (./run lab trains one)");
+    detail::require_file(system, run.head, "a decision head; give its weights with --head FILE (./run lab trains one)");
   }
   if (system.info().needs_network) {
     detail::require_file(system, run.policy,
-                         "a network that plans its rounds: give its weights with --policy FILE (./run lab trains one)");
+                         "a trained network; give its weights with --policy FILE (./run lab trains one)");
   }
 }
 

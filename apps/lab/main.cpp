@@ -33,19 +33,19 @@ static int run(int argc, char** argv) try {
   bool only_list = false;
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
   app.add_flag("--quick", settings.quick, "few problems: less than two minutes, wide intervals");
-  app.add_option("--only", only, "papers or figures, as --list names them")->delimiter(',');
+  app.add_option("--only", only, "papers or figures to run (names: --list)")->delimiter(',');
   app.add_option("--out", settings.out, "folder of figures, traces and the report")->capture_default_str()->take_last();
-  app.add_option("--seed", settings.seed, "of every draw")->capture_default_str();
-  app.add_option("--jobs", settings.jobs, "threads; the figures do not depend on it")
+  app.add_option("--seed", settings.seed, "seed of all draws")->capture_default_str();
+  app.add_option("--jobs", settings.jobs, "threads; figures do not depend on their number")
       ->capture_default_str()
       ->take_last()
       ->check(CLI::Range(1, 64));
-  app.add_option("--models", settings.models, "folder of the embedded pair")->check(CLI::ExistingDirectory);
+  app.add_option("--models", settings.models, "folder of the embedded models")->check(CLI::ExistingDirectory);
   app.add_option("--data", settings.data, "folder of problems and prose")
       ->capture_default_str()
       ->check(CLI::ExistingDirectory);
-  app.add_flag("!--no-trace-files", settings.trace_files, "neither read nor write what the models said in other runs");
-  app.add_flag("--list", only_list, "name the papers and figures, and run none");
+  app.add_flag("!--no-trace-files", settings.trace_files, "neither read nor write recorded rows of other runs");
+  app.add_flag("--list", only_list, "list papers and figures, and run none");
   CLI11_PARSE(app, argc, argv);
 
   const std::vector<lab::paper> papers = lab::all_papers();
@@ -55,7 +55,7 @@ static int run(int argc, char** argv) try {
       return p.name == name || std::any_of(p.figures.begin(), p.figures.end(),
                                            [&](const lab::planned_figure& f) { return f.name == name; });
     });
-    if (!known) return std::fprintf(stderr, "nothing is named %s; --list names everything\n", name.c_str()), 2;
+    if (!known) return std::fprintf(stderr, "no paper or figure is named %s; see --list\n", name.c_str()), 2;
   }
   std::filesystem::create_directories(settings.out);
   lab::lab_context context(settings);

@@ -226,7 +226,7 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   };
   file_head head, mine;
   if (!read(&head, sizeof head)) return wrong("truncated: no header");
-  if (std::memcmp(head.magic, mine.magic, sizeof mine.magic) != 0) return wrong("is no trace");
+  if (std::memcmp(head.magic, mine.magic, sizeof mine.magic) != 0) return wrong("is not a trace");
   if (head.version != mine.version)
     return wrong("version " + std::to_string(head.version) + ", this program reads " + std::to_string(mine.version));
   if (head.dim != model_->dim || head.probe != probe_) return wrong("recorded with another model or other arithmetic");
@@ -243,14 +243,14 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   std::vector<float> values(std::max(model_->dim, model_->context));
   for (std::size_t i = 0; i < list.size(); ++i) {
     const file_node& n = list[i];
-    if (i > 0 && n.parent >= i) return wrong("node " + std::to_string(i) + " stands before its parent");
+    if (i > 0 && n.parent >= i) return wrong("node " + std::to_string(i) + " is before its parent");
     if (i > 0 && (n.token < 0 || static_cast<std::size_t>(n.token) >= model_->vocab))
       return wrong("node " + std::to_string(i) + " has no token");
     if (n.has_state > 1 || n.attention_length > model_->context)
       return wrong("node " + std::to_string(i) + " has bad sizes");
     if (i > 0) {
       if (!made.children_.emplace(key_of(n.parent, n.token), static_cast<node_id>(i)).second)
-        return wrong("node " + std::to_string(i) + " stands twice");
+        return wrong("node " + std::to_string(i) + " is listed twice");
       made.nodes_.push_back({n.parent, n.token, no_node, no_node});
     }
     if (n.has_state != 0) {
@@ -267,7 +267,7 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   const std::uint64_t found = sum.value();
   if (!read(&expected, sizeof expected)) return wrong("truncated: no checksum");
   if (expected != found) return wrong("checksum differs");
-  if (file.peek() != std::ifstream::traits_type::eof()) return wrong("goes on after its checksum");
+  if (file.peek() != std::ifstream::traits_type::eof()) return wrong("has bytes after its checksum");
   nodes_ = std::move(made.nodes_);
   children_ = std::move(made.children_);
   chunks_ = std::move(made.chunks_);

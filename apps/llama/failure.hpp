@@ -41,22 +41,21 @@ struct failure : std::runtime_error {
     case errc::vocabulary_mismatch:
       return {exit_code::wrong_pair, "wrong pair: the two models have different vocabularies; take two of one family"};
     case errc::context_full:
-      return {exit_code::context_full, "context full: " + side + "'s engine holds " + where +
-                                           " positions; give --context more, or --tokens fewer"};
+      return {exit_code::context_full,
+              "context full: " + side + "'s engine has " + where + " positions; raise --context or lower --tokens"};
     case errc::prompt_too_long:
-      return {exit_code::prompt_too_long,
-              "prompt too long: it has " + where +
-                  " tokens and leaves no room for text; shorten it, or give --context more"};
+      return {exit_code::prompt_too_long, "prompt too long: it has " + where +
+                                              " tokens and leaves no room for text; shorten it or raise --context"};
     case errc::peer_timeout:
     case errc::link_lost:
-      return {exit_code::cloud_gone, "cloud gone: no answer after several questions; what was written stands above"};
+      return {exit_code::cloud_gone, "cloud gone: no answer after several retries; the text so far is above"};
     case errc::unknown_version:
-      return {exit_code::version_mismatch, "version mismatch: one side speaks wire version " +
+      return {exit_code::version_mismatch, "version mismatch: one side uses wire version " +
                                                std::to_string(why.where >> 16) + ", the other one " +
                                                std::to_string(why.where & 0xFFFFu)};
     case errc::row_has_nan:
       return {exit_code::row_is_nan,
-              "NaN row: " + side + "'s engine gave a NaN " +
+              "NaN row: " + side + "'s engine returned a NaN " +
                   (at_cloud ? "in row " + where + " of the round" : "as the logit of token " + where)};
     case errc::engine_failed:
       return {exit_code::engine_failed, "engine failure: llama_decode at " + side + " returned " +

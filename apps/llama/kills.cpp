@@ -334,10 +334,10 @@ int check_kills(const arguments& given) {
     fs::remove_all(folder);
   }
   std::printf(
-      "kills: %u of either side's process over %u texts; behind %u of them the last record was cut; %u "
-      "lives found a record torn; %u feeds threw; %u committed tokens changed\n",
+      "kills: %u of either side's process over %u texts; after %u of them the last record was cut; %u "
+      "restarts found a torn record; %u feeds threw; %u committed tokens changed\n",
       counted.kills, counted.texts, counted.cuts, seen->torn, seen->thrown, seen->changed);
-  if (counted.failed != 0) std::printf("A LIFE FAILED, or its text never came\n");
+  if (counted.failed != 0) std::printf("A RESTARTED PROCESS FAILED, or its text never arrived\n");
   return counted.failed == 0 && seen->changed == 0 && seen->torn > 0 && seen->thrown > 0 && counted.cuts > 0 ? 0 : 1;
 }
 

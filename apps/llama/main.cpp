@@ -39,10 +39,10 @@ std::string wrong_system(const std::string& text) {
     const edge_cloud::chosen_system system(text);
     if (system.info().needs_head)
       return text +
-             " needs a decision head that was trained on the states of these two models; none comes with "
-             "them, and ./run lab trains one for the embedded pair alone. examples/llama/inside.cpp takes one";
+             " needs a decision head trained on states of these two models; there is none, because ./run lab trains "
+             "one only for the embedded models. To use your own, see examples/llama/inside.cpp";
     if (system.info().needs_network)
-      return text + " needs a trained network; ./run lab trains one for the embedded pair alone";
+      return text + " needs a trained network; ./run lab trains one only for the embedded models";
     return {};
   } catch (const std::invalid_argument& why) {
     return why.what();
@@ -58,35 +58,37 @@ specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& sy
 void add_options(CLI::App& app, settings& set) {
   app.add_option("--edge-model", set.edge_model, "the drafter, a GGUF file")->required();
   app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
-  app.add_option("--prompt", set.prompt, "what the model is asked, put into its chat template")->capture_default_str();
-  app.add_flag("--raw", set.raw, "the prompt as it is, without a chat template");
-  app.add_flag("--interactive", set.interactive,
-               "a chat: a line in, an answer out, by the first of --systems or by k-sqs");
-  app.add_option("--systems", set.systems, "which systems, in this order, as --list names them")
+  app.add_option("--prompt", set.prompt, "question for the model, put into its chat template")->capture_default_str();
+  app.add_flag("--raw", set.raw, "use the prompt without a chat template");
+  app.add_flag("--interactive", set.interactive, "chat line by line, with the first of --systems or k-sqs");
+  app.add_option("--systems", set.systems, "systems to run, in this order (names: --list)")
       ->delimiter(',')
       ->check(wrong_system);
   edge_cloud::add_settings_options(app, set.set);
-  app.add_option("--tokens", set.run.tokens, "of an answer, at most")
+  app.add_option("--tokens", set.run.tokens, "maximum tokens of an answer")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   edge_cloud::add_stop_option(app, set.run.stop_strings);
-  app.add_option("--temperature", set.run.temperature, "of both models")
+  app.add_option("--temperature", set.run.temperature, "temperature of both models")
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
-  app.add_option("--pace", set.pace, "paper: a pass takes 25.6 ms at the device and 104.6 ms at the cloud; none")
+  app.add_option("--pace", set.pace,
+                 "paper: at least 25.6 ms per pass at the device and 104.6 ms at the cloud; none: full speed")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
-  app.add_option("--context", set.context, "positions of both engines")
+  app.add_option("--context", set.context, "positions per engine")
       ->capture_default_str()
       ->check(CLI::Range(256, 1 << 20));
-  app.add_option("--threads", set.threads, "of each engine")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--threads", set.threads, "threads per engine")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--out", set.out, "folder for the plot")->required();
-  app.add_option("--salt", set.run.salt, "of the cloud's key, to write the same text again; default: a new one");
+  app.add_option("--salt", set.run.salt, "salt of the cloud's key, to repeat a text; default: random");
   const auto kilo = [](double& rate) { return [&rate](const double& given) { rate = given * 1e3; }; };
-  app.add_option_function<double>("--up-kbit", kilo(set.run.link.uplink_bits_per_second), "default 350");
-  app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second), "default 4000");
-  app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round trip")->capture_default_str();
-  app.add_option("--fault", set.fault, "break something, to see what is said")
+  app.add_option_function<double>("--up-kbit", kilo(set.run.link.uplink_bits_per_second),
+                                  "uplink in kbit/s, default 350");
+  app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second),
+                                  "downlink in kbit/s, default 4000");
+  app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round-trip time in ms")->capture_default_str();
+  app.add_option("--fault", set.fault, "fault to inject, to see the error message")
       ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
 }
 
@@ -135,26 +137,26 @@ void print_headline(const own_times& own) {
       "per token with drafts and %.1f ms without.%s\n",
       own.draft_pass * 1e3, own.target_pass * 1e3, own.with_drafts * 1e3, own.alone * 1e3,
       own.with_drafts < own.alone ? ""
-                                  : " MODELS AS EQUAL AS THESE CANNOT GAIN: speeds mean something only\n"
+                                  : " MODELS AS EQUAL AS THESE CANNOT GAIN: speeds are meaningful only\n"
                                     "with --pace paper, which slows both to the passes of larger models.");
 }
 
 void print_notes(std::span<const edge_cloud::run_report> reports, const settings& set) {
   const edge_cloud::mean_passes took = edge_cloud::passes_of(reports);
   edge_cloud::print_pace_warning(stdout, took, set.pace);
-  std::printf("\nmeasured: %.1f ms a draft pass, %.1f ms a target pass (--pace %s).\n", took.edge, took.cloud,
+  std::printf("\nmeasured: %.1f ms per draft pass, %.1f ms per target pass (--pace %s).\n", took.edge, took.cloud,
               set.pace.c_str());
   std::printf(
-      "modelled: 25.6 and 104.6 ms, as HLM's authors have it. Uplink bits count every byte that entered the link, "
+      "modelled: 25.6 and 104.6 ms, the times of HLM's authors. Uplink bits count every byte that entered the link, "
       "hello\n"
-      "and prompt among them.\n");
+      "and prompt included.\n");
 }
 
 int demo(settings& set, engine& small, engine& large) {
   const auto prompt = prompt_of(small, {{"user", set.prompt}}, !set.raw);
   edge_cloud::live_text screen(stdout);
-  screen.note("prompt: " + set.prompt + "\nsalt: --salt " + std::to_string(set.run.salt) +
-              " writes these texts again\n" + screen.legend() + "\n");
+  screen.note("prompt: " + set.prompt + "\nsalt: --salt " + std::to_string(set.run.salt) + " repeats these texts\n" +
+              screen.legend() + "\n");
   std::vector<edge_cloud::run_report> reports;
   bool same = true;
   own_times own;
@@ -179,7 +181,7 @@ int demo(settings& set, engine& small, engine& large) {
 
 int chat(settings& set, engine& small, engine& large) {
   edge_cloud::live_text screen(stdout);
-  screen.note("a line and Enter; an empty line ends it. " + screen.legend() + "\n");
+  screen.note("Type a line and press Enter; an empty line ends the chat. " + screen.legend() + "\n");
   const std::size_t room = std::min(text_room(small), text_room(large));
   const std::size_t answer = std::min<std::size_t>(set.run.tokens, room / 2);
   std::vector<turn> turns;
@@ -201,7 +203,7 @@ int chat(settings& set, engine& small, engine& large) {
                    [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); });
     ++set.run.session_id;  // each answer is a session of its own
     turns.push_back({"assistant", report.text});
-    std::printf("\n(%zu tokens, %.1f a second, %.0f bits a token up)\n", report.tokens.size(),
+    std::printf("\n(%zu tokens, %.1f per second, %.0f uplink bits per token)\n", report.tokens.size(),
                 report.tokens_per_second(), report.uplink_bits_per_token());
   }
   return 0;
@@ -210,7 +212,7 @@ int chat(settings& set, engine& small, engine& large) {
 }  // namespace
 
 static int run(int argc, char** argv) {
-  CLI::App app{"a device and a cloud on two GGUF models, over an emulated link"};
+  CLI::App app{"A device and a cloud on two GGUF models, over an emulated link."};
   settings set;
   set.run.salt = std::random_device{}() | 1u;
   set.run.temperature = 0.7;  // at 1, texts of the small default pair become nonsense

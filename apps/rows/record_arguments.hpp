@@ -22,23 +22,23 @@ struct record_arguments {
 };
 
 inline void add_options(CLI::App& app, record_arguments& given) {
-  app.add_option("PROMPT", given.prompts, "a text begins with it; of several each in turn")->required();
-  app.add_option("-o,--out", given.file, "the file")->required();
+  app.add_option("PROMPT", given.prompts, "beginning of a text; several are used in turn")->required();
+  app.add_option("-o,--out", given.file, "file to write")->required();
   app.add_option("-n,--rows", given.plan.rows, "rows of each model")
       ->capture_default_str()
       ->check(CLI::Range(1u, 10'000'000u));
-  app.add_option("--draw", given.draw, "whose law the tokens have: p, the target's; q, that of K-SQS drafts")
+  app.add_option("--draw", given.draw, "distribution of the tokens: p, the target's; q, K-SQS drafts")
       ->capture_default_str()
       ->check(CLI::IsMember({"p", "q"}));
-  app.add_option("--seed", given.settings.seed, "of the draws")->capture_default_str();
-  app.add_option("--temperature", given.settings.temperature, "of the draws; rows have none")
+  app.add_option("--seed", given.settings.seed, "seed of the draws")->capture_default_str();
+  app.add_option("--temperature", given.settings.temperature, "temperature of the draws; rows have none")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e3));
-  app.add_option("--logits", given.logits, "how logits are stored")
+  app.add_option("--logits", given.logits, "number format of logits")
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32"}));
-  app.add_option("--top", given.plan.top, "keep that many entries of a row, and the rest in one number; 0: all");
-  app.add_flag("--states", given.states, "hidden states of both, and the drafter's attention, too");
+  app.add_option("--top", given.plan.top, "entries kept per row; one number holds the rest; 0: all");
+  app.add_flag("--states", given.states, "also hidden states of both models and the drafter's attention");
 }
 
 //! Properties of a pair that a file stores, for example the hashes of both models. They do not depend on the engine.

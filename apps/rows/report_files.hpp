@@ -30,7 +30,7 @@ struct file_report {
 
 inline void print_table(const file_report& made, std::FILE* out) {
   std::fprintf(out, "%s: %zu rows, V = %u, T = %g%s\n", made.name.c_str(), made.rows, made.vocab_size, made.temperature,
-               made.cut ? ", rows cut to their top: an approximation" : "");
+               made.cut ? ", rows cut to top entries: an approximation" : "");
   std::fprintf(out, "%-9s %-31s %8s %12s %12s %12s %12s\n", "system", "setting", "1 - TV", "sum min", "paper bits",
                "ideal bits", "coded bits");
   for (const measured& line : made.systems) {

@@ -10,10 +10,12 @@ static int run(int argc, char** argv) try {
   std::vector<std::string> files;
   std::string folder;
   double temperature = 1;
-  CLI::App app{"Reports what each system of the papers would make of recorded rows (docs/rows.md)."};
-  app.add_option("FILE", files, "files of rows-1")->required();
-  app.add_option("--temperature", temperature, "of both models")->capture_default_str()->check(CLI::Range(1e-3, 1e3));
-  app.add_option("--out", folder, "folder of rows.csv and rows.svg; none: the table alone");
+  CLI::App app{"Reports acceptance and message sizes of each paper's method on recorded rows (docs/rows.md)."};
+  app.add_option("FILE", files, "files in the format rows-1")->required();
+  app.add_option("--temperature", temperature, "temperature of both models")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-3, 1e3));
+  app.add_option("--out", folder, "folder of rows.csv and rows.svg; default: only print the table");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -28,7 +30,7 @@ static int run(int argc, char** argv) try {
     }
     recorded::print_table(all.back(), stdout);
   }
-  std::printf("* the papers' own setting. Bits are those of a drafted token; coded ones are real messages.\n");
+  std::printf("* the papers' setting. Bits are per drafted token; coded bits are those of real messages.\n");
   if (!folder.empty()) {
     const bool drawn = recorded::write_files(all, folder);
     std::printf("%s/rows.csv%s\n", folder.c_str(), drawn ? (" and " + folder + "/rows.svg").c_str() : "; no plot");

@@ -92,7 +92,7 @@ class rows_file {
   [[nodiscard]] specverify::row_view<Scalar> view(side which, std::size_t i) const {
     constexpr dtype wanted = sizeof(Scalar) == 2 ? dtype::f16 : dtype::f32;
     if (!has_whole_rows(which) || type_of(which) != wanted)
-      throw bad_rows(defect::wrong_dtype, std::string(letter_of(which)) + " does not hold such rows");
+      throw bad_rows(defect::wrong_dtype, std::string(letter_of(which)) + " has no such rows");
     return specverify::logits_row(row_of<Scalar>(letter_of(which), i));
   }
 
@@ -123,12 +123,13 @@ class rows_file {
     std::uint64_t length = 0;
     if (bytes.size() < sizeof length) throw bad_rows(defect::truncated, "shorter than the length of its header");
     std::memcpy(&length, bytes.data(), sizeof length);
-    if (length > bytes.size() - sizeof length) throw bad_rows(defect::truncated, "the header ends behind the file");
+    if (length > bytes.size() - sizeof length)
+      throw bad_rows(defect::truncated, "the header extends beyond the end of the file");
     const auto* text = reinterpret_cast<const char*>(bytes.data()) + sizeof length;
     const auto header = tinylm::strict_object({text, static_cast<std::size_t>(length)});
     if (!header.ok()) throw bad_rows(defect::bad_header, header.error);
     data_ = bytes.subspan(sizeof length + static_cast<std::size_t>(length));
-    if (length % 4 != 0) throw bad_rows(defect::misaligned, "the data begins at no multiple of 4");
+    if (length % 4 != 0) throw bad_rows(defect::misaligned, "the data does not begin at a multiple of 4");
     for (const auto& [name, entry] : header->items()) {
       if (name == "__metadata__") {
         read_about(entry);
@@ -141,9 +142,9 @@ class rows_file {
   }
 
   void read_about(const nlohmann::json& entry) {
-    if (!entry.is_object()) throw bad_rows(defect::bad_metadata, "it is no JSON object");
+    if (!entry.is_object()) throw bad_rows(defect::bad_metadata, "not a JSON object");
     for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) throw bad_rows(defect::bad_metadata, key + " is no string");
+      if (!value.is_string()) throw bad_rows(defect::bad_metadata, key + " is not a string");
       about_[key] = value.template get<std::string>();
     }
   }
@@ -192,15 +193,14 @@ class rows_file {
     const auto is_number = [](const nlohmann::json& value) { return value.is_number_unsigned(); };
     if (!entry["dtype"].is_string() || !shape.is_array() || !std::all_of(shape.begin(), shape.end(), is_number) ||
         !offsets.is_array() || offsets.size() != 2 || !std::all_of(offsets.begin(), offsets.end(), is_number))
-      throw bad_rows(defect::bad_tensor,
-                     name + " has a type that is no text, or a shape or offsets that are no numbers");
+      throw bad_rows(defect::bad_tensor, name + " must have a type as text, and a shape and offsets as numbers");
     const auto type = entry["dtype"].get<std::string>();
     tensor made;
     if (is_ours(name)) made.type = type_named(name, type);
     made.shape = shape.get<std::vector<std::uint64_t>>();
     made.begin = offsets[0].get<std::uint64_t>();
     made.end = offsets[1].get<std::uint64_t>();
-    if (made.end > data_.size()) throw bad_rows(defect::truncated, name + " ends behind the file");
+    if (made.end > data_.size()) throw bad_rows(defect::truncated, name + " extends beyond the end of the file");
     if (made.begin > made.end) throw bad_rows(defect::wrong_shape, name + " ends before it begins");
     check_extents(name, made, width_named(type));
     return made;
@@ -212,12 +212,12 @@ class rows_file {
     std::uint64_t left = data_.size() / width, count = empty ? 0 : 1;
     for (const std::uint64_t extent : made.shape) {
       if (empty) break;
-      if (extent > left) throw bad_rows(defect::wrong_shape, name + " does not fit the file");
+      if (extent > left) throw bad_rows(defect::wrong_shape, name + " is larger than the file");
       count *= extent;
       left /= extent;
     }
     if (made.end - made.begin != count * width)
-      throw bad_rows(defect::wrong_shape, name + " has offsets that do not fit its shape");
+      throw bad_rows(defect::wrong_shape, name + " has offsets that contradict its shape");
     if (ours && made.begin % width != 0) throw bad_rows(defect::misaligned, name);
   }
 
@@ -231,7 +231,7 @@ class rows_file {
       if (first > end) throw bad_rows(defect::gap_between_tensors, "at byte " + std::to_string(end));
       end = last;
     }
-    if (end != data_.size()) throw bad_rows(defect::trailing_bytes, "behind the last tensor");
+    if (end != data_.size()) throw bad_rows(defect::trailing_bytes, "after the last tensor");
   }
 
   [[nodiscard]] const tensor& needed(const std::string& name, dtype type, std::size_t dimensions) const {
@@ -251,14 +251,15 @@ class rows_file {
   //! `columns` = 0 allows any number.
   void check_shape(const std::string& name, const tensor& found, std::uint64_t columns) const {
     if (found.shape[0] != rows_ || (columns > 0 && found.columns() != columns))
-      throw bad_rows(defect::wrong_shape, name + " does not fit tokens or vocab_size");
+      throw bad_rows(defect::wrong_shape, name + " contradicts tokens or vocab_size");
   }
 
   void check_side(side which) const {
     const std::string letter = letter_of(which), ids = letter + "_top_ids", top = letter + "_top_logits",
                       tail = letter + "_tail_logsumexp";
     const bool cut = has(ids) || has(top) || has(tail);
-    if (has(letter) && cut) throw bad_rows(defect::two_forms, letter + " is there whole, and cut to its top");
+    if (has(letter) && cut)
+      throw bad_rows(defect::two_forms, letter + " is present both whole and cut to its top entries");
     if (!cut) return check_shape(letter, needed_logits(letter), vocab_size_);
     const tensor& kept = needed(ids, dtype::i32, 2);
     check_shape(ids, kept, 0);

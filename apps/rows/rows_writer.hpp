@@ -58,7 +58,7 @@ class rows_writer {
     if (plan_.rows == 0 || plan_.vocab_size == 0 || plan_.vocab_size > specverify::max_vocab_size)
       throw bad_rows(defect::wrong_shape, "a file needs rows and a vocabulary");
     if (plan_.top >= plan_.vocab_size && plan_.top > 0)
-      throw bad_rows(defect::wrong_shape, "a row cut to its top must keep less than the vocabulary");
+      throw bad_rows(defect::wrong_shape, "a row cut to its top entries must keep less than the vocabulary");
     part_ = file_;
     part_ += ".part";
     out_.open(part_, std::ios::binary | std::ios::trunc);

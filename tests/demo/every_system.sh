@@ -21,8 +21,8 @@ refused_head() {  # what the line must say, then drafter size, target size, mode
   fi
   grep -q "$1" "$folder/refused" || fail "the head of other states is not named: ${*:2}"
 }
-refused_head 'does not fit the target: it was trained on states of 64 numbers' 96 64
-refused_head 'does not fit the drafter: it was trained on states of 64 numbers' 64 128
+refused_head 'needs target states of 64 numbers, but this model has' 96 64
+refused_head 'needs drafter states of 64 numbers, but this model has' 64 128
 refused_head 'trained on consuming states' 96 128 consuming
 
 if "$program" demo --salt 1 --pace none --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi

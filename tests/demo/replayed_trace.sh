@@ -62,7 +62,7 @@ run --systems qs-dqn --policy "$folder/policy.dqn" --tokens 100 --channel-trace 
 mean=$(($(number qs-dqn resolution_sum) / $(number qs-dqn drafted)))
 echo "both: mean resolution $mean"
 [ "$mean" -gt 240 ] && [ "$mean" -lt 720 ] || fail "the edge does not see the states change: its mean resolution is $mean"
-grep -q 'not asked, it looks at the link' "$folder/log" || fail "a text that depends on the link is compared"
+grep -q 'not checked, because it depends on the link' "$folder/log" || fail "a text that depends on the link is compared"
 
 # What is wrong, with file and line.
 refused "$folder/none.csv" demo --channel-trace "$folder/none.csv"
@@ -71,7 +71,7 @@ refused "$folder/bad.csv:3: a line of a channel trace has too few fields or too 
 sed '4s/^[^,]*/0/' "$folder/trace.csv" >"$folder/bad.csv"
 refused "$folder/bad.csv:4: a rate is NaN, infinite, zero or negative" link --channel-trace "$folder/bad.csv"
 sed '5s/^[^,]*/999/' "$folder/trace.csv" >"$folder/bad.csv"
-refused "$folder/bad.csv:5: the emulated link takes 1 kbit/s or more" edge --state-dir "$folder/edge" --channel-trace "$folder/bad.csv"
+refused "$folder/bad.csv:5: the emulated link needs at least 1 kbit/s" edge --state-dir "$folder/edge" --channel-trace "$folder/bad.csv"
 sed 1d "$folder/trace.csv" >"$folder/bad.csv"
 refused "$folder/bad.csv:1: the first line of a channel trace does not name its columns" demo --channel-trace "$folder/bad.csv"
 echo "replayed_trace: all checks passed"

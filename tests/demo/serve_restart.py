@@ -206,7 +206,7 @@ def reload(world, hello):
     devices.write_text("rubbish\n")
     server.process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
-    assert "rubbish" not in world.log("reload") and "line 1: a line is a device id" in world.log("reload")
+    assert "rubbish" not in world.log("reload") and "line 1: a line must have a device id" in world.log("reload")
     assert not second.closed_within(0.2) and not third.closed_within(0.1), world.log("reload")
     server.stop()
 

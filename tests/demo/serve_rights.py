@@ -123,18 +123,18 @@ def numbers_with_a_leading_zero(world):
     says(world, "padded", ["device", "--connect", f"127.0.0.1:{server.port}", "--state-dir", folder / "padded",
                            "--tls-ca", folder / "ca.pem", "--tls-certificate", folder / "padded.pem", "--tls-key",
                            folder / "padded.key", "--tokens", 4],
-         "refuses (certificate): the certificate names no device", "without leading zeros")
+         "refuses (certificate): the certificate has no device id", "without leading zeros")
     server.stop()
     zeros = "without leading zeros"
     server_says(world, ["--devices", private(folder / "devices", f"05 {key_of(5)}\n")], zeros)
     private(folder / "me" / "session", "05\n")
     (folder / "me").chmod(0o700)
-    device_says(world, private(folder / "key", key_of(1)), "this is no session id")
+    device_says(world, private(folder / "key", key_of(1)), "not a session id")
 
 
 def more_than_a_key(world):
     """What stands behind a key is read by nobody, so it is refused."""
-    device_says(world, private(world.folder / "key", f"{key_of(1)}\n{key_of(2)}\n"), "a key is 64 hex digits")
+    device_says(world, private(world.folder / "key", f"{key_of(1)}\n{key_of(2)}\n"), "a key must have 64 hex digits")
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def listed_alone(world, certified, known):
     lifted.stop()
     keyed = private(world.folder / "keyed_list", f"5 {key_of(5)}\n")
     at_once(world, "mixed", world.start("mixed", ["serve", "--port", 0, "--state-dir", world.folder / "mixed", *certified,
-                                                  "--devices", keyed]), "a device id and nothing else")
+                                                  "--devices", keyed]), "must have only a device id")
 
 
 def without_tls(world, keyed, device):
@@ -153,7 +153,7 @@ def without_tls(world, keyed, device):
     plain = world.serve("bare_server")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         brief = ["--connect-seconds", 1]
-        late = "nothing useful came for 1 seconds"
+        late = "no useful answer for 1 seconds"
         started = [("e", world.device("e", keyed.port, 1, 15), ["(plain_client)", "give --tls-ca"]),
                    ("f", world.device("f", plain.port, 1, 16, *device), ["(tls_client)", "leave out --tls-ca"]),
                    ("g", world.device("g", silent.getsockname()[1], 1, 17, *device, *brief),
@@ -204,8 +204,8 @@ def refused_to_start(world):
         child = world.start("refused", ["serve", "--state-dir", world.folder / "refused", "--port", 0, *arguments])
         assert child.wait(timeout=20) != 0 and words in world.log("refused"), world.log("refused")
     says("--insecure-listen", "--listen", "0.0.0.0", "--devices", world.folder / "devices")
-    says("nobody is known")
-    says("this is no address", "--listen", "somewhere", "--devices", world.folder / "devices")
+    says("no device is known")
+    says("not an address", "--listen", "somewhere", "--devices", world.folder / "devices")
 
 
 def main():

@@ -38,12 +38,12 @@ def device_plays_the_server(world):
 
 
 def device_without_usage(world):
-    refused(world, "a device's certificate without clientAuth", "server", "usageless_device", "does not take this",
+    refused(world, "a device's certificate without clientAuth", "server", "usageless_device", "does not accept this",
             "(handshake)", "unsuitable certificate purpose")
 
 
 def server_plays_a_device(world):
-    refused(world, "a server as device", "server", "device_as_server", "does not take this", "(handshake)")
+    refused(world, "a server as device", "server", "device_as_server", "does not accept this", "(handshake)")
 
 
 def commands_of_the_page(world):

@@ -80,7 +80,7 @@ def connections_without_use(world, server):
         child = world.device("greeted", listener.getsockname()[1], 1, 31, "--connect-seconds", 1)
         count = cut_after_greeting(listener, server.port, child)
     assert count < 20, f"{count} connections in a second"
-    ends_with(world, "greeted", child, "nothing useful came for 1 seconds", "--connect 127.0.0.1:")
+    ends_with(world, "greeted", child, "no useful answer for 1 seconds", "--connect 127.0.0.1:")
 
 
 def silent_peers(world, server):
@@ -94,7 +94,7 @@ def silent_peers(world, server):
         children = {name: world.device(name, listener.getsockname()[1], 1, 36, "--connect-seconds", 1)
                     for name, listener in (("silent", silent), ("full", full))}
         for name, words in (("silent", "the server does not answer"), ("full", "no connection")):
-            ends_with(world, name, children[name], "nothing useful came for 1 seconds", words, seconds=10)
+            ends_with(world, name, children[name], "no useful answer for 1 seconds", words, seconds=10)
         for queued in waiting:
             queued.close()
 
@@ -186,10 +186,10 @@ def options_of_device(world, server):
     def says(*words, arguments):
         ends_with(world, "asks", world.start("asks", ["device", "--state-dir", world.folder / "asks", *arguments]), *words)
     says("--device-key-file needs --device-id", arguments=["--device-key-file", key])
-    says("--device-id goes with --device-key-file", arguments=["--device-id", 1, "--tls-certificate", "c", "--tls-key", "k"])
+    says("--device-id is only for --device-key-file", arguments=["--device-id", 1, "--tls-certificate", "c", "--tls-key", "k"])
     keyed = ["--device-id", 1, "--device-key-file", key]
-    says("two ways to be known", arguments=[*keyed, "--tls-certificate", "c"])
-    says("--tls-name goes with --tls-ca", arguments=[*keyed, "--tls-name", "elsewhere"])
+    says("both identify the device", arguments=[*keyed, "--tls-certificate", "c"])
+    says("--tls-name needs --tls-ca", arguments=[*keyed, "--tls-name", "elsewhere"])
     says("--device-key-file nowhere: there is no such file",
          arguments=["--device-id", 1, "--device-key-file", "nowhere"])
     says("--connect localhost:99999: a port is a number from 1 to 65535",

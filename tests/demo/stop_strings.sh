@@ -32,5 +32,5 @@ for string in '[e]' '{}' -e; do
   compare whole "as-written$string" "$string" k-sqs
 done
 run empty --stop-string '' && fail "an empty stop string was taken"
-grep -q 'a stop string has one byte at least' "$folder/log" || fail "an empty stop string is not named"
+grep -q 'a stop string must have at least one byte' "$folder/log" || fail "an empty stop string is not named"
 echo "stop_strings: all checks passed"

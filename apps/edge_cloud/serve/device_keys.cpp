@@ -44,7 +44,7 @@ void for_each_line(std::string_view text, const std::string& name, Take&& take) 
 
 std::uint64_t device_named(std::string_view word, const std::string& name, std::size_t line) {
   const auto device = whole_number_from(word);
-  if (!device) bad_line(name, line, "a device id is a number of decimal digits below 2^64, without leading zeros");
+  if (!device) bad_line(name, line, "a device id must be a decimal number below 2^64 without leading zeros");
   return *device;
 }
 
@@ -84,10 +84,10 @@ std::optional<device_key> key_from_hex(std::string_view text) {
 
 device_keys::device_keys(std::string_view text, const std::string& name) {
   for_each_line(text, name, [&](std::size_t number, const std::vector<std::string_view>& words) {
-    if (words.size() != 2) bad_line(name, number, "a line is a device id and its key, with a space");
+    if (words.size() != 2) bad_line(name, number, "a line must have a device id, a space and the key");
     const std::uint64_t device = device_named(words[0], name, number);
     const auto read = key_from_hex(words[1]);
-    if (!read) bad_line(name, number, "a key is 64 hex digits, not all of them 0");
+    if (!read) bad_line(name, number, "a key must have 64 hex digits, not all 0");
     if (!keys_.emplace(device, *read).second)
       bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
   });
@@ -96,7 +96,7 @@ device_keys::device_keys(std::string_view text, const std::string& name) {
 
 device_list::device_list(std::string_view text, const std::string& name) {
   for_each_line(text, name, [&](std::size_t number, const std::vector<std::string_view>& words) {
-    if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line is a device id and nothing else");
+    if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line must have only a device id");
     const std::uint64_t device = device_named(words[0], name, number);
     if (!devices_.insert(device).second)
       bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
@@ -119,7 +119,7 @@ device_list load_device_list(const std::filesystem::path& file) {
 
 device_key load_device_key(const std::filesystem::path& file) {
   const auto key = key_from_hex(only_word(file));
-  if (!key) throw std::runtime_error(file.string() + ": a key is 64 hex digits, not all of them 0");
+  if (!key) throw std::runtime_error(file.string() + ": a key must have 64 hex digits, not all 0");
   return *key;
 }
 
@@ -127,7 +127,7 @@ secret_text secret_from_file(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) write_private(file, random_secret());
   secret_text secret = only_word(file);
   if (specverify::secret_from_hex(secret).is_missing())
-    throw std::runtime_error(file.string() + ": a secret is 32 hex digits, not all of them 0");
+    throw std::runtime_error(file.string() + ": a secret must have 32 hex digits, not all 0");
   return secret;
 }
 

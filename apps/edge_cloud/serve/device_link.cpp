@@ -67,7 +67,7 @@ std::string other_name(const std::string& name) {
 std::string distrusted(asio::ssl::verify_context& context) {
   const int why = X509_STORE_CTX_get_error(context.native_handle());
   return std::string("the server's certificate is not trusted (") + X509_verify_cert_error_string(why) +
-         "); look at --tls-ca";
+         "); check --tls-ca";
 }
 
 //! Returns whether an alert is about a certificate. Such alerts can come after this side has finished the handshake.
@@ -152,7 +152,7 @@ void device_link::give_up_later() {
   give_up_.expires_at(since_ + patience_);
   give_up_.async_wait([this](asio::error_code error) {
     if (error || useful_) return;
-    throw std::runtime_error("--connect " + server_ + ": nothing useful came for " + std::to_string(patience_.count()) +
+    throw std::runtime_error("--connect " + server_ + ": no useful answer for " + std::to_string(patience_.count()) +
                              " seconds (--connect-seconds): " + missing_);
   });
 }
@@ -203,8 +203,8 @@ void device_link::prove(const frame& challenge) {
   const auto answer = answer_to(challenge, opening_, *key_);
   if (!answer)
     throw std::runtime_error("--connect " + server_ +
-                             ": the server does not prove that it has this device's key; look at --device-id and "
-                             "--device-key-file, or somebody else listens there");
+                             ": the server does not prove that it has this device's key; check --device-id and "
+                             "--device-key-file, and who listens there");
   line_->send(*answer);
   admit();
 }
@@ -217,7 +217,7 @@ void device_link::take(frame message) {
   if (!why) {
     useful_ = useful_ || is_useful(message);
     if (useful_) give_up_.cancel();
-    missing_ = "the server answers hellos and nothing else";
+    missing_ = "the server answers only hellos";
     return events_.on_frame(std::move(message));
   }
   const std::string said = "the server refuses " + told_to_device(*why);
@@ -229,8 +229,8 @@ void device_link::take(frame message) {
 
 void device_link::lost(asio::error_code why) {
   if (is_about_certificate(why))
-    throw std::runtime_error("the server does not take this device's certificate (" + why.message() +
-                             "); look at --tls-certificate");
+    throw std::runtime_error("the server does not accept this device's certificate (" + why.message() +
+                             "); check --tls-certificate");
   line_.reset();
   if (useful_) {
     since_ = std::chrono::steady_clock::now();
@@ -259,7 +259,7 @@ int run_device_process(run_settings run, const device_settings& settings) {
   const specverify::system_info needed = chosen_system(run.system).info();
   if (needed.needs_head || needed.needs_network)
     throw std::runtime_error("--system " + run.system +
-                             " needs trained files that a server of strangers does not have: choose another one");
+                             " needs trained files that the server does not have; choose another system");
   check_device(settings);
   const state_folder folder(run.state);
   run.session_id = folder.session_id(settings.session_id);

@@ -21,8 +21,8 @@ std::uint64_t raised_open_files() {
 std::uint64_t share_of_open_files(std::uint64_t most) {
   constexpr std::uint64_t least = own_open_files + 16;
   if (most >= least) return (most - own_open_files) / 2;
-  throw std::runtime_error("this process may have " + std::to_string(most) + " open files, and needs " +
-                           std::to_string(least) + " at least; give it more with ulimit -n");
+  throw std::runtime_error("this process may open " + std::to_string(most) + " files, but needs at least " +
+                           std::to_string(least) + "; raise the limit with ulimit -n");
 }
 
 }  // namespace edge_cloud

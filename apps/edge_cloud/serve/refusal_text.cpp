@@ -21,14 +21,14 @@ struct limit_words {
 
 constexpr limit_words library_limits[] = {
     {cloud_options::at_max_text_length, "max_text_length", "give a shorter --prompt or fewer --tokens"},
-    {cloud_options::at_text_chunk, "text_chunk", "take another --system"},
-    {cloud_options::at_max_skipped, "max_skipped", "take a --system that sends every token"},
-    {cloud_options::at_max_law_entries, "max_law_entries", "take a --system with smaller laws"},
+    {cloud_options::at_text_chunk, "text_chunk", "choose another --system"},
+    {cloud_options::at_max_skipped, "max_skipped", "choose a --system that sends every token"},
+    {cloud_options::at_max_law_entries, "max_law_entries", "choose a --system with smaller laws"},
     {cloud_options::at_max_draft_length, "max_draft_length",
-     "the server's --draft-length is lower than the drafts of this --system; take one with shorter drafts"},
-    {cloud_options::at_max_hidden_bytes, "max_hidden_bytes", "take a --system without hidden states"},
+     "this --system has more drafts per message than the server's --draft-length; choose one with fewer"},
+    {cloud_options::at_max_hidden_bytes, "max_hidden_bytes", "choose a --system without hidden states"},
     {cloud_options::at_max_message_bytes, "max_message_bytes", "give a smaller --pad-to, or another --system"},
-    {cloud_options::at_truncation, "truncation", "take rows without truncation"},
+    {cloud_options::at_truncation, "truncation", "use rows without truncation"},
 };
 
 const limit_words* limit_of(status why) {
@@ -60,23 +60,22 @@ std::string told_to_device(refusal why) { return named(words_of(why).name, words
 std::string told_to_device(status why) {
   if (const auto own = host_refusal(why)) return told_to_device(*own);
   const std::string_view name = specverify::name(why.code);
-  if (is_other_temperature(why))
-    return named(name, "it writes at another temperature; give the server's --temperature");
+  if (is_other_temperature(why)) return named(name, "it uses another temperature; give the server's --temperature");
   if (const limit_words* const limit = limit_of(why))
     return named(name, std::string(limit->field) + ": " + std::string(limit->advice));
   if (why.code == errc::guarantee_too_weak)
-    return named(name, "the server's --required asks for more; give --system greedy or --system target");
+    return named(name, "the server's --required needs a stronger guarantee; give --system greedy or --system target");
   if (why.code == errc::unverified_text)
     return named(name,
                  "the server has not verified this text; give the text so far as --prompt, and another --state-dir");
   if (why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch)
-    return named(name, "its models are others; give the same --models");
+    return named(name, "it has other models; give the same --models");
   return named(name, specverify::message(why.code));
 }
 
 std::string told_in_log(status why) {
   const std::string_view name = specverify::name(why.code);
-  if (is_other_temperature(why)) return named(name, "the device asks for another --temperature");
+  if (is_other_temperature(why)) return named(name, "the device requests another --temperature");
   if (const limit_words* const limit = limit_of(why))
     return named(name, "the device needs more than " + std::string(limit->field) + " allows");
   return named(name, specverify::message(why.code));

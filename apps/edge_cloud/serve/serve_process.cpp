@@ -89,7 +89,7 @@ class serve_process {
       try {
         guests_.adopt(std::move(socket), microseconds_now());
       } catch (const std::exception& failure) {  // only of this connection
-        log_.failure(std::string("a connection was not taken: ") + failure.what(), microseconds_now());
+        log_.failure(std::string("a connection was not accepted: ") + failure.what(), microseconds_now());
       }
       accept();
     });
@@ -120,7 +120,7 @@ class serve_process {
       guests_.change(known, std::move(tls));
       log_.event("SIGHUP: devices and certificates are read again", now);
     } catch (const std::exception& error) {
-      log_.failure(std::string("SIGHUP: ") + error.what() + "; the devices and certificates of before hold", now);
+      log_.failure(std::string("SIGHUP: ") + error.what() + "; the former devices and certificates stay in use", now);
     }
   }
 
@@ -154,8 +154,8 @@ class serve_process {
     const std::uint64_t most =
         std::max<std::uint64_t>(limits.sessions, std::uint64_t{limits.connections} + limits.half_open);
     if (most <= limits.open_files) return;
-    log_.event("the system lets it have " + std::to_string(limits.open_files) +
-                   " connections, and as many sessions, whatever other limits say; give it more with ulimit -n",
+    log_.event("the operating system allows " + std::to_string(limits.open_files) +
+                   " connections and as many sessions, less than other limits; raise it with ulimit -n",
                microseconds_now());
   }
 

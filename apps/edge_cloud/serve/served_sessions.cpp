@@ -41,7 +41,7 @@ std::runtime_error more_than(refusal limit, const serve_limits& limits, const st
     option = "--sessions-of-device " + std::to_string(limits.sessions_of_device);
   if (limit == refusal::disk_full) option = "--disk-bytes " + std::to_string(limits.disk_bytes);
   return std::runtime_error(option + ": --state-dir " + folder.string() +
-                            " has more that is not over; give as much as before, or another --state-dir");
+                            " has more unfinished sessions; give the former value, or another --state-dir");
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void served_sessions::restore(std::uint64_t now) {
 bool served_sessions::restore_owner(entry_map::iterator of, std::uint64_t now) {
   entry& e = of->second;
   if (!e.folder.has_owner()) return false;
-  std::string why = "the file of its owner is damaged";
+  std::string why = "its owner file is damaged";
   try {
     if (const auto owner = e.folder.owner()) {
       e.owner = *owner;
@@ -104,7 +104,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   e.heard = now;
   e.session = std::make_unique<served_session>(parts_, e.folder);  // throws if the server's own options are wrong
   const std::string again = parts_.required == specverify::guarantee::unconditional
-                                ? "; the device can begin it again if it has its prompt alone"
+                                ? "; the device can begin it again if it has only the prompt"
                                 : "; the device begins it again";
   std::string why, dropped;
   try {
@@ -116,7 +116,7 @@ void served_sessions::restore(entry_map::iterator of, std::uint64_t now) {
   }
   if (!why.empty()) return set_aside(of, why + again, now);
   e.told = e.session->is_over();
-  const std::string found = e.session->is_blank() ? ": has no journal" + again
+  const std::string found = e.session->is_blank() ? ": no journal" + again
                             : e.told              ? ": restored; it is over"
                                                   : ": restored";
   log_.event(name_of(of->first) + found + dropped, now);

@@ -72,7 +72,7 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
   const bool begun = fs::exists(path_ / "journal");
   if (!given && !kept.empty()) {
     const auto id = whole_number_from(kept);
-    if (!id) throw std::runtime_error(file.string() + ": this is no session id; remove the file, or give --session-id");
+    if (!id) throw std::runtime_error(file.string() + ": not a session id; remove the file, or give --session-id");
     if (begun) return *id;
   }
   const std::uint64_t id = given ? *given : specverify::salt_from(std::random_device{});

@@ -34,7 +34,7 @@ std::shared_ptr<asio::ssl::context> context_of(const tls_settings& files, asio::
   SSL_CTX_set_num_tickets(native, 0);
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection keeps no buffers
   if (files.certificate.empty() != files.key.empty())
-    throw std::runtime_error("--tls-certificate and --tls-key are given together");
+    throw std::runtime_error("--tls-certificate and --tls-key must be given together");
   if (!files.certificate.empty()) {
     const secret_text key = of_option("--tls-key", [&] { return private_text(files.key); });
     load("--tls-certificate", files.certificate, [&](const std::string& f) { made->use_certificate_chain_file(f); });
@@ -66,7 +66,7 @@ std::shared_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
 std::shared_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
   if (files.peer_authority.empty())
-    throw std::runtime_error("TLS needs --tls-ca, which signed the server's certificate");
+    throw std::runtime_error("TLS needs --tls-ca, the authority of the server's certificate");
   auto made = context_of(files, asio::ssl::context::tls_client, "--tls-ca");
   made->set_verify_mode(asio::ssl::verify_peer);
   return made;

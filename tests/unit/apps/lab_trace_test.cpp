@@ -156,12 +156,12 @@ TEST_CASE("files: whole, or refused by name") {
   };
   CHECK(into.load(folder() / "none") != "");
   CHECK(error_of({}) == "truncated: no header");
-  CHECK(error_of(with(0, 'x')) == "is no trace");
+  CHECK(error_of(with(0, 'x')) == "is not a trace");
   CHECK(error_of(with(8, 7)) == "version 7, this program reads 1");
   CHECK(error_of(with(16, static_cast<char>(good[16] ^ 1))) == "recorded with another model or other arithmetic");
   CHECK(other.load(path).find("recorded with another model") != std::string::npos);
   CHECK(error_of(with(27, 1)) == "truncated: fewer nodes than its header says");
-  CHECK(error_of(with(32 + 16 + 3, 1)) == "node 1 stands before its parent");
+  CHECK(error_of(with(32 + 16 + 3, 1)) == "node 1 is before its parent");
   CHECK(error_of(with(32 + 16 + 7, 1)) == "node 1 has no token");
   CHECK(error_of(with(good.size() - 40, static_cast<char>(good[good.size() - 40] ^ 1))) == "checksum differs");
   for (const std::size_t size : {std::size_t{31}, std::size_t{40}, good.size() / 2, good.size() - 9, good.size() - 1}) {
@@ -169,7 +169,7 @@ TEST_CASE("files: whole, or refused by name") {
   }
   std::vector<char> longer = good;
   longer.push_back(0);
-  CHECK(error_of(longer) == "goes on after its checksum");
+  CHECK(error_of(longer) == "has bytes after its checksum");
   std::filesystem::remove_all(folder());
 }
 

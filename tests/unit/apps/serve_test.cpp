@@ -247,16 +247,15 @@ TEST_CASE("serve: a device is known by its id and its key alone") {
 TEST_CASE("serve: a list of devices says what is wrong with it") {
   const auto said = [](const std::string& text) { return thrown([&] { device_keys keys(text, "list"); }); };
   CHECK(said("") == "list: names no device; add a line `ID KEY`");
-  CHECK(said("7\n") == "list, line 1: a line is a device id and its key, with a space");
-  CHECK(said("7 " + key_a + " x\n") == "list, line 1: a line is a device id and its key, with a space");
-  const std::string no_number =
-      "list, line 1: a device id is a number of decimal digits below 2^64, without leading zeros";
+  CHECK(said("7\n") == "list, line 1: a line must have a device id, a space and the key");
+  CHECK(said("7 " + key_a + " x\n") == "list, line 1: a line must have a device id, a space and the key");
+  const std::string no_number = "list, line 1: a device id must be a decimal number below 2^64 without leading zeros";
   CHECK(said("18446744073709551616 " + key_a) == no_number);
   CHECK(said("05 " + key_a) == no_number);
   CHECK(said("x7 " + key_a + "\n") == no_number);
   CHECK(said("-7 " + key_a) == no_number);
-  CHECK(said("#\n7 abc\n") == "list, line 2: a key is 64 hex digits, not all of them 0");
-  CHECK(said("7 " + std::string(64, '0')) == "list, line 1: a key is 64 hex digits, not all of them 0");
+  CHECK(said("#\n7 abc\n") == "list, line 2: a key must have 64 hex digits, not all 0");
+  CHECK(said("7 " + std::string(64, '0')) == "list, line 1: a key must have 64 hex digits, not all 0");
   CHECK(said("\xEF\xBB\xBF"
              "7 " +
              key_a) == "list: begins with a byte order mark; save it as UTF-8 without one");
@@ -272,8 +271,8 @@ TEST_CASE("serve: certificates are listed by their devices alone") {
   CHECK(!list.has(8));
   const auto said = [](const std::string& text) { return thrown([&] { device_list made(text, "list"); }); };
   CHECK(said("# 7\n") == "list: names no device; add a line `ID`");
-  CHECK(said("7 " + key_a) == "list, line 1: with --tls-client-ca a line is a device id and nothing else");
-  CHECK(said("7\nx\n") == "list, line 2: a device id is a number of decimal digits below 2^64, without leading zeros");
+  CHECK(said("7 " + key_a) == "list, line 1: with --tls-client-ca a line must have only a device id");
+  CHECK(said("7\nx\n") == "list, line 2: a device id must be a decimal number below 2^64 without leading zeros");
   CHECK(said("7\n7\n") == "list, line 2: device 7 stands here twice");
 }
 
@@ -288,9 +287,9 @@ TEST_CASE("serve: files of keys are private, and a missing secret is made") {
   fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
   CHECK(load_device_key(file) == *key_from_hex(key_a));
   std::ofstream(file) << "abc\n";
-  CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": a key is 64 hex digits, not all of them 0");
+  CHECK(thrown([&] { (void)load_device_key(file); }) == file.string() + ": a key must have 64 hex digits, not all 0");
   CHECK(thrown([&] { (void)secret_from_file(file); }) ==
-        file.string() + ": a secret is 32 hex digits, not all of them 0");
+        file.string() + ": a secret must have 32 hex digits, not all 0");
   std::ofstream(file) << "\xEF\xBB\xBF" << key_a << '\n';
   CHECK(thrown([&] { (void)load_device_key(file); }) ==
         file.string() + ": begins with a byte order mark; save it as UTF-8 without one");
@@ -313,7 +312,7 @@ TEST_CASE("serve: where to listen, and what is missing for it") {
   asked.insecure_listen = "0.0.0.0";
   CHECK(checked_endpoint(asked).address().to_string() == "0.0.0.0");
   asked.tls.certificate = "c";
-  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("goes without TLS") != std::string::npos);
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("excludes TLS") != std::string::npos);
   asked.insecure_listen.clear();
   CHECK(checked_endpoint(asked).address().to_string() == "0.0.0.0");
   asked.tls.peer_authority = "a";
@@ -322,9 +321,9 @@ TEST_CASE("serve: where to listen, and what is missing for it") {
   CHECK(checked_endpoint(asked).port() == 7002);
   asked.tls = {};
   asked.listen = "::1";
-  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("nobody is known") != std::string::npos);
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("no device is known") != std::string::npos);
   asked.listen = "localhost";
-  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("this is no address") != std::string::npos);
+  CHECK(thrown([&] { (void)checked_endpoint(asked); }).find("not an address") != std::string::npos);
 }
 
 TEST_CASE("serve: texts that share engines get the rows of their own") {
@@ -666,7 +665,7 @@ TEST_CASE("serve: zero bytes after a journal cost nothing of it") {
   with.restart();
   CHECK(with.log_text.str().find("session 100: restored; dropped 4096 bytes after the last whole record\n") !=
         std::string::npos);
-  CHECK(with.log_text.str().find("session 101: has no journal; the device begins it again; dropped 4096 bytes after") !=
+  CHECK(with.log_text.str().find("session 101: no journal; the device begins it again; dropped 4096 bytes after") !=
         std::string::npos);
   CHECK(with.damaged().empty());
   CHECK(file_bytes(with.folder_of(100) / "journal") == whole);
@@ -793,7 +792,7 @@ TEST_CASE("serve: a kill between any two writes leaves a session with its owner,
   for (const std::uint64_t gone : {100u, 104u, 105u}) CHECK(!fs::exists(with.folder_of(gone)));
   CHECK(!fs::exists(file(103, "journal.new")));
   CHECK(with.damaged() == std::vector<std::string>{"00000001-0000000000000069"});
-  CHECK(with.log_text.str().find("session 105 cannot be restored: the file of its owner is damaged; any device may") !=
+  CHECK(with.log_text.str().find("session 105 cannot be restored: its owner file is damaged; any device may") !=
         std::string::npos);
   for (const std::uint64_t id : {101u, 102u, 103u}) {
     guest thief(7), owner(id);
@@ -899,7 +898,7 @@ TEST_CASE("serve: a file that cannot be read sets its session aside, and strict_
 TEST_CASE("serve: open files are parted before they run out") {
   CHECK(share_of_open_files(1024) == 488);
   CHECK(share_of_open_files(64) == 8);
-  CHECK(thrown([] { (void)share_of_open_files(63); }).find("63 open files, and needs 64") != std::string::npos);
+  CHECK(thrown([] { (void)share_of_open_files(63); }).find("63 files, but needs at least 64") != std::string::npos);
   CHECK(raised_open_files() >= 64);
   serve_limits limits;
   limits.open_files = 2;
@@ -997,8 +996,8 @@ TEST_CASE("serve: under required = unconditional a text that the server lost is 
     fs::remove(with.folder_of(100) / "journal");  // a disk that lost what it was told to keep
     with.start();
     const char* const said =
-        required ? "; the device can begin it again if it has its prompt alone" : "; the device begins it again";
-    CHECK(with.log_text.str().find(std::string("session 100: has no journal") + said) != std::string::npos);
+        required ? "; the device can begin it again if it has only the prompt" : "; the device begins it again";
+    CHECK(with.log_text.str().find(std::string("session 100: no journal") + said) != std::string::npos);
     writer.over.heard.clear();
     writer.outgoing.clear();
     writer.host.reconnect();

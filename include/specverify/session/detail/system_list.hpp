@@ -20,7 +20,7 @@ inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_
                         most_drafts = max_wire_draft_length;
 
 struct target_system {
-  static constexpr std::string_view name = "target", sentence = "no drafts: the cloud writes alone";
+  static constexpr std::string_view name = "target", sentence = "no drafts: the cloud writes the whole text";
   constexpr void settings(const auto&) noexcept {}
   [[nodiscard]] constexpr auto make() const noexcept { return target_alone(); }
 };
@@ -82,7 +82,7 @@ struct k_sqs_system {
     visit("support_size", set.support_size, 1, most_kept_tokens, "tokens of a law");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
-    visit("paper_code", set.paper_code, 0, 1, "1: counts of zero travel too");
+    visit("paper_code", set.paper_code, 0, 1, "1: also sends counts of zero");
     visit("round_bits", round_bits, 0, 1e9, "bits per round, above 80; 0: no limit");
   }
   [[nodiscard]] constexpr auto make(const auto& use) const {
@@ -93,14 +93,14 @@ struct k_sqs_system {
 
 struct c_sqs_system {
   static constexpr std::string_view name = "c-sqs",
-                                    sentence = "a lattice point on the tokens above a threshold that learns";
+                                    sentence = "a lattice point on the tokens above an adaptive threshold";
   c_sqs_settings set{};
   std::uint64_t round_bits = 0;
   constexpr void settings(const auto& visit) noexcept {
-    visit("support_size", set.max_support_size, 1, most_kept_tokens, "most tokens of a law; V: no limit");
+    visit("support_size", set.max_support_size, 1, most_kept_tokens, "maximum tokens of a law; V: no limit");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
-    visit("target", set.threshold.target, 0, 1, "dropped mass aimed at, alpha");
+    visit("target", set.threshold.target, 0, 1, "target of the dropped mass, alpha");
     visit("step", set.threshold.step, 0, 512, "step of the threshold, eta");
     visit("first_threshold", set.threshold.first_threshold, -1, 1, "threshold of the first law, beta");
     visit("round_bits", round_bits, 0, 1e9, "bits per round, above 80; 0: no limit");
@@ -130,34 +130,34 @@ struct sd_reject_system {
 };
 
 struct rand_hlm_system {
-  static constexpr std::string_view name = "rand-hlm", sentence = "HLM; a coin decides which tokens are sent";
+  static constexpr std::string_view name = "rand-hlm", sentence = "HLM; sends tokens at random";
   random_skip set{};
   constexpr void settings(const auto& visit) noexcept {
-    visit("send_probability", set.send_probability, 0, 1, "share of the tokens that are sent");
+    visit("send_probability", set.send_probability, 0, 1, "share of tokens to send");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return rand_hlm(set); }
 };
 
 constexpr void visit_gate(auto& set, const auto& visit) noexcept {
-  visit("threshold", set.threshold, 0, 1, "uncertainty above it is sent");
-  visit("samples", set.perturbation.samples, 1, 65536, "draws of the uncertainty");
-  visit("maximum_temperature", set.perturbation.maximum_temperature, 1e-3, 1e3, "highest of these draws");
+  visit("threshold", set.threshold, 0, 1, "uncertainty above which a token is sent");
+  visit("samples", set.perturbation.samples, 1, 65536, "draws that measure the uncertainty");
+  visit("maximum_temperature", set.perturbation.maximum_temperature, 1e-3, 1e3, "highest temperature of these draws");
 }
 
 struct u_hlm_system {
-  static constexpr std::string_view name = "u-hlm", sentence = "HLM; uncertain tokens are sent";
+  static constexpr std::string_view name = "u-hlm", sentence = "HLM; sends uncertain tokens";
   uncertainty_gate set{};
   constexpr void settings(const auto& visit) noexcept { visit_gate(set, visit); }
   [[nodiscard]] constexpr auto make() const noexcept { return u_hlm(set); }
 };
 
 struct ui_system {
-  static constexpr std::string_view name = "ui", sentence = "HLM; uncertain and important tokens are sent";
+  static constexpr std::string_view name = "ui", sentence = "HLM; sends uncertain and important tokens";
   uncertainty_and_importance_gate set{};
   constexpr void settings(const auto& visit) noexcept {
     visit_gate(set, visit);
-    visit("k", set.importance.k, 1, most_kept_tokens, "rank of the attention weight that importance is measured by");
-    visit("gamma", set.importance.gamma, -1e3, 1e3, "factor of that weight");
+    visit("k", set.importance.k, 1, most_kept_tokens, "rank of the attention weight that measures importance");
+    visit("gamma", set.importance.gamma, -1e3, 1e3, "factor of this attention weight");
     visit("inverted", set.importance.inverted, 0, 1, "1: sends the unimportant tokens instead");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return ui(set); }
@@ -170,7 +170,7 @@ constexpr void visit_entries(cu_hlm_settings& set, const auto& visit) noexcept {
 }
 
 struct cu_hlm_system {
-  static constexpr std::string_view name = "cu-hlm", sentence = "U-HLM; the largest entries and a uniform tail travel";
+  static constexpr std::string_view name = "cu-hlm", sentence = "U-HLM; sends the largest entries and a uniform tail";
   cu_hlm_settings set{};
   constexpr void settings(const auto& visit) noexcept { visit_entries(set, visit); }
   [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm(set); }
@@ -178,30 +178,30 @@ struct cu_hlm_system {
 
 struct cu_hlm_online_system {
   static constexpr std::string_view name = "cu-hlm-online",
-                                    sentence = "CU-HLM; the likelier a rejection, the more entries travel";
+                                    sentence = "CU-HLM; sends more entries if a rejection is more likely";
   cu_hlm_settings set{};
   online_vocabulary_budget kept{};
   constexpr void settings(const auto& visit) noexcept {
     visit_entries(set, visit);
-    visit("distortion", kept.size.distortion, 1e-6, 2, "distance from the law that is allowed, theta");
+    visit("distortion", kept.size.distortion, 1e-6, 2, "maximum distance from the distribution, theta");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return cu_hlm_online(set, kept); }
 };
 
 struct compressed_hlm_system {
   static constexpr std::string_view name = "compressed-hlm",
-                                    sentence = "HLM; as many entries travel as a bound on the distance takes";
+                                    sentence = "HLM; sends as many entries as a bound on the distance needs";
   compressed_hlm_settings set{};
   constexpr void settings(const auto& visit) noexcept {
     visit("support_size", set.max_support_size, 1, most_kept_tokens, "most entries of a law");
     visit("resolution", set.resolution, 1, finest_lattice, "steps of the lattice");
-    visit("distortion", set.distortion, 0, 2, "distance from the law that is allowed, epsilon");
+    visit("distortion", set.distortion, 0, 2, "maximum distance from the distribution, epsilon");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return compressed_hlm(set); }
 };
 
 struct greedy_system {
-  static constexpr std::string_view name = "greedy", sentence = "token ids alone";
+  static constexpr std::string_view name = "greedy", sentence = "only token ids";
   std::uint32_t max_draft_length = 8;
   constexpr void settings(const auto& visit) noexcept {
     visit("max_draft_length", max_draft_length, 1, most_drafts, "drafts per round");
@@ -210,11 +210,12 @@ struct greedy_system {
 };
 
 struct wisv_system {
-  static constexpr std::string_view name = "wisv", sentence = "greedy; a head scores mismatches by hidden states";
+  static constexpr std::string_view name = "wisv",
+                                    sentence = "greedy; a decision head scores mismatches by hidden states";
   wisv_settings set{};
   constexpr void settings(const auto& visit) noexcept {
-    visit("hidden_size", set.hidden_size, 1, max_wire_hidden_size, "numbers of the drafter's hidden state");
-    visit("with_draft", set.with_draft, 0, 1, "1: states travel with every draft; 0: on request");
+    visit("hidden_size", set.hidden_size, 1, max_wire_hidden_size, "size of the drafter's hidden state");
+    visit("with_draft", set.with_draft, 0, 1, "1: sends states with every draft; 0: on request");
     visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
   }
   [[nodiscard]] constexpr auto make() const noexcept { return wisv(set); }
