@@ -26,7 +26,7 @@ std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_m
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model,
                                        const std::optional<mismatch_scorer>& scorer) {
-  specverify::wire_format bulkiest;  // of this demo
+  specverify::wire_format bulkiest;  // in this demo
   bulkiest.vocab_size = model.vocab_size;
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
@@ -64,7 +64,7 @@ void cloud_host::receive(std::span<const std::byte> message) {
   take();
 }
 
-//! The session may be over by now: it takes what the engine was at, and says nothing.
+//! Hands over the results. If the session is over by now, it takes them and returns no error.
 void cloud_host::work() {
   const specverify::session_wait ready = std::exchange(ready_, specverify::session_wait::peer);
   if (!prepared_.ok()) {
@@ -79,7 +79,7 @@ void cloud_host::work() {
 
 run_report cloud_host::report() const {
   run_report made;
-  const auto text = session_.text();  // the prompt may still be on its way
+  const auto text = session_.text();  // the prompt may still be in flight
   const auto written = text.subspan(std::min<std::size_t>(session_.prompt_length(), text.size()));
   made.tokens.assign(written.begin(), written.end());
   made.cloud_passes = engine_.passes();
@@ -91,7 +91,7 @@ run_report cloud_host::report() const {
   return made;
 }
 
-//! Computes what the session asks for. States of the round's last pass stand in the engine until the verdict.
+//! Computes the requested rows or scores. The engine keeps the states of the round's last pass until the verdict.
 specverify::status cloud_host::prepare(const specverify::session_work& work) {
   const specverify::session_output& asked = work.asked;
   if (work.wait == specverify::session_wait::scores) {
@@ -112,7 +112,7 @@ void cloud_host::hear(const specverify::session_output& out) {
 void cloud_host::take() {
   const specverify::session_work work =
       specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
-  // an edge that gave up has said why; its next life may come
+  // an edge that gave up has given the reason, and may be started again
   if (work.reason.code != specverify::errc::refused_by_peer) require(work.reason, "the session failed");
   if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
     prepared_ = prepare(work);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud without a network: a session, the target that works for it, and its journal. What the edge wants (which
-//! laws, how many, how long a text) it says in hello; the cloud only knows its model, its secret and how much it is
-//! willing to hold.
+//! The cloud without a network: a session, the target model, and the journal. The edge's hello specifies format, draft
+//! length and length of the text. The cloud knows only the target model, the secret and the limits.
 #ifndef EDGE_CLOUD_CLOUD_HOST_HPP
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 
@@ -26,8 +25,8 @@ class cloud_host {
 
   void receive(std::span<const std::byte> message);
 
-  //! Rows or scores stand ready for the session. `work` hands them over; whoever owns the host may send and receive in
-  //! between.
+  //! Returns whether rows or scores are ready for the session. `work` hands them over; the owner may send and receive
+  //! before that.
   [[nodiscard]] bool has_work() const noexcept { return ready_ != specverify::session_wait::peer; }
   void work();
 
@@ -41,13 +40,13 @@ class cloud_host {
   engine engine_;
   std::optional<mismatch_scorer> scorer_;
   specverify::cloud_session session_;
-  specverify::row_transform transform_{};  // of the rows that are served
+  specverify::row_transform transform_{};  // transform of the rows that are served
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;
   std::vector<std::array<std::uint32_t, 3>> scored_rounds_;
-  specverify::session_wait ready_ = specverify::session_wait::peer;  // what `work` hands over; peer: nothing
-  specverify::status prepared_{};                                    // not ok: the engine or the head could not
+  specverify::session_wait ready_ = specverify::session_wait::peer;  // results that `work` hands over; peer: none
+  specverify::status prepared_{};                                    // not ok: the engine or the head failed
   std::uint32_t noted_round_ = 0;
 };
 

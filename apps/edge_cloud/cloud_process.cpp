@@ -28,7 +28,7 @@ class cloud_process {
   }
 
  private:
-  //! One step of the engine at a time, so that what it wrote is on its way before it thinks on.
+  //! Runs one step of the engine at a time, so that messages are sent before the next step.
   void work_later() {
     if (!host_.has_work() || planned_) return;
     planned_ = true;

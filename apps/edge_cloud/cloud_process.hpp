@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud as a process: the host behind a listening socket. Ended by SIGTERM or SIGINT, it leaves a report of what
-//! it computed.
+//! Process of the cloud: the host with a listening socket. On SIGTERM or SIGINT it ends and writes a report of the
+//! computations.
 #ifndef EDGE_CLOUD_CLOUD_PROCESS_HPP
 #define EDGE_CLOUD_CLOUD_PROCESS_HPP
 
@@ -8,7 +8,7 @@
 
 namespace edge_cloud {
 
-//! The exit code of the process.
+//! Returns the exit code of the process.
 int run_cloud_process(const run_settings& run, std::uint16_t port);
 
 }  // namespace edge_cloud

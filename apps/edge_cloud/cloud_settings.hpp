@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What every cloud of this program is made with.
+//! Options shared by every cloud of this program.
 #ifndef EDGE_CLOUD_CLOUD_SETTINGS_HPP
 #define EDGE_CLOUD_CLOUD_SETTINGS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace edge_cloud {
 
-//! A cloud that knows no session yet. Its salt is the run's, or a new one. Throws what `make` says is wrong.
+//! Makes a blank cloud. The salt is the run's, or a new one. Throws the library's error.
 [[nodiscard]] inline specverify::cloud_session make_cloud(const run_settings& run, const side_model& model,
                                                           const specverify::cloud_limits& limits,
                                                           specverify::guarantee required = {}) {

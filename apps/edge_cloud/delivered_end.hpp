@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One end of a way that loses frames: whole messages in order, each once, by the library's `delivery`.
+//! One end of a connection that loses frames. The library's `delivery` makes it deliver whole messages in order, each
+//! once.
 #ifndef EDGE_CLOUD_DELIVERED_END_HPP
 #define EDGE_CLOUD_DELIVERED_END_HPP
 
@@ -20,17 +21,16 @@
 namespace edge_cloud {
 
 struct delivered_events {
-  std::function<void(std::span<const std::byte>)> send;  //!< a frame, which may be lost
+  std::function<void(std::span<const std::byte>)> send;  //!< sends a frame, which may be lost
   std::function<void(frame)> on_message;
-  // Of a client, as link_events.
+  // Only for a client, as in link_events.
   std::function<void()> on_connect = {};
   std::function<void()> on_loss = {};
 };
 
 class delivered_end {
  public:
-  //! `retry_ms`: a client asks again after so long (0: never), and `retry_limit` times before its messages count as
-  //! lost.
+  //! `retry_ms`: time until a client asks again (0: never). After `retry_limit` attempts the messages count as lost.
   delivered_end(asio::io_context& io, specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit,
                 delivered_events events)
       : delivery_(made(side, retry_ms, retry_limit)),
@@ -38,13 +38,13 @@ class delivered_end {
         deadline_(io),
         events_(std::move(events)) {}
 
-  //! Client: the way is there.
+  //! Client: the connection is up.
   void open() {
     way_ = way::there;
     connect();
     events_.on_connect();
   }
-  //! Client: the way is gone.
+  //! Client: the connection is down.
   void close() {
     if (std::exchange(way_, way::gone) == way::there) events_.on_loss();
   }
@@ -55,7 +55,7 @@ class delivered_end {
   void receive(std::span<const std::byte> datagram) {
     const std::uint64_t before = delivery_.statistics().incarnations;
     const auto heard = delivery_.receive(datagram, microseconds_now());
-    if (!is_client_ && delivery_.statistics().incarnations != before) waiting_.clear();  // it was for an earlier one
+    if (!is_client_ && delivery_.statistics().incarnations != before) waiting_.clear();  // for an earlier one
     if (way_ == way::lost && delivery_.is_open()) {
       way_ = way::there;
       events_.on_connect();
@@ -65,7 +65,7 @@ class delivered_end {
   }
 
  private:
-  enum class way { gone, there, lost };  // lost: the other end did not answer, or has forgotten what was
+  enum class way { gone, there, lost };  // lost: the other end does not answer, or has forgotten the incarnation
 
   static specverify::delivery made(specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit) {
     specverify::delivery_options options;
@@ -85,7 +85,7 @@ class delivered_end {
     delivery_.open(microseconds_now());
     work();
   }
-  //! A client whose incarnation is lost begins another one.
+  //! Handles an error. If a client's incarnation is lost, it begins another one.
   void after(specverify::status why) {
     if (why.code == specverify::errc::link_lost || why.code == specverify::errc::peer_timeout) {
       connect();
@@ -100,7 +100,7 @@ class delivered_end {
       const specverify::status why = delivery_.send(waiting_.front(), microseconds_now());
       if (why.code == specverify::errc::busy) break;
       if (why.code == specverify::errc::size_mismatch) throw std::runtime_error("a message is too long for the link");
-      waiting_.pop_front();  // it is under way, or nobody is there
+      waiting_.pop_front();  // it is in flight, or nobody is there
     }
     for (auto next = delivery_.next_datagram(); !next.empty(); next = delivery_.next_datagram()) events_.send(next);
     const auto due = delivery_.deadline();

@@ -22,7 +22,7 @@ namespace edge_cloud {
 
 namespace {
 
-//! A port below those that systems give to connections, so that none takes it before the cloud listens there.
+//! Returns a port below the range of outgoing connections, so that none of them takes it before the cloud listens.
 std::uint16_t free_port() {
   static std::uint32_t next = 131u * static_cast<std::uint32_t>(::getpid());  // demos side by side begin apart
   constexpr std::uint32_t lowest = 20000, count = 12000;
@@ -38,8 +38,8 @@ std::uint16_t free_port() {
   throw std::runtime_error("no free port from 20000 to 31999");
 }
 
-//! The longest round trip and the longest way of so many bits up, over the times at which a state begins: nearly the
-//! longest of all.
+//! Returns the longest round trip and the longest time to send `bits` up, over the times at which a state begins. That
+//! is nearly the maximum over all times.
 double longest_on_trace_ms(const link_settings& link, double bits) {
   const link_lane lane(uplink(link), link.seed, 0);
   double trip = 0, way = 0;
@@ -51,8 +51,8 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
   return trip + way;
 }
 
-//! How long the edge waits for an answer: the longest round of this system on this link, and some patience with the
-//! machine.
+//! Returns the time that the edge should wait for an answer: the longest round of this system on this link, plus a
+//! margin for a slow machine.
 std::uint32_t patience_ms(const link_settings& link, const chosen_system& system, const side_model& drafter,
                           std::string_view pace) {
   const specverify::wire_format format = system.shape(drafter.vocab_size, drafter.hidden_size).format;
@@ -65,7 +65,7 @@ std::uint32_t patience_ms(const link_settings& link, const chosen_system& system
   return static_cast<std::uint32_t>(400 + 2 * link.jitter_ms + longest_ms + 1e3 * paced(pace, paper_cloud_pass));
 }
 
-//! A child that ended: restarted when somebody killed it, an error when it failed by itself.
+//! Handles a child that has ended: restarts it if it was killed, but throws if it failed without a signal.
 void revive(child_process& child, const child_process::ending& end, const char* name,
             const std::filesystem::path& state) {
   const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);
@@ -78,7 +78,7 @@ void revive(child_process& child, const child_process::ending& end, const char* 
   std::ofstream(state / "pid") << child.id() << '\n';
 }
 
-//! Lets one system write one text in two processes and returns what it cost. `folder` takes the journals and reports of
+//! Runs one system on one text in two processes and returns the report. `folder` receives the journals and reports of
 //! both.
 run_report run_pair(run_settings run, const link_settings& emulated, const std::filesystem::path& folder) {
   std::filesystem::remove_all(folder);
@@ -101,7 +101,7 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
     if (const child_process::ending end = cloud->poll(); end.ended) revive(*cloud, end, "cloud", folder / "cloud");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  run.link.clock.origin_microseconds = microseconds_now();  // the trace begins with the edge, for every system alike
+  run.link.clock.origin_microseconds = microseconds_now();  // the trace begins with the edge, equally for every system
   link.begin_trace(run.link.clock.origin_microseconds);
   const auto edge = start("edge", link.port());
 
@@ -144,7 +144,7 @@ void print_link(const link_settings& link) {
               fastest->uplink_rate * 1e-3, link.jitter_ms, screen.legend().c_str());
 }
 
-//! One salt for all texts, so that each can be written again within one process.
+//! Chooses one salt for all texts, so that each text can be generated again within one process.
 demo_settings with_salt(demo_settings demo) {
   if (demo.run.salt == 0) demo.run.salt = specverify::salt_from(std::random_device{});
   std::printf("salt: --salt %llu repeats these texts\n", static_cast<unsigned long long>(demo.run.salt));
@@ -178,7 +178,7 @@ bool run_demo(const demo_settings& wanted) {
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(chosen_system(key), demo.run);
   std::vector<run_report> reports;
-  specverify::mismatch_history mismatches;  // of every scored text so far
+  specverify::mismatch_history mismatches;  // of all scored texts so far
   bool all_same = true;
   for (const std::string& key : demo.systems) {
     const chosen_system named(key);
@@ -199,11 +199,11 @@ bool run_demo(const demo_settings& wanted) {
       run.retry_ms = patience_ms(demo.link, system, drafter, run.pace);
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
-      if (!is_scored) one.scored_rounds.clear();  // a cloud with a head notes every round
-      // Tokens written ahead make other drafts, which have the same law but not the same draws; a greedy text has no
+      if (!is_scored) one.scored_rounds.clear();  // a cloud with a head records every round
+      // Tokens written ahead lead to other drafts, with the same distribution but other draws. A greedy text has no
       // draws.
       const bool ahead = one.written_ahead > 0 && !(system.info().greedy && !is_scored);
-      // Rounds that are cut or scored by what the edge sees of a changing link are others each time.
+      // If rounds depend on the edge's view of a changing link, they differ in each run.
       const bool looks =
           !demo.link.trace.empty() && (is_scored || system.shape().format.attachments.resolution_with_draft);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;

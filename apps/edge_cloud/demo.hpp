@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The main job: starts an edge and a cloud process with the emulated link between them, once a system, and compares
-//! what they report. A child that is killed is started again with the same arguments: it finds its journal and the text
-//! goes on.
+//! The demo: for each system it starts an edge and a cloud process with the emulated link between them, and then
+//! compares the reports. If a child is killed, it is started again with the same arguments; it finds its journal and
+//! continues the text.
 #ifndef EDGE_CLOUD_DEMO_HPP
 #define EDGE_CLOUD_DEMO_HPP
 
@@ -11,21 +11,21 @@
 namespace edge_cloud {
 
 struct demo_settings {
-  run_settings run;  //!< `system`, `prompt` and `state` are filled in for each run
+  run_settings run;  //!< the demo sets `system`, `prompt` and `state` for each run
   std::vector<std::string> prompts{
       "Q: Paul fills 4 bags with 8 cakes each and has 6 cakes left over. How many cakes are there?\nA:",
       "And it came to pass in those days, that"};
   link_settings link;
-  std::vector<std::string> systems;  //!< texts of chosen_system (systems.hpp), in this order
+  std::vector<std::string> systems;  //!< texts for chosen_system (systems.hpp), in this order
   std::filesystem::path out = "edge-cloud-demo";
 };
 
-//! Prompts from a file: the first 16 words of each of its first `lines` lines that have a word. Throws where there is
-//! none.
+//! Returns prompts from a file: the first 16 words of each of the first `lines` lines with a word. Throws if there is
+//! no such line.
 [[nodiscard]] std::vector<std::string> openings(const std::filesystem::path& file, std::size_t lines);
 
-//! Runs all systems on all prompts under one salt, prints the table, draws the plot. False if a text is not the one
-//! that is written within one process.
+//! Runs all systems on all prompts under one salt, prints the table and draws the plot. Returns false if a text differs
+//! from the text of a run within one process.
 [[nodiscard]] bool run_demo(const demo_settings& demo);
 
 }  // namespace edge_cloud

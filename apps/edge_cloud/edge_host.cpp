@@ -47,15 +47,15 @@ std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& ru
   return chosen_system(run.system).info().needs_network ? load_policy(run.policy) : nullptr;
 }
 
-//! The prompt as both models were trained to see it: behind an end of text.
+//! Returns the prompt as in the training of both models: after an end of text.
 std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
   std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
   ids.insert(ids.begin(), tinylm::tokenizer::end_token);
   return ids;
 }
 
-//! Since when an earlier process counts. The clock starts anew with the machine: an origin that is still to come is of
-//! another boot, and seconds are counted from now.
+//! Returns the time origin of an earlier process. The clock restarts with the machine, so an origin in the future is
+//! from another boot; then the origin is now.
 std::uint64_t kept_origin(const std::filesystem::path& file, std::uint64_t now) {
   std::uint64_t kept = 0;
   return std::ifstream(file) >> kept && kept <= now ? kept : now;
@@ -92,7 +92,7 @@ void edge_host::begin() {
   work();
 }
 
-//! Whether the journal holds this session. One that holds another is left alone.
+//! Returns whether the journal holds this session. A journal of another session is left unchanged.
 bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
   if (kept.empty()) return false;
@@ -108,10 +108,10 @@ bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   return true;
 }
 
-//! The emulated link as the edge would measure it now; the session takes it over between two rounds.
+//! Measures the emulated link as an edge would; the session uses the result between two rounds.
 void edge_host::measure_channel() {
   const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
-  // a free lane is no float
+  // a free lane has no finite rate, so it is cut to a float
   const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };
   session_.record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
                            static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
@@ -177,7 +177,7 @@ run_report edge_host::report() const {
   return made;
 }
 
-//! Does what the session asks for until it waits for the cloud.
+//! Does the session's work until it waits for the cloud.
 void edge_host::work() {
   const auto hears = [this](const specverify::session_output& out) { hear(out); };
   require(specverify::drive(session_, engine_, hears, session_clock{}), "the session failed");
@@ -202,7 +202,7 @@ void edge_host::record(const specverify::session_output& out) {
   note_round();
   for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
     const std::size_t index = out.position + i - session_.prompt_length();
-    if (index < arrival_.size()) continue;  // announced before
+    if (index < arrival_.size()) continue;  // already announced
     arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
     const std::string_view shown = written_.take(vocabulary_.text_of(out.tokens[i]));
     last_kind_ = kind_of(out, i);
@@ -210,7 +210,7 @@ void edge_host::record(const specverify::session_output& out) {
   }
 }
 
-//! Once a decided round.
+//! Must be called once per decided round.
 void edge_host::note_round() {
   const specverify::round_record& last = session_.last_round();
   if (last.round <= noted_round_) return;
@@ -226,9 +226,9 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
   return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
 
-//! What the session says is missing: a model without attention rows or hidden states cannot run every system. Or why
-//! the cloud refused.
-//! A session that the cloud refused before its first token binds the state folder to none of its options.
+//! Throws if the session has failed: because the model lacks attention rows or hidden states that the system needs, or
+//! because the cloud refused. If the cloud refused before the first token, the state folder is not bound to the
+//! session's options.
 void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);

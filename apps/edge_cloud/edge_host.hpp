@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge without a network: a session, the drafter that works for it, its journal, and the record of what was
-//! written when. Whoever owns it passes messages in, takes them out through `send`, and keeps the deadline.
+//! The edge without a network: a session, the drafter, the journal, and a record of the times of tokens. The owner
+//! passes messages in, sends those from `send`, and must keep the deadline.
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
@@ -19,8 +19,8 @@ namespace edge_cloud {
 
 class edge_host {
  public:
-  //! `show` hears of every committed token: where it came from, the bytes that may be shown now, and whether an earlier
-  //! process had written it already.
+  //! `show` receives every committed token: the origin, the bytes that may be shown now, and whether an earlier process
+  //! has already written it.
   using observer = std::function<void(token_kind, std::string_view, bool restored)>;
 
   edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send,
@@ -28,21 +28,21 @@ class edge_host {
   edge_host(const edge_host&) = delete;
   edge_host& operator=(const edge_host&) = delete;
 
-  //! The link stands for the first time: a new session, or the one that the journal tells of. Throws
-  //! std::runtime_error: the journal's session began with other options.
+  //! Must be called when the link is first up. Begins a new session, or restores that of the journal. Throws
+  //! std::runtime_error if the journal's session has other options.
   void begin();
   void receive(std::span<const std::byte> message);
   void tick();
-  //! The link was lost: the session waits, fails or writes ahead, as the run's settings say.
+  //! Handles a lost link: the session waits, fails or writes ahead, depending on the run's settings.
   void disconnect();
-  //! The link was lost and stands again.
+  //! Handles a restored link.
   void reconnect();
-  //! The user wants no more: tells the cloud. False: there is nothing to tell.
+  //! Ends the text because the user wants no more. Returns false if the cloud need not be told.
   [[nodiscard]] bool stop();
 
   [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_.deadline(); }
   [[nodiscard]] bool finished() const noexcept { return finished_; }
-  //! The text was ended by `stop`.
+  //! Returns whether `stop` ended the text.
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
   [[nodiscard]] run_report report() const;
 
@@ -59,7 +59,7 @@ class edge_host {
   run_settings run_;
   const tinylm::tokenizer& vocabulary_;
   engine engine_;
-  std::unique_ptr<const specverify::dqn_weights> network_;  // of a learned window; the session looks at it
+  std::unique_ptr<const specverify::dqn_weights> network_;  // of a learned window; the session refers to it
   chosen_system system_;
   specverify::edge_session session_;
   std::optional<state_file> journal_;
@@ -72,7 +72,7 @@ class edge_host {
   std::uint64_t resolution_sum_ = 0;
   std::uint64_t support_sum_ = 0;
   std::uint32_t noted_round_ = 0;
-  bool streams_ = false;  // the cloud writes alone
+  bool streams_ = false;  // whether the cloud generates without drafts
   bool restoring_ = false;
   bool finished_ = false;
   bool cancelled_ = false;

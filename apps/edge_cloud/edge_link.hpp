@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How an edge's process reaches its cloud.
+//! Connection from an edge's process to the cloud.
 #ifndef EDGE_CLOUD_EDGE_LINK_HPP
 #define EDGE_CLOUD_EDGE_LINK_HPP
 
@@ -13,7 +13,7 @@
 
 namespace edge_cloud {
 
-//! What a link tells its process; it dials again by itself.
+//! Events of a link. After a loss the link reconnects without the host.
 struct link_events {
   std::function<void(frame)> on_frame;
   std::function<void()> on_connect;
@@ -23,11 +23,11 @@ struct link_events {
 class edge_link {
  public:
   virtual ~edge_link() = default;
-  //! Gone where nobody is there, as on a real link.
+  //! Sends a message. If there is no connection, the message is lost, as on a real link.
   virtual void send(std::span<const std::byte> message) = 0;
 };
 
-//! Begins to dial. What it throws ends the process.
+//! Begins to connect. An exception ends the process.
 using make_link = std::function<std::unique_ptr<edge_link>(asio::io_context&, link_events)>;
 
 }  // namespace edge_cloud

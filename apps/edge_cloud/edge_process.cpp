@@ -17,7 +17,7 @@ namespace edge_cloud {
 
 namespace {
 
-//! Frames as they are, to the loopback.
+//! Sends frames unchanged to the loopback.
 class loopback_link final : public edge_link {
  public:
   loopback_link(asio::io_context& io, std::uint16_t port, link_events events)
@@ -46,7 +46,7 @@ class edge_process {
     });
     io_.run();
   }
-  //! The text so far, whether or not it is complete. A process that showed no text leaves an earlier report alone.
+  //! Saves the text so far, complete or not. If the process has shown no text, an earlier report is kept.
   void save_report(const std::filesystem::path& file) const {
     const run_report made = host_.report();
     if (host_.finished() || !made.text.empty()) save(made, file);
@@ -60,7 +60,7 @@ class edge_process {
     after_input();
   }
 
-  //! Ctrl-C: the cloud is told, so that it does not keep the session's place. Once more ends the process as ever.
+  //! Handles Ctrl-C: tells the cloud, so that it does not keep the session. A second Ctrl-C ends the process at once.
   void stop() {
     interrupt_.clear();
     interrupted_ = true;
@@ -80,7 +80,7 @@ class edge_process {
     });
   }
 
-  //! The last message (stop) gets a moment to leave.
+  //! Gives the last message (stop) a moment to be sent.
   void finish() {
     deadline_.expires_after(std::chrono::milliseconds(20));
     deadline_.async_wait([this](asio::error_code error) {
@@ -123,9 +123,9 @@ int run_edge_process(const run_settings& run, const make_link& link) {
 }
 
 int run_delivered_edge(run_settings run, const make_link& over) {
-  // An edge that does not wait for a lost link hears soon that it is lost.
+  // An edge that does not wait for a lost link must learn soon that it is lost.
   const std::uint32_t retry_ms = run.retry_ms, retry_limit = run.on_link_loss == "wait" ? 8 : 1;
-  run.retry_ms *= 8;  // what is lost is sent again without the session
+  run.retry_ms *= 8;  // delivery resends lost messages without the session
   return run_edge_process(run, [&](asio::io_context& io, link_events events) {
     return std::make_unique<delivered_link>(io, retry_ms, retry_limit, std::move(events), over);
   });

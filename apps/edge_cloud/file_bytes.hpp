@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A whole file, and what no text file of ours begins with.
+//! Reads a whole file, and rejects byte order marks.
 #ifndef EDGE_CLOUD_FILE_BYTES_HPP
 #define EDGE_CLOUD_FILE_BYTES_HPP
 
@@ -15,7 +15,7 @@
 
 namespace edge_cloud {
 
-//! Empty when there is none.
+//! Returns an empty vector if there is no file.
 [[nodiscard]] inline std::vector<std::byte> file_bytes(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> read{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -23,8 +23,8 @@ namespace edge_cloud {
   return {bytes.begin(), bytes.end()};
 }
 
-//! Throws where the text of a file begins with a byte order mark, which editors do not show: its first word would be
-//! another one than the reader sees.
+//! Throws if a text begins with a byte order mark. Editors do not show it, so the first word would differ from what the
+//! user sees.
 inline void refuse_mark(std::string_view text, const std::string& name) {
   if (text.starts_with("\xEF\xBB\xBF") || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     throw std::runtime_error(name + ": begins with a byte order mark; save it as UTF-8 without one");

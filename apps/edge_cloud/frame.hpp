@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Framing on a TCP stream: three bytes of length, least significant first, then the message.
-//! The three bytes are part of what a message costs: every bit count of this example includes them.
+//! Framing on a TCP stream: three bytes of length, least significant first, then the message. The three bytes are a
+//! part of the cost of a message, so every bit count of this example includes them.
 #ifndef EDGE_CLOUD_FRAME_HPP
 #define EDGE_CLOUD_FRAME_HPP
 
@@ -30,30 +30,30 @@ inline constexpr std::size_t max_frame_bytes = 4u << 20;  //!< a peer that annou
          (std::to_integer<std::size_t>(prefix[2]) << 16);
 }
 
-//! Of a datagram's check on a link that loses frames.
+//! Bytes of a datagram's check on a link that loses frames.
 inline constexpr std::uint8_t delivery_check_bytes = 2;
 
-//! Bytes that a message of this size occupies on the wire.
+//! Returns the bytes of a message of this size on the wire.
 [[nodiscard]] constexpr std::uint64_t framed_bytes(std::size_t message_bytes) noexcept {
   return message_bytes + frame_prefix{}.size();
 }
 
-//! Takes a stream apart, without a socket: the host fills `space` and says so, and a frame is there or is not. Memory
-//! grows with what arrived, not with what a peer announces: 64 KiB more at most.
+//! Splits a stream into frames, without a socket. The host fills `space` and calls `filled`, which may return a frame.
+//! Memory grows with the received data and not with the announced length, by at most 64 KiB more.
 class frame_reader {
  public:
   static constexpr std::size_t step_bytes = std::size_t{1} << 16;
 
-  //! From the next frame on, longer ones are too long. At most max_frame_bytes.
+  //! Sets the limit for the next frames, at most max_frame_bytes.
   void accept_up_to(std::size_t bytes) noexcept { most_ = std::min(bytes, max_frame_bytes); }
 
-  //! Where the next bytes of the stream go, all of them; empty once a peer has announced too much.
+  //! Returns the memory for the next bytes of the stream. It is empty after a peer has announced too much.
   [[nodiscard]] std::span<std::byte> space() noexcept {
     if (too_long_) return {};
     if (!length_) return prefix_;
     return std::span(message_).subspan(received_);
   }
-  //! `space` was filled. A frame, where this was its end.
+  //! Must be called when `space` is full. Returns a frame if that was the end of one.
   [[nodiscard]] std::optional<frame> filled() {
     if (too_long_) return std::nullopt;
     if (length_) {
@@ -71,16 +71,17 @@ class frame_reader {
     received_ = 0;
     return std::exchange(message_, {});
   }
-  //! A frame above the limit was announced: the stream cannot be followed any further.
+  //! Returns whether a frame above the limit was announced. The rest of the stream cannot be parsed then.
   [[nodiscard]] bool too_long() const noexcept { return too_long_; }
-  //! The last three bytes that stood where a length does: what a stream that has no frames begins with, too.
+  //! Returns the last three bytes at the position of a length. They are also the first bytes of a stream without
+  //! frames.
   [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return prefix_; }
-  //! Bytes of memory held for the message that is under way.
+  //! Returns the bytes of memory for the message in progress.
   [[nodiscard]] std::size_t memory() const noexcept { return message_.capacity(); }
 
  private:
   frame_prefix prefix_{};
-  std::optional<std::size_t> length_;  // of the message, once its prefix was read
+  std::optional<std::size_t> length_;  // of the message, after the prefix is read
   frame message_;
   std::size_t received_ = 0;
   std::size_t most_ = max_frame_bytes;

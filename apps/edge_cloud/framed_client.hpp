@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Dials a peer and dials again whenever it is gone: the peer may start later, or be killed and restarted.
+//! Connects to a peer, and again whenever the connection is lost, because the peer may start later or be restarted.
 #ifndef EDGE_CLOUD_FRAMED_CLIENT_HPP
 #define EDGE_CLOUD_FRAMED_CLIENT_HPP
 
@@ -29,7 +29,7 @@ class framed_client {
 
   [[nodiscard]] bool connected() const noexcept { return peer_ != nullptr; }
 
-  //! False when nobody is there: the message is gone, as on a real link.
+  //! Returns false if nobody is there; the message is then lost, as on a real link.
   bool send(std::span<const std::byte> message) {
     if (peer_) peer_->send(message);
     return peer_ != nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One TCP connection that carries frames. It lives on one io_context, on one thread.
+//! One TCP connection that carries frames. It belongs to one io_context and one thread.
 #ifndef EDGE_CLOUD_FRAMED_CONNECTION_HPP
 #define EDGE_CLOUD_FRAMED_CONNECTION_HPP
 
@@ -15,14 +15,14 @@
 
 namespace edge_cloud {
 
-//! `Stream` is a TCP socket, or what has its calls (serve/peer_stream.hpp).
+//! `Stream` must be a TCP socket or a type with the same members (serve/peer_stream.hpp).
 template <class Stream>
 class basic_framed_connection : public std::enable_shared_from_this<basic_framed_connection<Stream>> {
  public:
   struct handlers {
-    std::function<void(frame)> on_frame;  //!< it must not call close()
+    std::function<void(frame)> on_frame;  //!< must not call close()
     std::function<void()> on_close;       //!< called once, when the peer is gone; never after close()
-    //! A frame was announced that is too long: on_close follows, unless this calls finish().
+    //! A frame above the limit was announced. on_close follows, unless this calls finish().
     std::function<void()> on_too_long = {};
   };
 
@@ -32,14 +32,14 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
   [[nodiscard]] Stream& stream() noexcept { return stream_; }
-  //! As frame_reader::accept_up_to.
+  //! As in frame_reader::accept_up_to.
   void accept_up_to(std::size_t bytes) noexcept { reader_.accept_up_to(bytes); }
-  //! As frame_reader::last_prefix.
+  //! As in frame_reader::last_prefix.
   [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return reader_.last_prefix(); }
-  //! Bytes that wait to be taken by the system, prefixes included.
+  //! Returns the bytes that the system has not taken yet, with prefixes.
   [[nodiscard]] std::size_t unsent() const noexcept { return queued_.size() + writing_.size(); }
 
-  //! Why on_close is called, where the system or TLS has said it.
+  //! Returns the error before on_close, if the system or TLS reported one.
   [[nodiscard]] asio::error_code error() const noexcept { return error_; }
 
   void start(handlers called) {
@@ -55,8 +55,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     if (writing_.empty()) write_next();
   }
 
-  //! Sends what waits and no more, and throws away what still comes until the peer closes: a socket that is closed with
-  //! unread bytes takes along what was sent. Whoever owns this closes it after a while.
+  //! Sends only what waits, and discards input until the peer closes, because closing a socket with unread bytes would
+  //! discard sent data. The owner must close the connection after a while.
   void finish() {
     finishing_ = true;
     if (unsent() == 0) stop_sending();

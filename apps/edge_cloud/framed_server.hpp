@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Listens on the loopback and holds one peer at a time: a newer connection replaces the older one, as after a restart.
+//! Listens on the loopback and holds one peer at a time. A newer connection replaces the older one, as after a restart.
 #ifndef EDGE_CLOUD_FRAMED_SERVER_HPP
 #define EDGE_CLOUD_FRAMED_SERVER_HPP
 
@@ -9,7 +9,7 @@ namespace edge_cloud {
 
 class framed_server {
  public:
-  //! Port 0 takes a free one. Throws when the port is in use.
+  //! Port 0 takes a free port. Throws if the port is in use.
   framed_server(asio::io_context& io, std::uint16_t port, std::function<void(frame)> on_frame)
       : acceptor_(io, {asio::ip::address_v4::loopback(), port}), on_frame_(std::move(on_frame)) {
     accept();
@@ -23,7 +23,7 @@ class framed_server {
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   [[nodiscard]] bool connected() const noexcept { return peer_ != nullptr; }
 
-  //! False when nobody is there: the message is gone, as on a real link.
+  //! Returns false if nobody is there; the message is then lost, as on a real link.
   bool send(std::span<const std::byte> message) {
     if (peer_) peer_->send(message);
     return peer_ != nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The same two hosts without processes, link or clock: messages go from hand to hand. The text must be the one that
-//! the processes write, because it depends on the keys and the models alone.
+//! Runs both hosts without processes, link or clock, and passes messages directly. The text must equal that of the
+//! processes, because it depends only on the keys and the models.
 #ifndef EDGE_CLOUD_IN_PROCESS_HPP
 #define EDGE_CLOUD_IN_PROCESS_HPP
 
@@ -11,14 +11,14 @@
 
 namespace edge_cloud {
 
-//! What both hosts report of a text, and the bytes of the messages.
+//! Reports of both hosts, and the bytes of the messages.
 struct in_process_run {
   run_report edge, cloud;
   std::uint64_t bytes_up = 0, bytes_down = 0;
 };
 
 [[nodiscard]] inline in_process_run run_hosts(run_settings run, const side_model& small, const side_model& large) {
-  run.state.clear();  // nothing is journaled
+  run.state.clear();  // no journal
   run.retry_ms = 0;   // nothing is lost
   in_process_run made;
   std::deque<std::vector<std::byte>> up, down;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A narrow link between the edge and the cloud: a proxy on the loopback with a rate each way, a round-trip time,
-//! jitter and loss. The edge dials the emulator, the emulator dials the cloud. It runs on a thread of its own; either
-//! peer may go and come back.
+//! A slow link between the edge and the cloud: a proxy on the loopback with a rate in each direction, round-trip time,
+//! jitter and loss. The edge connects to the emulator, and the emulator connects to the cloud. It runs on a thread of
+//! its own; both peers may disconnect and return.
 #ifndef EDGE_CLOUD_LINK_EMULATOR_HPP
 #define EDGE_CLOUD_LINK_EMULATOR_HPP
 
@@ -16,7 +16,7 @@ namespace edge_cloud {
 
 class link_emulator {
  public:
-  //! Listens on `listen_port` (0: a free one) and forwards to the cloud on `cloud_port`, both on the loopback.
+  //! Listens on `listen_port` (0: a free port) and forwards to the cloud on `cloud_port`, both on the loopback.
   link_emulator(const link_settings& settings, std::uint16_t cloud_port, std::uint16_t listen_port = 0)
       : up_(io_, {uplink(settings), settings.seed, 0}, [this](const frame& message) { cloud_.send(message); }),
         down_(io_, {downlink(settings), settings.seed, 1}, [this](const frame& message) { edge_.send(message); }),
@@ -35,9 +35,9 @@ class link_emulator {
   link_emulator& operator=(const link_emulator&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  //! The cloud answered the phone, once at least.
+  //! Returns whether the cloud has accepted a connection at least once.
   [[nodiscard]] bool reached_cloud() const noexcept { return reached_cloud_; }
-  //! Where the link follows a trace: its first step begins at this time of the steady clock, in microseconds.
+  //! If the link follows a trace, the first step begins at this time of the steady clock, in microseconds.
   void begin_trace(std::uint64_t origin) {
     up_.begin_trace(origin);
     down_.begin_trace(origin);

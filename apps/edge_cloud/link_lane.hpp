@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One direction of the link as arithmetic on time: when does a frame that is handed over now arrive, if it does? No
-//! sleeping and no sockets: a clock says until when the link is busy, so the rate is exact however late a timer fires.
+//! One direction of the link as arithmetic on time: computes the arrival of a frame that is sent now, or its loss. It
+//! uses no sleeping and no sockets. A clock keeps the time until which the link is busy, so the rate is exact even if a
+//! timer fires late.
 #ifndef EDGE_CLOUD_LINK_LANE_HPP
 #define EDGE_CLOUD_LINK_LANE_HPP
 
@@ -16,12 +17,12 @@ namespace edge_cloud {
 
 struct passage {
   bool lost = false;
-  time_point arrival{};  //!< of the last bit
+  time_point arrival{};  //!< arrival of the last bit
 };
 
 class link_lane {
  public:
-  //! `number` tells the lanes of a link apart: they share a seed, not their chance.
+  //! `number` distinguishes the lanes of a link, so that lanes with one seed get different random numbers.
   link_lane(lane_settings settings, std::uint64_t seed, std::uint32_t number)
       : settings_(std::move(settings)),
         chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}},
@@ -30,7 +31,8 @@ class link_lane {
   //! The trace's first step begins at this time of the steady clock, in microseconds.
   void begin_trace(std::uint64_t origin) noexcept { settings_.clock.origin_microseconds = origin; }
 
-  //! When the last bit leaves that entered a free link `from`: bits go at the rate of the state that holds as they go.
+  //! Returns the time at which the last bit leaves, if the first one enters a free link at `from`. Each bit is sent at
+  //! the rate of the current state.
   [[nodiscard]] time_point carried(time_point from, double bits) const {
     if (settings_.trace.empty()) return from + seconds(bits / settings_.bits_per_second);
     for (;;) {
@@ -42,7 +44,7 @@ class link_lane {
     }
   }
 
-  //! Delay and loss are those of the moment its last bit leaves.
+  //! Delay and loss are those at the time when the last bit leaves.
   [[nodiscard]] passage send(time_point now, std::uint64_t bytes) {
     free_at_ = carried(std::max(free_at_, now), static_cast<double>(bytes) * 8);
     const lane_state there = at(free_at_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The emulated link as a process.
+//! Process of the emulated link.
 #ifndef EDGE_CLOUD_LINK_PROCESS_HPP
 #define EDGE_CLOUD_LINK_PROCESS_HPP
 
@@ -7,7 +7,7 @@
 
 namespace edge_cloud {
 
-//! The exit code of the process.
+//! Returns the exit code of the process.
 int run_link_process(const link_settings& link, std::uint16_t port, std::uint16_t cloud_port);
 
 }  // namespace edge_cloud

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the emulated link is like, and what it has carried.
+//! Settings and counters of the emulated link.
 #ifndef EDGE_CLOUD_LINK_SETTINGS_HPP
 #define EDGE_CLOUD_LINK_SETTINGS_HPP
 
@@ -18,15 +18,15 @@ namespace edge_cloud {
 struct link_settings {
   double uplink_bits_per_second = 350e3;
   double downlink_bits_per_second = 4e6;
-  double round_trip_ms = 50;  //!< half each way, on top of the time that the bits take
-  double jitter_ms = 0;       //!< each frame waits up to this much longer, uniformly; frames do not overtake
-  double loss = 0;            //!< probability that a frame takes its time on the link and never arrives
-  std::uint64_t seed = 1;     //!< of jitter and loss
+  double round_trip_ms = 50;  //!< half in each direction, in addition to the time of the bits
+  double jitter_ms = 0;       //!< maximum additional delay of a frame, uniform; frames do not overtake
+  double loss = 0;            //!< probability that a frame takes its time on the link but never arrives
+  std::uint64_t seed = 1;     //!< seed of jitter and loss
 
-  //! rates, loss and round trip of its steps in turn instead, the first again after the last
+  //! replaces rates, loss and round trip by those of the steps in turn; after the last step the first follows
   std::vector<specverify::channel_state> trace{};
-  std::filesystem::path trace_file{};  //!< that it came from
-  trace_clock clock{};                 //!< of the trace
+  std::filesystem::path trace_file{};  //!< file of the trace
+  trace_clock clock{};                 //!< clock of the trace
 };
 
 //! One direction during one step of a trace.
@@ -42,13 +42,13 @@ struct lane_settings {
   double delay_ms = 25;
   double jitter_ms = 0;
   double loss = 0;
-  std::vector<lane_state> trace{};  //!< where there is one, it has the say on rate, delay and loss
+  std::vector<lane_state> trace{};  //!< if not empty, it determines rate, delay and loss
   trace_clock clock{};
 };
 
 struct lane_counters {
-  std::uint64_t frames = 0;  //!< entered the link, lost ones included
-  std::uint64_t bytes = 0;   //!< of these frames, length prefix included
+  std::uint64_t frames = 0;  //!< frames that entered the link, with lost ones
+  std::uint64_t bytes = 0;   //!< bytes of these frames, with length prefixes
   std::uint64_t lost = 0;    //!< frames that never arrived
 };
 
@@ -65,9 +65,8 @@ struct lane_counters {
   return lane;
 }
 
-//! What the link is like at a time, in the library's words. The state's number: which of QS's two (350 kbit/s and 4
-//! Mbit/s, arXiv 2507.00605) the uplink is nearer to, as a ratio; 0: low. A trace may come from another model, whose
-//! numbers say something else.
+//! Returns the state of the link at a time. Its index tells which of QS's two states (350 kbit/s and 4 Mbit/s, arXiv
+//! 2507.00605) the uplink is nearer to, as a ratio; 0: low. A trace from another model may use other indices.
 [[nodiscard]] inline specverify::channel_state state_at(const link_settings& link, time_point now) {
   specverify::channel_state state{
       link.uplink_bits_per_second, link.downlink_bits_per_second, link.loss, link.loss, link.round_trip_ms * 1e-3, 0};
@@ -77,7 +76,7 @@ struct lane_counters {
   return state;
 }
 
-//! When a text is opened: a trace begins with it.
+//! Returns the state at the beginning of a text, because a trace begins with the text.
 [[nodiscard]] inline specverify::channel_state opening_state(const link_settings& link) {
   return state_at(link, link.clock.begin_of(0));
 }

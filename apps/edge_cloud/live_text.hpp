@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints the text while it grows and shows where each token came from: by colour on a terminal, by marks elsewhere.
+//! Prints the text while it grows and shows the origin of each token: by colour on a terminal, otherwise by marks.
 #ifndef EDGE_CLOUD_LIVE_TEXT_HPP
 #define EDGE_CLOUD_LIVE_TEXT_HPP
 
@@ -12,11 +12,11 @@
 namespace edge_cloud {
 
 enum class token_kind {
-  accepted,   //!< drafted at the edge, accepted by the cloud
-  corrected,  //!< a draft was rejected, the cloud drew the replacement
-  bonus,      //!< every draft was accepted, the cloud added one more
-  skipped,    //!< committed by the edge alone
-  streamed    //!< the target alone
+  accepted,   //!< drafted by the edge, accepted by the cloud
+  corrected,  //!< a draft was rejected, and the cloud drew the replacement
+  bonus,      //!< all drafts were accepted, and the cloud added a token
+  skipped,    //!< committed by the edge on its own
+  streamed    //!< only the target
 };
 
 class live_text {

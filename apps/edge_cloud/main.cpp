@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// edge_cloud demo: the main job, everything on this machine. edge_cloud trace: a channel for it.
+// edge_cloud demo: the main command, everything on this machine. edge_cloud trace: makes a channel trace for it.
 // edge_cloud serve, edge_cloud device: a server for many devices, and a device.
 // edge_cloud cloud, edge_cloud link, edge_cloud edge: the three parts of the demo, each in a separate terminal.
 #include "../standard_output.hpp"
@@ -37,7 +37,7 @@ void add_edge_options(CLI::App& app, run_settings& run) {
       ->capture_default_str();
 }
 
-// The demo sets it by itself.
+// Set by the demo.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
                  "begin of the trace, in microseconds of this machine's steady clock")
@@ -49,7 +49,7 @@ std::string not_a_secret(const std::string& text) {
   return specverify::secret_from_hex(text).is_missing() ? "a secret must have 32 hex digits, not all 0" : "";
 }
 
-// The options of one of the two sides.
+// Options of one of the two sides.
 struct side_options {
   run_settings run;
   std::uint16_t port = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What WISV needs apart from the two models: the scores of a round's mismatches, from a trained decision head.
+//! Scorer of WISV: scores of a round's mismatches, from a trained decision head.
 #ifndef EDGE_CLOUD_MISMATCH_SCORER_HPP
 #define EDGE_CLOUD_MISMATCH_SCORER_HPP
 
@@ -14,17 +14,18 @@
 
 namespace edge_cloud {
 
-//! Scores mismatches from the states that travelled and those of the target's last pass.
+//! Scores mismatches from the states that the edge sent and those of the target's last pass.
 class mismatch_scorer {
  public:
-  //! Whether the drafter's states fit is the edge's to say: it has the drafter.
+  //! Only the edge can check the size of the drafter's states, because it has the drafter.
   mismatch_scorer(specverify::decision_head head, std::uint32_t target_size) : head_(std::move(head)) {
     require_state_size("target", head_.view().shape.target_size, target_size);
   }
 
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
 
-  //! The mismatches of a `score` output, ascending; errors are those of the head, of the vectors and of the channel.
+  //! Scores the mismatches of a `score` output, ascending. Errors: those of the head, of the vectors and of the
+  //! channel.
   [[nodiscard]] specverify::status score(const specverify::session_output& asked,
                                          const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A journal that is whole, and whose session these options do not serve: it is left alone.
+//! Errors for a valid journal of a session with other options. Such a journal is left unchanged.
 #ifndef EDGE_CLOUD_OTHER_OPTIONS_HPP
 #define EDGE_CLOUD_OTHER_OPTIONS_HPP
 
@@ -11,13 +11,13 @@
 
 namespace edge_cloud {
 
-//! What `restore` says of a file that no options make a session of: damage, or another layout.
+//! Returns whether `restore` found damage or another layout, so that no options could restore the file.
 [[nodiscard]] constexpr bool is_damage(specverify::status why) noexcept {
   using specverify::errc;
   return why.code == errc::journal_corrupt || why.code == errc::truncated || why.code == errc::unsupported;
 }
 
-//! The option of the command line that `restore` of an edge finds to be another one.
+//! Returns the command-line option that differs, from the error of an edge's `restore`.
 [[nodiscard]] inline std::string differing_option(specverify::status why) {
   using specverify::edge_options;
   if (why.code == specverify::errc::vocabulary_mismatch || why.code == specverify::errc::fingerprint_mismatch)
@@ -49,7 +49,7 @@ namespace edge_cloud {
                             "; give the former one, or another --state-dir");
 }
 
-//! Of a cloud's journal.
+//! Returns the error for a cloud's journal.
 [[nodiscard]] inline std::runtime_error other_session(const std::filesystem::path& folder, specverify::status why) {
   return std::runtime_error(folder.string() + ": the session in this folder needs other options (" +
                             specverify::message(why.code) + "); give the former ones, or another --state-dir");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How long a forward pass takes in the demo. The embedded models need a millisecond, for which no text would be
-//! drafted: both are slowed to the passes that the table's modelled column counts, unless `--pace none` is given.
+//! Time of a forward pass in the demo. The embedded models need a millisecond, which is too fast for drafts to help.
+//! Therefore both are slowed to the passes of the table's modelled column, unless `--pace none` is given.
 #ifndef EDGE_CLOUD_PACE_HPP
 #define EDGE_CLOUD_PACE_HPP
 
@@ -8,11 +8,11 @@
 
 namespace edge_cloud {
 
-//! Seconds of a forward pass of the small and the large model of HLM's authors (arXiv 2505.11788, IV).
+//! Seconds per forward pass of the small and the large model of HLM's authors (arXiv 2505.11788, IV).
 inline constexpr double paper_edge_pass = 25.6e-3;
 inline constexpr double paper_cloud_pass = 104.6e-3;
 
-//! The least seconds of a pass under `pace`: "paper", or "none" for as long as it takes.
+//! Returns the minimum seconds of a pass under `pace`: "paper", or "none" for no minimum.
 [[nodiscard]] constexpr double paced(std::string_view pace, double paper_pass) {
   return pace == "paper" ? paper_pass : 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table as a picture, drawn by gnuplot: speed, uplink cost, and how the texts grew.
+//! Draws the table as a picture with gnuplot: speed, uplink cost, and growth of the texts.
 #ifndef EDGE_CLOUD_PLOT_HPP
 #define EDGE_CLOUD_PLOT_HPP
 
@@ -21,7 +21,7 @@ inline void write_data(std::span<const run_report> reports, const std::filesyste
         << row.modelled_tokens_per_second(paper_edge_pass, paper_cloud_pass) << '\t' << row.uplink_bits_per_token()
         << '\n';
   }
-  for (const run_report& row : reports) {  // one indexed block a system
+  for (const run_report& row : reports) {  // one indexed block per system
     out << "\n\n";
     for (std::size_t i = 0; i < row.arrival.size(); ++i) out << row.arrival[i] << '\t' << i + 1 << '\n';
   }
@@ -84,8 +84,7 @@ plot )";
 
 }  // namespace plot_detail
 
-//! Writes demo.svg into `folder`; an empty path when there is no gnuplot (its data and script are written all the
-//! same).
+//! Writes demo.svg into `folder`. Returns an empty path if gnuplot is missing; data and script are written in any case.
 [[nodiscard]] inline std::filesystem::path draw_plot(std::span<const run_report> reports,
                                                      const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "demo.tsv", script = folder / "demo.gnuplot",

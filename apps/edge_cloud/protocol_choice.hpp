@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How hidden states travel in a text of a system that leaves it open: settled once, when the text is opened, from the
-//! link and from what the scored rounds of earlier texts were like.
+//! Protocol of hidden states for a system that leaves it open. It is chosen once per text, when the text begins, from
+//! the link and from statistics of earlier scored rounds.
 #ifndef EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 #define EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 
@@ -15,7 +15,7 @@
 
 namespace edge_cloud {
 
-//! The protocol that the model of the link expects to take least time, as `run_settings::protocol` names it.
+//! Returns the protocol with the least expected time in the model of the link, as a value of `run_settings::protocol`.
 [[nodiscard]] inline std::string choose_protocol(const chosen_system& system, const link_settings& link,
                                                  const side_model& drafter,
                                                  const specverify::mismatch_history& history) {
@@ -38,12 +38,12 @@ namespace edge_cloud {
   return "lazy";
 }
 
-//! The next text's means have these rounds in them.
+//! Adds these rounds to the means for the next text.
 inline void record_rounds(const run_report& report, specverify::mismatch_history& history) {
   for (const auto& [drafted, mismatches, scored] : report.scored_rounds) history.record(drafted, mismatches, scored);
 }
 
-//! The system of a run: of one that leaves the protocol open, with the run's own.
+//! Returns the system of a run. If the system leaves the protocol open, it gets the run's protocol.
 [[nodiscard]] inline chosen_system settled_system(const run_settings& run) {
   chosen_system system(run.system);
   if (!leaves_protocol_open(system)) return system;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What one run of one system produced and cost. The edge writes it as JSON; the table and the plot read it.
+//! Results and cost of one run of one system. The edge writes it as JSON; the table and the plot read it.
 #ifndef EDGE_CLOUD_RUN_REPORT_HPP
 #define EDGE_CLOUD_RUN_REPORT_HPP
 
@@ -12,41 +12,41 @@
 namespace edge_cloud {
 
 struct run_report {
-  std::string system;                //!< as it was named (systems.hpp)
-  std::vector<std::int32_t> tokens;  //!< the text after the prompt
+  std::string system;                //!< as given (systems.hpp)
+  std::vector<std::int32_t> tokens;  //!< tokens after the prompt
   std::string text;
   std::vector<double> arrival;  //!< seconds from the first message to each token's commit
   std::uint64_t rounds = 0;     //!< verdicts; for the streamed target, tokens
   std::uint64_t drafted = 0;
-  //! drafts that the cloud looked at: accepted ones and the first rejected one of a round
+  //! drafts that the cloud tested: per round, the accepted ones and the first rejected one
   std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;
-  std::uint64_t resolution_sum = 0;  //!< over the drafts, of the resolution of their laws; 0 where they are no lattices
-  //! over the drafts, of the tokens that their laws keep apart; 0 where they take no support
+  std::uint64_t resolution_sum = 0;  //!< sum over drafts of the resolution of the distribution; 0 if it is no lattice
+  //! sum over drafts of the support size; 0 without a support
   std::uint64_t support_sum = 0;
-  std::uint64_t bytes_up = 0;  //!< everything the edge sent, length prefixes included
+  std::uint64_t bytes_up = 0;  //!< all bytes that the edge sent, with length prefixes
   std::uint64_t bytes_down = 0;
   std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
-  double edge_compute = 0;         //!< seconds in them
+  double edge_compute = 0;         //!< seconds in these passes
   double cloud_compute = 0;
-  std::uint64_t residual_tokens = 0;    //!< emitted in place of a rejected draft
-  std::uint64_t skipped = 0;            //!< tokens committed by the edge alone
-  std::uint64_t skipped_uncertain = 0;  //!< of them, those that were uncertain but of no importance
-  //! tokens drafted while the link was lost, verified afterwards
+  std::uint64_t residual_tokens = 0;    //!< tokens that replaced a rejected draft
+  std::uint64_t skipped = 0;            //!< tokens committed by the edge on its own
+  std::uint64_t skipped_uncertain = 0;  //!< skipped tokens that were uncertain but unimportant
+  //! tokens drafted while the link was lost, and verified later
   std::uint64_t written_ahead = 0;
   std::uint64_t mismatches = 0;           //!< drafts that a scorer decided
-  std::uint64_t accepted_mismatches = 0;  //!< of them, those that stood
-  std::uint64_t draft_bytes = 0;          //!< draft messages, without what carries them
+  std::uint64_t accepted_mismatches = 0;  //!< scored drafts that were accepted
+  std::uint64_t draft_bytes = 0;          //!< draft messages, without framing
   std::uint64_t supply_bytes = 0;         //!< second uploads
-  std::uint64_t texts = 0;                //!< written with it
-  //! of them, those whose hidden states travelled with the drafts
+  std::uint64_t texts = 0;                //!< texts in this report
+  //! texts whose hidden states were sent with the drafts
   std::uint64_t texts_with_states = 0;
-  std::uint64_t resumes = 0;  //!< restarts of either side that the run went through
-  //! of a scored system: drafts, mismatches, and those of them up to the first rejected one
+  std::uint64_t resumes = 0;  //!< restarts of either side during the run
+  //! per round of a scored system: drafts, mismatches, and mismatches up to the first rejected one
   std::vector<std::array<std::uint32_t, 3>> scored_rounds;
 
-  //! Another text of the same system, written after this one.
+  //! Appends another text of the same system, written after this one.
   void add(const run_report& later) {
     const double offset = seconds();
     tokens.insert(tokens.end(), later.tokens.begin(), later.tokens.end());
@@ -93,7 +93,7 @@ struct run_report {
   [[nodiscard]] double accepted_mismatch_share() const { return ratio(accepted_mismatches, mismatches); }
   [[nodiscard]] double uplink_bits_per_token() const { return 8 * ratio(bytes_up, tokens.size()); }
 
-  //! The same run with other models: the measured seconds of the forward passes are exchanged for fixed times a pass.
+  //! Returns the speed with other models: replaces the measured seconds of forward passes by fixed times per pass.
   [[nodiscard]] double modelled_tokens_per_second(double edge_pass_seconds, double cloud_pass_seconds) const {
     const double modelled = seconds() - edge_compute - cloud_compute +
                             static_cast<double>(edge_passes) * edge_pass_seconds +
@@ -108,7 +108,7 @@ struct run_report {
   }
 };
 
-//! As JSON.
+//! Writes the report as JSON.
 void save(const run_report& report, const std::filesystem::path& file);
 [[nodiscard]] run_report load_report(const std::filesystem::path& file);
 

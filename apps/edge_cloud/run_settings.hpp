@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What both processes must agree on before they start; the demo passes it on its children's command lines.
+//! Settings that both processes must agree on. The demo passes them on the command lines of the children.
 #ifndef EDGE_CLOUD_RUN_SETTINGS_HPP
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 
@@ -16,44 +16,44 @@
 namespace edge_cloud {
 
 struct run_settings {
-  std::string system = "k-sqs";  //!< text of a chosen_system (systems.hpp)
-  std::vector<std::string> set;  //!< of --set, for `system`
+  std::string system = "k-sqs";  //!< text for chosen_system (systems.hpp)
+  std::vector<std::string> set;  //!< values of --set, for `system`
   std::string prompt = "And it came to pass in those days, that";
-  std::uint32_t tokens = 64;  //!< the text ends after so many tokens behind the prompt, or at the end of text
-  std::vector<std::string> stop_strings;  //!< or before the first of these
+  std::uint32_t tokens = 64;  //!< maximum tokens after the prompt; the text may end before
+  std::vector<std::string> stop_strings;  //!< the text ends before the first one found
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
   // 32 hex digits each
-  secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< known to the edge alone: its draws
-  secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< known to the cloud alone: its verdicts
-  std::uint64_t salt = 0;                                        //!< the cloud's; 0: a new one when it starts
-  std::uint32_t retry_ms = 1000;                                 //!< the edge asks again after so long
-  //! wait, stop, or local: the edge writes ahead, and the cloud verifies it later
+  secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< only the edge has it, for draws
+  secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< only the cloud has it, for verdicts
+  std::uint64_t salt = 0;                                        //!< salt of the cloud; 0: a new one at each start
+  std::uint32_t retry_ms = 1000;                                 //!< milliseconds until the edge asks again
+  //! wait, stop, or local: the edge writes ahead, and the cloud verifies later
   std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
-  //! weights of the scorer of mismatches; empty: there is none
+  //! weights of the scorer of mismatches; may be empty
   std::filesystem::path head;
-  //! weights of the network that plans rounds; empty: there is none
+  //! weights of the network that plans rounds; may be empty
   std::filesystem::path policy;
-  double threshold = -1;  //!< of the scorer; negative: the head's own
-  bool lazy = false;      //!< the cloud asks for one mismatch's state at a time
-  //! of a system that leaves it open: fh, sh, lazy, or the round trip decides
+  double threshold = -1;  //!< threshold of the scorer; negative: the head's own
+  bool lazy = false;      //!< whether the cloud requests one mismatch's state at a time
+  //! for a system that leaves it open: fh, sh, lazy, or round-trip for the rule by round trip
   std::string protocol = "round-trip";
-  std::uint32_t pad_to = 1;     //!< messages are padded to a multiple of so many bytes, at both sides
-  std::string pace = "none";    //!< of the models: paper or none (pace.hpp)
-  link_settings link;           //!< what the edge reports of its channel
-  std::filesystem::path state;  //!< journal and report of this process
+  std::uint32_t pad_to = 1;     //!< messages of both sides are padded to a multiple of this many bytes
+  std::string pace = "none";    //!< pace of the models: paper or none (pace.hpp)
+  link_settings link;           //!< channel that the edge reports
+  std::filesystem::path state;  //!< folder for journal and report of this process
 };
 
-//! All digits of a number, so that processes agree about it.
+//! Returns a number with all digits, so that processes get the same value.
 [[nodiscard]] inline std::string exactly(double value) {
   char digits[32];
   std::snprintf(digits, sizeof digits, "%.17g", value);
   return digits;
 }
 
-//! The command line that gives a process its settings, but for its secret, which other users of the machine would see
-//! there. What the text is to be, the edge tells the cloud in hello.
+//! Returns the command line for a process's settings, without the secret, because other users of the machine could read
+//! it there. The edge sends the properties of the text to the cloud in hello.
 [[nodiscard]] inline std::vector<std::string> command_line(const run_settings& run, bool edge) {
   std::vector<std::string> line{
       "--temperature", exactly(run.temperature), "--models", run.models.string(), "--pace", run.pace,
@@ -75,7 +75,7 @@ struct run_settings {
     line.insert(line.end(), {"--system", run.system, "--prompt", run.prompt, "--tokens", std::to_string(run.tokens),
                              "--session-id", std::to_string(run.session_id), "--retry-ms", std::to_string(run.retry_ms),
                              "--on-link-loss", run.on_link_loss, "--protocol", run.protocol});
-    for (const std::string& one : run.stop_strings) line.push_back("--stop-string=" + one);  // one may begin with '-'
+    for (const std::string& one : run.stop_strings) line.push_back("--stop-string=" + one);  // it may begin with '-'
   }
   return line;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts that hold a secret: their memory is wiped before it is given back.
+//! Texts that hold a secret. Their memory is wiped before it is released.
 #ifndef EDGE_CLOUD_SECRET_TEXT_HPP
 #define EDGE_CLOUD_SECRET_TEXT_HPP
 
@@ -30,7 +30,7 @@ struct wiping_allocator {
   }
 };
 
-//! Not a string, which keeps a short text in itself, where no allocator wipes it.
+//! Not a std::string, because a string stores short texts inside itself, outside the allocator that wipes.
 class secret_text {
  public:
   secret_text() = default;

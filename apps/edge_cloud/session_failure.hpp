@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Why an edge's session does not go on, for whoever says it to the user.
+//! Exception with the reason why an edge's session cannot continue.
 #ifndef EDGE_CLOUD_SESSION_FAILURE_HPP
 #define EDGE_CLOUD_SESSION_FAILURE_HPP
 
@@ -12,7 +12,7 @@ namespace edge_cloud {
 
 class session_failure : public std::runtime_error {
  public:
-  //! `refusal`: what the cloud says; ok where the edge failed by itself.
+  //! `refusal`: reason of the cloud, or ok if the edge failed on its own.
   session_failure(const std::string& said, specverify::status refusal) : std::runtime_error(said), refusal_(refusal) {}
   [[nodiscard]] specverify::status refusal() const noexcept { return refusal_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One side's half of the embedded pair: the shared vocabulary and this side's own weights.
+//! One side of the embedded pair: the shared vocabulary and this side's weights.
 #ifndef EDGE_CLOUD_SIDE_MODEL_HPP
 #define EDGE_CLOUD_SIDE_MODEL_HPP
 
@@ -19,15 +19,15 @@ namespace edge_cloud {
 
 struct side_model {
   tinylm::tokenizer vocabulary;
-  specverify::vocabulary_fingerprint fingerprint;  //!< hello refuses two models that do not speak of the same tokens
+  specverify::vocabulary_fingerprint fingerprint;  //!< hello is refused if the fingerprints of both models differ
   std::shared_ptr<const tinylm::weights> weights;
   std::uint32_t vocab_size = 0;
-  std::uint32_t hidden_size = 0;  //!< numbers of a hidden state
-  std::uint32_t context = 0;      //!< tokens that a text may have
-  double pass_seconds = 0;        //!< the least that a forward pass takes
+  std::uint32_t hidden_size = 0;  //!< numbers in a hidden state
+  std::uint32_t context = 0;      //!< maximum tokens of a text
+  double pass_seconds = 0;        //!< minimum seconds of a forward pass
 };
 
-//! `file` is drafter.safetensors or target.safetensors.
+//! `file` must be drafter.safetensors or target.safetensors.
 [[nodiscard]] side_model load_side(const std::filesystem::path& folder, const std::string& file);
 
 }  // namespace edge_cloud

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of one side: a file that records are appended to, and that now and then one record takes the place of.
-//! What `write` was given survives a kill of the process at any moment after it.
+//! The journal of one side: a file to which records are appended, and which a single record sometimes replaces. Records
+//! passed to `write` survive a kill of the process at any later time.
 #ifndef EDGE_CLOUD_STATE_FILE_HPP
 #define EDGE_CLOUD_STATE_FILE_HPP
 
@@ -29,10 +29,11 @@ class state_file {
     std::filesystem::create_directories(path_.parent_path());
   }
 
-  //! What an earlier process left; empty when there was none.
+  //! Returns the contents from an earlier process, or an empty vector.
   [[nodiscard]] std::vector<std::byte> load() const { return file_bytes(path_); }
 
-  //! Drops the unfinished record after the first `bytes`, which a kill or a power cut left. Returns its bytes.
+  //! Drops the bytes after the first `bytes`, an unfinished record after a kill or a power cut. Returns the number
+  //! dropped.
   std::uint64_t cut(std::size_t bytes) const {
     if (!std::filesystem::exists(path_)) return 0;
     const std::uint64_t dropped = std::filesystem::file_size(path_) - bytes;
@@ -40,38 +41,37 @@ class state_file {
     sync(path_);  // an earlier process may have been killed before it synced its last record
     return dropped;
   }
-  //! Does so, and tells the user.
+  //! Drops the unfinished record and tells the user.
   void drop_unfinished(std::size_t bytes) const {
     const std::uint64_t dropped = cut(bytes);
     if (dropped > 0) std::fprintf(stderr, "%s: %s\n", path_.c_str(), unfinished_text(dropped).c_str());
   }
-  //! The next `load` finds nothing.
+  //! Removes the journal, so that the next `load` finds nothing.
   void remove() {
     out_.close();
     std::filesystem::remove(path_);
   }
-  //! A journal that the session does not take: it is kept under another name, for whoever wants to know why, and a new
-  //! one begins.
+  //! Keeps a journal that the session does not accept under another name, for analysis, so that a new one can begin.
   void set_aside(specverify::status why) const {
     if (why.code == specverify::errc::truncated)
-      return drop_unfinished(0);  // killed in its first record: nothing was sent yet
+      return drop_unfinished(0);  // killed in the first record, so nothing was sent yet
     std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), specverify::message(why.code),
                  next_to(".corrupt").c_str());
     std::filesystem::rename(path_, next_to(".corrupt"));
   }
 
-  //! A record of a session. It is handed to the kernel before this returns, which is enough for a killed process.
-  //! Throws std::system_error if the disk fails.
+  //! Writes a record of a session. The kernel has the record when this returns, which is enough if the process is
+  //! killed. Throws std::system_error if the disk fails.
   void write(const specverify::session_output& record) {
     const bool named = !record.replaces && std::filesystem::exists(path_);
     if (record.replaces) {
       out_.close();
-      std::filesystem::remove(next_to(".new"));  // of a process that was killed here
+      std::filesystem::remove(next_to(".new"));  // of a process that was killed at this point
     }
     const std::filesystem::path file = record.replaces ? next_to(".new") : path_;
     append(file, record.bytes);
     sync(file);
-    if (record.replaces) std::filesystem::rename(file, path_);  // the stream goes on in the file under its new name
+    if (record.replaces) std::filesystem::rename(file, path_);  // the stream continues in the renamed file
     if (!named) sync(path_.parent_path());
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A text as it is shown while it grows: it ends before the first stop string, and bytes that may belong to one wait
-//! until that is known.
+//! A text as it is shown while it grows. It ends before the first stop string, and bytes that may belong to a stop
+//! string wait until that is known.
 #ifndef EDGE_CLOUD_STOPPED_TEXT_HPP
 #define EDGE_CLOUD_STOPPED_TEXT_HPP
 
@@ -15,11 +15,11 @@ namespace edge_cloud {
 
 class stopped_text {
  public:
-  //! None of the strings is empty.
+  //! None of the strings may be empty.
   explicit stopped_text(const std::vector<std::string>& strings)
       : ends_(*specverify::stop_strings::make(std::vector<std::string_view>(strings.begin(), strings.end()))) {}
 
-  //! The bytes of the next token. Returns those that may be shown now; they live until the next call.
+  //! Takes the bytes of the next token. Returns the bytes that can be shown now; they are valid until the next call.
   [[nodiscard]] std::string_view take(std::string_view piece) {
     if (ended()) return {};
     (void)ends_.take(piece);
@@ -29,13 +29,13 @@ class stopped_text {
     if (ended()) text_.resize(shown_);
     return std::string_view(text_).substr(before, shown_ - before);
   }
-  //! What waits; it belongs to the text where the text has ended otherwise.
+  //! Returns the waiting bytes. If the text ends without a stop string, they belong to it.
   [[nodiscard]] std::string_view waiting() const { return std::string_view(text_).substr(shown_); }
 
   [[nodiscard]] bool ended() const noexcept { return ends_.found(); }
-  //! What was shown and what waits.
+  //! Returns the shown and the waiting bytes.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  //! Tokens whose bytes are all in the text.
+  //! Returns the number of tokens whose bytes are all in the text.
   [[nodiscard]] std::size_t tokens() const noexcept { return static_cast<std::size_t>(ends_.tokens()); }
 
  private:

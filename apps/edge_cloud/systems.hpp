@@ -15,7 +15,7 @@
 
 namespace edge_cloud {
 
-//! What the demo runs when nothing else is asked for.
+//! Default systems of the demo.
 inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", "k-sqs:paper_code=1", "k-sqs"};
 
 [[nodiscard]] inline std::string short_number(double value) {
@@ -24,20 +24,21 @@ inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", 
   return text;
 }
 
-//! A setting with its range.
+//! Returns a setting with the range.
 [[nodiscard]] inline std::string text_of(const specverify::setting_info& setting) {
   const std::string usual = setting.must_be_given() ? "no default" : "default " + short_number(setting.usual);
   return std::string(setting.name) + " (" + short_number(setting.least) + " to " + short_number(setting.most) + ", " +
          usual + "): " + std::string(setting.meaning);
 }
 
-//! What the text of a system is: drawn from the target's own law, its most probable tokens, or neither.
+//! Returns the kind of a system's text: "exact" if drawn from the target's distribution, "argmax" if most probable
+//! tokens, otherwise "lossy".
 [[nodiscard]] inline const char* text_of(const specverify::system_info& system) {
   if (system.strength == specverify::guarantee::lossy) return "lossy";
   return system.greedy ? "argmax" : "exact";
 }
 
-//! Every system, for --list.
+//! Returns a list of every system, for --list.
 [[nodiscard]] inline std::string list_of_systems() {
   std::string text;
   for (const specverify::system_info& one : specverify::systems()) {
@@ -53,7 +54,7 @@ inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", 
 
 class chosen_system {
  public:
-  //! Throws std::invalid_argument: what is wrong, and what there is.
+  //! Throws std::invalid_argument with the error and the valid choices.
   explicit chosen_system(std::string_view text) {
     const auto part = [&text] {
       const std::string_view first = text.substr(0, text.find(':'));
@@ -74,7 +75,7 @@ class chosen_system {
     return std::any_of(settings_.begin(), settings_.end(), [&](const auto& one) { return one.name == name; });
   }
 
-  //! "support_size=32"
+  //! Applies a setting such as "support_size=32".
   void set(std::string_view text) {
     const auto read = specverify::setting_from(text);
     if (!read) refuse(text, "is not NAME=NUMBER");
@@ -87,7 +88,7 @@ class chosen_system {
     const auto checked = completed(specverify::max_vocab_size, 1).made(specverify::max_vocab_size);
     if (!checked) refuse(text_of(*known), specverify::message(checked.error().code));
   }
-  //! With what has no default and is the models' own: a limit of V, their hidden size.
+  //! Adds settings without a default that depend on the models: a limit of V, the hidden size.
   [[nodiscard]] chosen_system completed(std::uint32_t vocab_size, std::uint32_t hidden_size) const {
     chosen_system made = *this;
     for (const specverify::setting_info& one : info_.settings) {
@@ -102,7 +103,7 @@ class chosen_system {
     return completed(vocab_size, hidden_size).made(vocab_size).value();
   }
 
-  //! As it is written.
+  //! Returns the text form.
   [[nodiscard]] std::string text() const {
     std::string made(info_.name);
     for (const specverify::setting& one : settings_)
@@ -125,15 +126,15 @@ class chosen_system {
   }
 
   specverify::system_info info_{};
-  std::vector<specverify::setting> settings_;  // their names are those of the library's list
+  std::vector<specverify::setting> settings_;  // names are those of the library's list
 };
 
-//! How hidden states travel is settled when a text is opened (protocol_choice.hpp).
+//! Returns whether the protocol of hidden states is chosen when a text begins (protocol_choice.hpp).
 [[nodiscard]] inline bool leaves_protocol_open(const chosen_system& system) {
   return system.info().needs_head && !system.is_set("with_draft");
 }
 
-//! The texts of `systems` with the settings of --set, each at every system that has it. Throws std::invalid_argument.
+//! Adds the settings of --set to each of `systems` that has them. Throws std::invalid_argument.
 [[nodiscard]] inline std::vector<std::string> with_settings(const std::vector<std::string>& systems,
                                                             const std::vector<std::string>& set) {
   std::vector<std::string> made = systems;

@@ -20,7 +20,7 @@ namespace edge_cloud {
   return chosen_system(report.system).shape();
 }
 
-//! Columns of some systems only; a table without such a system goes without them.
+//! Columns for only some systems. A table without such a system omits them.
 struct own_column {
   const char* head[2];
   bool (*applies)(const run_report&);
@@ -70,7 +70,7 @@ inline constexpr std::array<own_column, 10> own_columns{{
      2},
 }};
 
-//! Milliseconds of a mean pass over all reports.
+//! Milliseconds per pass, mean over all reports.
 struct mean_passes {
   double edge = 0, cloud = 0;
 };
@@ -83,7 +83,7 @@ struct mean_passes {
   return {milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes)};
 }
 
-//! Warns if passes took over 5 % longer than `pace` allows: the speeds are then those of slower models.
+//! Warns if passes took over 5 % longer than `pace` allows, because the speeds are then those of slower models.
 inline void print_pace_warning(std::FILE* out, const mean_passes& took, std::string_view pace) {
   constexpr double tolerance = 1.05;
   const double edge = paced(pace, paper_edge_pass) * 1e3, cloud = paced(pace, paper_cloud_pass) * 1e3;
@@ -94,7 +94,7 @@ inline void print_pace_warning(std::FILE* out, const mean_passes& took, std::str
                took.edge, edge, took.cloud, cloud);
 }
 
-//! What the two columns of speed mean in this run.
+//! Explains the two speed columns of this run.
 inline void print_footnote(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
   const mean_passes took = passes_of(reports);
   print_pace_warning(out, took, pace);
@@ -109,7 +109,7 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 
-//! Head and rows.
+//! Prints head and rows.
 inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
   std::vector<own_column> own;
   for (const own_column& column : own_columns) {
@@ -149,7 +149,7 @@ inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
   }
 }
 
-//! `pace`: of the models, as the run settings say it.
+//! `pace`: pace of the models, as in the run settings.
 inline void print_table(std::FILE* out, std::span<const run_report> reports, std::string_view pace) {
   print_rows(out, reports);
   print_footnote(out, reports, pace);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which step of a channel trace holds at a time. The steady clock is the machine's own: all processes of a run that
-//! are told the same origin agree.
+//! Returns the current step of a channel trace. The steady clock belongs to the machine, so all processes of a run
+//! agree if they get the same origin.
 #ifndef EDGE_CLOUD_TRACE_CLOCK_HPP
 #define EDGE_CLOUD_TRACE_CLOCK_HPP
 
@@ -13,8 +13,8 @@ namespace edge_cloud {
 using time_point = std::chrono::steady_clock::time_point;
 
 struct trace_clock {
-  double state_seconds = 1;               //!< how long a state holds, > 0
-  std::uint64_t origin_microseconds = 0;  //!< when the first one begins; it holds before, too
+  double state_seconds = 1;               //!< seconds per state, > 0
+  std::uint64_t origin_microseconds = 0;  //!< beginning of the first state, which also holds before
 
   [[nodiscard]] std::uint64_t step(time_point now) const {
     return now <= origin() ? 0 : static_cast<std::uint64_t>((now - origin()) / state_time());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A channel trace as a file: read for the emulated link, or drawn from a model of the library to begin with.
+//! Reads a channel trace from a file for the emulated link, or draws a new one from a channel model of the library.
 #ifndef EDGE_CLOUD_TRACE_FILE_HPP
 #define EDGE_CLOUD_TRACE_FILE_HPP
 
@@ -14,15 +14,15 @@
 
 namespace edge_cloud {
 
-inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link takes
+inline constexpr double slowest_rate = 1e3;  //!< minimum bit/s of the emulated link
 
-//! What the emulated link can be: the ranges of its options, and any rate above them.
+//! Returns whether the emulated link supports a state: the ranges of the options, but with any higher rate.
 [[nodiscard]] inline bool can_emulate(const specverify::channel_state& state) noexcept {
   return std::min(state.uplink_rate, state.downlink_rate) >= slowest_rate &&
          std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
 }
 
-//! The states of the file. Throws what is wrong with it, with its name and the line.
+//! Returns the states in the file. Throws the error with file name and line.
 [[nodiscard]] inline std::vector<specverify::channel_state> load_trace(const std::filesystem::path& file) {
   const std::vector<std::byte> bytes = file_bytes(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -42,7 +42,7 @@ inline constexpr double slowest_rate = 1e3;  //!< bit/s that the emulated link t
 }
 
 struct trace_model {
-  std::string name = "qs-paper";  //!< of `trace_model_names`
+  std::string name = "qs-paper";  //!< one of `trace_model_names`
   std::uint32_t steps = 60;
   std::uint64_t seed = 1;
   double mean_snr_decibel = 10;    //!< fading models
@@ -50,8 +50,8 @@ struct trace_model {
 };
 inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "rayleigh", "rician"};
 
-//! The text of a trace whose uplink the model draws, at `slowest_rate` or more; downlink, loss and round trip are those
-//! of `link`. Throws what the model says is wrong.
+//! Returns the text of a trace whose uplink the model draws, at `slowest_rate` or more. Downlink, loss and round trip
+//! are those of `link`. Throws the model's error.
 [[nodiscard]] inline std::string drawn_trace(const trace_model& model, const link_settings& link) {
   std::vector<specverify::channel_state> states(model.steps);
   const auto draw = [&](const auto& made) {

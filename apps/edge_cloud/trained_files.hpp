@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What somebody trained and a run is given as a file: the decision head of the scored systems, the network of a
-//! learned window.
+//! Trained files of a run: the decision head of the scored systems, and the network of a learned window.
 #ifndef EDGE_CLOUD_TRAINED_FILES_HPP
 #define EDGE_CLOUD_TRAINED_FILES_HPP
 
@@ -29,7 +28,7 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
 
 }  // namespace detail
 
-//! The head of a run. Throws what is wrong with the file; a head of states that no session carries is wrong.
+//! Returns the head of a run. Throws if the file is invalid or the head needs states that no session carries.
 [[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
@@ -40,16 +39,15 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
   return std::move(made).value();
 }
 
-//! A head of another model than the one that will feed it is refused. `model`: drafter or target; `expected`: of the
-//! head.
+//! Throws if a head belongs to another model. `model`: drafter or target; `expected`: size of the head's input.
 inline void require_state_size(const std::string& model, std::uint32_t expected, std::uint32_t given) {
   if (expected == given) return;
   throw std::runtime_error("the decision head needs " + model + " states of " + std::to_string(expected) +
                            " numbers, but this model has " + std::to_string(given));
 }
 
-//! The threshold that the edge tells the cloud. `drafter_size`: of the states that the edge will send; throws where the
-//! head wants others.
+//! Returns the threshold that the edge sends to the cloud. `drafter_size`: size of the states that the edge will send;
+//! throws if the head needs another size.
 [[nodiscard]] inline double threshold_of(const run_settings& run, std::uint32_t drafter_size) {
   if (run.head.empty()) return run.threshold >= 0 ? run.threshold : 0.0;
   const specverify::decision_head head = load_head(run.head);
@@ -57,14 +55,14 @@ inline void require_state_size(const std::string& model, std::uint32_t expected,
   return run.threshold >= 0 ? run.threshold : head.view().threshold;
 }
 
-//! The network of a run. Throws what is wrong with the file.
+//! Returns the network of a run. Throws if the file is invalid.
 [[nodiscard]] inline std::unique_ptr<const specverify::dqn_weights> load_policy(const std::filesystem::path& file) {
   auto made = std::make_unique<specverify::dqn_weights>();
   if (const auto read = specverify::read_dqn(file_bytes(file), made->values); !read) detail::refuse(file, read.error());
   return made;
 }
 
-//! A system without what it needs cannot run: says so before anything starts.
+//! Throws before anything starts if a system lacks a file that it needs.
 inline void require_files(const chosen_system& system, const run_settings& run) {
   if (system.info().needs_head) {
     detail::require_file(system, run.head, "a decision head; give its weights with --head FILE (./run lab trains one)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ids and ports as they are written: decimal digits and nothing else, without leading zeros.
+//! Ids and ports in text form: only decimal digits, without leading zeros.
 #ifndef EDGE_CLOUD_WHOLE_NUMBER_HPP
 #define EDGE_CLOUD_WHOLE_NUMBER_HPP
 
@@ -10,8 +10,8 @@
 
 namespace edge_cloud {
 
-//! None: the text is empty, has anything but digits, begins with 0 and is longer, or is 2^64 or more. So a number has
-//! one text: `05` is not the device 5.
+//! Returns nothing if the text is empty, has other characters than digits, has a leading zero, or is 2^64 or more. So
+//! each number has only one text; for example, `05` is not the device 5.
 [[nodiscard]] inline std::optional<std::uint64_t> whole_number_from(std::string_view text) noexcept {
   std::uint64_t value = 0;
   const char* const behind = text.data() + text.size();
