@@ -16,7 +16,7 @@ namespace edge_cloud {
 namespace {
 
 void require(specverify::status why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + why.text().c_str());
 }
 
 std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_model& model) {

@@ -10,7 +10,6 @@
 #include "trained_files.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 namespace edge_cloud {
@@ -231,10 +230,9 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
 //! session's options.
 void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
-  std::string said = "system " + run_.system + ": " + what + ": " + specverify::message(why.code);
-  std::array<char, specverify::status_text_size> text{};
+  std::string said = "system " + run_.system + ": " + what + ": " + why.text().c_str();
   const specverify::status cause = session_.refusal();
-  if (!cause.ok()) said.append(": ").append(specverify::to_string(cause, text).value());
+  if (!cause.ok()) said.append(": ").append(cause.text().view());
   if (!cause.ok() && session_.text().size() == session_.prompt_length() && journal_) journal_->remove();
   throw session_failure(said, cause);
 }

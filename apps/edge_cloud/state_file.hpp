@@ -55,8 +55,7 @@ class state_file {
   void set_aside(specverify::status why) const {
     if (why.code == specverify::errc::truncated)
       return drop_unfinished(0);  // killed in the first record, so nothing was sent yet
-    std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), specverify::message(why.code),
-                 next_to(".corrupt").c_str());
+    std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), why.text().c_str(), next_to(".corrupt").c_str());
     std::filesystem::rename(path_, next_to(".corrupt"));
   }
 

@@ -19,7 +19,7 @@ namespace edge_cloud {
 namespace detail {
 
 [[noreturn]] inline void refuse(const std::filesystem::path& file, specverify::status why) {
-  throw std::runtime_error(file.string() + ": " + specverify::message(why.code));
+  throw std::runtime_error(file.string() + ": " + why.text().c_str());
 }
 
 inline void require_file(const chosen_system& system, const std::filesystem::path& file, const char* what) {

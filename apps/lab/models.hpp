@@ -17,7 +17,7 @@ namespace lab {
 
 //! Throws the library's error, with the name of the operation.
 inline void demand(specverify::status why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + specverify::message(why.code));
+  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + why.text().c_str());
 }
 //! Returns the value, or throws.
 template <class Value>

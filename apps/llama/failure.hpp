@@ -61,8 +61,7 @@ struct failure : std::runtime_error {
       return {exit_code::engine_failed, "engine failure: llama_decode at " + side + " returned " +
                                             std::to_string(static_cast<std::int32_t>(why.where))};
     default:
-      return {exit_code::session_failed,
-              std::string("the session failed at ") + side + ": " + message(why.code) + " (" + where + ")"};
+      return {exit_code::session_failed, "the session failed at " + side + ": " + why.text().c_str()};
   }
 }
 

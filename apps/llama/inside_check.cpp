@@ -58,7 +58,7 @@ std::pair<rows_of, rows_of> seen_by(opened& side, std::uint32_t position, std::s
                                     std::uint32_t rows) {
   std::pair<rows_of, rows_of> seen;
   if (const sv::status why = side.engine->feed(position, tokens, rows); !why.ok())
-    throw std::runtime_error(sv::message(why.code));
+    throw std::runtime_error(why.text().c_str());
   for (std::uint32_t i = 0; i < rows; ++i) {
     const auto state = side.engine->hidden(i), weights = side.engine->attention(i);
     seen.first.emplace_back(state.begin(), state.end());

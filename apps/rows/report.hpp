@@ -126,7 +126,7 @@ class message_counter {
         bytes_(specverify::max_draft_bytes(format, format.max_draft_length)) {}
 
   void add(const specverify::draft& drafted) {
-    if (const specverify::status why = block_.push(drafted); !why.ok()) throw std::runtime_error(message(why.code));
+    if (const specverify::status why = block_.push(drafted); !why.ok()) throw std::runtime_error(why.text().c_str());
     if (block_.size() == format_.max_draft_length) send();
   }
   //! Returns the bytes of all messages.

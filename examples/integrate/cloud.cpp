@@ -27,8 +27,7 @@ int main(int count, char** arguments) {
                                    .vocab_size = engine::vocab_size,
                                    .max_text_length = engine::context - 8});  // room for a round's drafts
     const sv::status why = session ? sv::serve(*session, model, link) : session.error();
-    std::array<char, 200> words;
-    std::cout << "cloud: " << *sv::to_string(why, words) << ", " << (session ? session->length() : 0) << " tokens\n";
+    std::cout << "cloud: " << why.text().view() << ", " << (session ? session->length() : 0) << " tokens\n";
     ::close(file);
   }
   return std::cout.flush() ? 0 : 1;

@@ -25,14 +25,13 @@ int main(int count, char** arguments) {
                                  .token_budget = 60,
                                  .max_text_length = engine::context - 8};
   auto session = sv::make_edge(options, sv::k_sqs({.support_size = 16, .max_draft_length = 4}));
-  std::array<char, 200> words;
-  if (!session) return std::cout << *sv::to_string(session.error(), words) << '\n', 1;
+  if (!session) return std::cout << session.error().text().view() << '\n', 1;
   const auto show = [](const sv::session_output& out) {
     for (const sv::token_id token : out.tokens) std::cout << ' ' << token;
   };
   const auto text = sv::generate(*session, std::array<sv::token_id, 2>{1, 2}, model, link, sv::on_committed(show));
   const sv::session_statistics& seen = session->statistics();
-  std::cout << "\ndevice: " << *sv::to_string(text.error(), words) << ", " << seen.rounds << " rounds, "
-            << seen.bytes_up << " bytes up\n";
+  std::cout << "\ndevice: " << text.error().text().view() << ", " << seen.rounds << " rounds, " << seen.bytes_up
+            << " bytes up\n";
   return text && std::cout.flush() ? 0 : 1;  // what it printed has arrived
 }

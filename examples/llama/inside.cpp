@@ -77,7 +77,7 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   }();
   server.join();
   for (const token_id token : edge->text()) std::fputs(llama_cpp::piece_of(drafter.vocab(), token).c_str(), stdout);
-  return why.ok() ? 0 : (std::fprintf(stderr, "%s\n", message(why.code)), 5);
+  return why.ok() ? 0 : (std::fprintf(stderr, "%s\n", why.text().c_str()), 5);
 }
 
 int main(int argc, char** argv) {

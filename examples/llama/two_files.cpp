@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
                                  .stop_tokens = ends},
                                 argv[3]);
   server.join();
-  return why.ok() ? 0 : (std::fprintf(stderr, "%s\n", message(why.code)), 5);
+  return why.ok() ? 0 : (std::fprintf(stderr, "%s\n", why.text().c_str()), 5);
 }

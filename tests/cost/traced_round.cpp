@@ -50,7 +50,7 @@ struct model {
 
 void must(const status& given) {
   if (given.ok()) return;
-  std::printf("%s\n", std::string(message(given.code)).c_str());
+  std::printf("%s\n", given.text().c_str());
   std::exit(1);
 }
 

@@ -12,12 +12,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #if __cplusplus >= 202002L
 #include <span>
-#include <string_view>
 #endif
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -52,6 +52,17 @@ enum class part : std::uint16_t {
   host
 };
 
+inline constexpr std::size_t status_text_size = 256;  //!< bytes for the text of any status and a zero byte
+
+//! A line of text about a status, held by value. A zero byte follows the text.
+struct status_text {
+  char characters[status_text_size] = {};
+  std::size_t size = 0;
+
+  [[nodiscard]] SPECVERIFY_INLINE constexpr const char* c_str() const noexcept { return characters; }
+  [[nodiscard]] SPECVERIFY_INLINE constexpr std::string_view view() const noexcept { return {characters, size}; }
+};
+
 //! Outcome of an operation. `where` is an index (row, id, byte or position); each function documents which.
 struct [[nodiscard]] status {
   errc code = errc::ok;
@@ -61,6 +72,9 @@ struct [[nodiscard]] status {
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool ok() const noexcept {
     return SPECVERIFY_LIKELY(code == errc::ok);
   }
+  //! Returns a line for a log, for example "row_has_nan in row at 3: a row holds a NaN", or "ok". For refused_by_peer
+  //! the text names the peer's code.
+  [[nodiscard]] SPECVERIFY_INLINE constexpr status_text text() const noexcept;
   friend SPECVERIFY_INLINE constexpr bool operator==(status a, status b) noexcept {
     return a.code == b.code && a.reporter == b.reporter && a.where == b.where;
   }
@@ -172,35 +186,45 @@ SPECVERIFY_NAMESPACE_BEGIN
   return index < sizeof(names) / sizeof(names[0]) ? names[index] : "unknown";
 }
 
-#if __cplusplus >= 202002L
-inline constexpr std::size_t status_text_size = 256;  //!< large enough for the text of any status
-
-//! Writes a status as text to `out`, for example "row_has_nan in row at 3: a row holds a NaN", or "ok". A zero byte
-//! follows the text, but is not part of the returned view. For refused_by_peer the text names the peer's code. Never
-//! allocates. Errors: output_too_small (`where` = bytes that `out` must have).
-[[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
-  char digits[10] = {};
-  std::size_t first = sizeof(digits);
+namespace detail {
+[[nodiscard]] constexpr status_text text_of(status why) noexcept {
+  char digits[11] = {};
+  char* where = digits + 10;
   std::uint32_t rest = why.where;
-  do digits[--first] = static_cast<char>('0' + rest % 10);
+  do *--where = static_cast<char>('0' + rest % 10);
   while ((rest /= 10) != 0);
-  const std::string_view where(digits + first, sizeof(digits) - first);
   const bool refused = why.code == errc::refused_by_peer;
-  const std::string_view cause = refused ? std::string_view(name(static_cast<errc>(why.where))) : where;
-  const std::string_view all[] = {name(why.code), " in ", name(why.reporter), refused ? " with " : " at ",
-                                  cause,          ": ",   message(why.code)};
-  const std::span<const std::string_view> pieces(all, why.ok() ? 1 : 7);
-  std::size_t size = 0;
-  for (std::string_view piece : pieces) size += piece.size();
-  if (out.size() <= size) return status{errc::output_too_small, part::core, static_cast<std::uint32_t>(size + 1)};
-  char* end = out.data();
-  for (std::string_view piece : pieces)
-    for (char letter : piece) *end++ = letter;
-  *end = 0;
-  return std::string_view(out.data(), size);
+  const char* const pieces[] = {name(why.code),
+                                " in ",
+                                name(why.reporter),
+                                refused ? " with " : " at ",
+                                refused ? name(static_cast<errc>(why.where)) : where,
+                                ": ",
+                                message(why.code)};
+  status_text text;
+  for (int i = 0; i < (why.ok() ? 1 : 7); ++i)
+    for (const char* letter = pieces[i]; *letter != 0; ++letter) text.characters[text.size++] = *letter;
+  return text;
+}
+}  // namespace detail
+
+#if __cplusplus >= 202002L
+//! Writes `why.text()` and a zero byte to `out`. The returned view does not contain the zero byte. Errors:
+//! output_too_small (`where` = bytes that `out` must have).
+[[nodiscard]] constexpr result<std::string_view> to_string(status why, std::span<char> out) noexcept {
+  const status_text text = why.text();
+  if (out.size() <= text.size)
+    return status{errc::output_too_small, part::core, static_cast<std::uint32_t>(text.size + 1)};
+  for (std::size_t i = 0; i <= text.size; ++i) out[i] = text.characters[i];
+  return std::string_view(out.data(), text.size);
 }
 #endif  // C++20
 
 SPECVERIFY_NAMESPACE_END
+SPECVERIFY_TYPES_BEGIN
+
+SPECVERIFY_INLINE constexpr status_text status::text() const noexcept { return detail::text_of(*this); }
+
+SPECVERIFY_TYPES_END
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <specverify/core/status.hpp>
 
+#include "support/alloc_guard.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -105,18 +107,53 @@ TEST_CASE("a status in words, in the caller's memory") {
   CHECK(specverify::to_string(status{}, {}).error().code == errc::output_too_small);
 }
 
+namespace {
+//! The most bytes that a status with this code can need: its part has the longest name, and a cause is the longest one.
+constexpr std::size_t bytes_of(errc code, std::uint32_t cause) {
+  return status{code, part::decision_head, cause}.text().size + 1;
+}
+
+constexpr std::size_t most_bytes() {
+  std::size_t most = 0;
+#define SPECVERIFY_ERRC(identifier, number, text)         \
+  most = std::max(most, bytes_of(errc::identifier, ~0u)); \
+  most = std::max(most, bytes_of(errc::refused_by_peer, number));
+#include <specverify/core/errc.def>
+#undef SPECVERIFY_ERRC
+  return most;
+}
+static_assert(most_bytes() <= specverify::status_text_size, "a status would be cut off");
+}  // namespace
+
 TEST_CASE("status_text_size holds the text of every status") {
   std::size_t longest = 0;
-  std::array<char, 512> memory{};
   for (int number = 0; number < 200; ++number)
     for (int reporter = 0; reporter <= static_cast<int>(part::host) + 1; ++reporter) {
       const status why{static_cast<errc>(number), static_cast<part>(reporter), 0xFFFFFFFFu};
-      const auto text = specverify::to_string(why, memory);
-      REQUIRE(text.ok());
-      longest = std::max(longest, text.value().size());
+      longest = std::max(longest, why.text().size + 1);
     }
-  CHECK(longest < specverify::status_text_size);
+  CHECK(longest == most_bytes());
   CHECK(longest > specverify::status_text_size / 2);
+}
+
+TEST_CASE("a status returns its text by value") {
+  static_assert(status{}.text().view() == "ok");
+  static_assert(noexcept(status{}.text()) && std::is_trivially_copyable_v<specverify::status_text>);
+  static_assert(status{errc::row_has_nan, part::row, 0}.text().view() == "row_has_nan in row at 0: a row holds a NaN");
+  for (int number = 1; number < 200; ++number)
+    for (int reporter = 0; reporter <= static_cast<int>(part::host) + 1; ++reporter) {
+      const status why{static_cast<errc>(number), static_cast<part>(reporter), 4294967290u};
+      std::string expected = std::string(name(why.code)) + " in " + name(why.reporter);
+      expected += why.code == errc::refused_by_peer ? " with unknown: " : " at 4294967290: ";
+      expected += message(why.code);
+      specverify_test::alloc_guard guard;
+      const specverify::status_text text = why.text();
+      CHECK(guard.count() == 0);
+      CHECK(text.view() == expected);
+      CHECK(text.c_str() == expected);
+      std::array<char, specverify::status_text_size> memory{};
+      CHECK(specverify::to_string(why, memory).value() == expected);
+    }
 }
 
 TEST_CASE("a result holds a value or the reason why not") {
