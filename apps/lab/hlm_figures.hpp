@@ -210,7 +210,7 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   };
   row rows[] = {{"uncertainty u", r.uncertainty, detail::uncertainty_bins(r.uncertainty, r.rejection), {}, {}},
                 {"entropy of x", r.entropy, detail::quantile_bins(r.entropy, r.rejection), {}, {}}};
-  table& scores = f.add_table("What predicts a rejection", {"score", "tokens", "per token, probability [95 %]",
+  table& scores = f.add_table("Predictors of a rejection", {"score", "tokens", "per token, probability [95 %]",
                                                             "per token, outcome [95 %]", "bin means", "AUC"});
   for (row& one : rows) {
     one.per_token = detail::correlation_over_texts(r, one.score, r.rejection, seed);
@@ -301,14 +301,14 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
     share.add(rows[0].bins.x[i], rows[0].bins.count[i] / static_cast<double>(r.size()));
 
   f.about = std::to_string(r.size()) + " drafted tokens of " + std::to_string(r.texts) +
-            " texts (problems and prose, temperature 1), each verified by the target. Intervals are bootstrapped over "
-            "texts; bins of u are its 21 values, those "
-            "of the entropy hold equally many tokens.";
+            " texts (problems and prose, temperature 1), each verified by the target. Intervals are bootstrapped "
+            "over texts. The bins of u are its 21 values; the bins of the entropy have equal numbers of tokens.";
   f.compare("correlation of u with the rejection probability", "0.7106",
             detail::interval_text(rows[0].per_token) + " per token, " + number(rows[0].bins.correlation(), 3) +
                 " of bin means",
-            "per token: " + standing(rows[0].per_token, 0.7106) + "; of bin means: " +
-                standing(rows[0].bins.correlation(), 0.7106, 0.01) + "; the paper does not say over what it averages");
+            "per token: " + standing(rows[0].per_token, 0.7106) +
+                "; of bin means: " + standing(rows[0].bins.correlation(), 0.7106, 0.01) +
+                "; the paper does not specify what it averages over");
   f.compare("R2 of the line", "0.9774",
             number(bin_fit.value().r_squared, 3) + " on bin means, " + number(fit.value().r_squared, 3) + " on tokens",
             "bin means: " + standing(bin_fit.value().r_squared, 0.9774, 0.05) +
@@ -318,8 +318,9 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
             "slope: " + standing(bin_fit.value().slope, printed.slope, 0.05) +
                 "; another pair, whose drafter was distilled from its target: rejections at u = 1 are " +
                 number(rows[0].bins.y.back(), 3) + " on average");
-  f.compare("Delta, share of tokens that the target holds less likely", "0.5956", number(r.rejectable, 3),
-            standing(r.rejectable, 0.5956, 0.02) + "; no setting of the method enters it, only the pair and the texts");
+  f.compare("Delta, share of tokens that are less probable under the target", "0.5956", number(r.rejectable, 3),
+            standing(r.rejectable, 0.5956, 0.02) +
+                "; it depends only on the pair and the texts, not on settings of the method");
   const auto found = specverify::thresholds(fit.value(), r.rejectable),
              of_bins = specverify::thresholds(bin_fit.value(), r.rejectable);
   demand(found.error(), "thresholds");
@@ -329,17 +330,17 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
             of_bins.value().risk_prone > 1
                 ? "the line reaches Delta only beyond u = 1: the risk-prone rule lets this pair skip everything"
                 : "the line reaches Delta at u = " + number(of_bins.value().risk_prone, 3) +
-                      ": the risk-prone rule skips what lies below");
+                      ": the risk-prone rule skips tokens with a smaller u");
   f.require("at least 5000 drafted tokens (--quick: 1000)", r.size() >= context.scaled<std::size_t>(5000, 1000),
             std::to_string(r.size()));
-  f.require("correlation per token above 0.2, its interval too", rows[0].per_token.low > 0.2,
+  f.require("correlation per token above 0.2, including the interval", rows[0].per_token.low > 0.2,
             detail::interval_text(rows[0].per_token));
   f.require("correlation of bin means at least 0.8", rows[0].bins.correlation() >= context.scaled(0.8, 0.7),
             number(rows[0].bins.correlation(), 3));
-  f.require("with u shuffled no correlation per token is left",
+  f.require("with shuffled u there is no correlation per token",
             by_chance.low < 0 && by_chance.high > 0 && std::fabs(by_chance.value) < 0.05,
             detail::interval_text(by_chance));
-  f.require("with u shuffled none of bin means is left: its mean is near 0, and fewer than 1 % reach the true one",
+  f.require("with shuffled u there is none of bin means: its mean is near 0, and fewer than 1 % reach the true one",
             std::fabs(mean_bins) < 0.1 && as_large * 100 < permutations,
             number(mean_bins, 3) + ", " + std::to_string(as_large) + " of " + std::to_string(permutations));
   std::printf(
@@ -413,18 +414,19 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
                         number(risked, 3), number(bound, 3)});
   }
   f.about =
-      "The same record, with the decision taken after the fact: at every threshold the share of tokens sent, and among "
-      "those kept the share that the target "
-      "would have accepted. The fit behind R comes from other texts.";
+      "The same record, with the skip decision applied afterwards: for each threshold, the share of tokens "
+      "sent, and the share of the skipped tokens that the target would have accepted. The fit behind R comes "
+      "from other texts.";
   f.compare("skipped at u_th = 0.8", "74.8 %", number(100 * skipped_at_paper, 3) + " %",
-            standing(skipped_at_paper, 0.748, 0.01) + "; the mixture of problems (sure) and prose (unsure) sets it");
+            standing(skipped_at_paper, 0.748, 0.01) +
+                "; it depends on the mixture of problems (certain) and prose (uncertain)");
   f.compare(
       "of these accepted", "85.7 %", number(100 * tsr_at_paper, 3) + " %",
       standing(tsr_at_paper, 0.857, 0.01) + ", at a share of skips that is " + standing(skipped_at_paper, 0.748, 0.01));
   f.compare("least TSR over the sweep", "at least 70.2 %", number(100 * tsr_low, 3) + " %",
             tsr_low >= 0.702
-                ? "met: it is the share at u_th = 1, where everything is kept, of a drafter that is rejected less"
-                : "not met: at u_th = 1 everything is kept");
+                ? "met: it is the share at u_th = 1, where every token is kept, and this drafter is rejected less often"
+                : "not met: at u_th = 1 every token is kept");
   f.compare("risk of skipping at u_th = 0.8, and its bound", "4.94e-3 below 9.87e-3",
             number(risk_at_paper, 3) + " below " + number(bound_at_paper, 3),
             standing(risk_at_paper, 4.94e-3, 5e-4) + "; our line has the slope " + number(fit.slope, 2) +
@@ -434,8 +436,9 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
             std::string(realised_at_paper > risk_at_paper ? "above R, as in the paper's own numbers"
                                                           : "below R, opposite to the paper's own numbers") +
                 "; above R at " + std::to_string(over) + " of " + std::to_string(over + under) +
-                " thresholds. R is made from a line that leaves out what it holds for accepted (u below " +
-                number(-fit.intercept / fit.slope, 2) + ") and is fitted to other texts, so neither order is promised");
+                " thresholds. R comes from a line that ignores tokens it considers accepted (u below " +
+                number(-fit.intercept / fit.slope, 2) +
+                ") and that is fitted to other texts, so either order is possible");
   f.require("uploads fall with the threshold", monotone);
   f.require("R never exceeds its bound", bounded);
 }
@@ -562,7 +565,7 @@ inline void run_hlm_size(lab_context& context, figure& f) {
   panel& payload = f.add_panel("Payload", "entries k", "bits a token");
   accuracy.log_x = acceptance.log_x = payload.log_x = payload.log_y = true;
   table& t = f.add_table("By the number of entries", {"order", "k", "solved [95 %]", "rejected", "bits, paper",
-                                                      "bits, with all that a receiver needs"});
+                                                      "bits, with everything a receiver needs"});
   for (const bool lossless : {false, true}) {
     const std::string label = lossless ? "drawn from the law that is sent" : "drawn from the whole law (paper)";
     curve &a = accuracy.add(label), &b = acceptance.add(label), &c = payload.add(label);
@@ -592,31 +595,31 @@ inline void run_hlm_size(lab_context& context, figure& f) {
     while (from > 0 && lost[order][from - 1].low <= 0) --from;
     return from;
   };
-  table& losses = f.add_table("Problems lost against the full law, paired [95 %]",
+  table& losses = f.add_table("Problems lost compared with the full law, paired [95 %]",
                               {"k", "drawn from the whole law (paper)", "drawn from the law that is sent"});
   for (std::size_t i = 0; i < sizes.size(); ++i)
     losses.rows.push_back(
         {std::to_string(sizes[i]), detail::interval_text(lost[0][i]), detail::interval_text(lost[1][i])});
   f.about =
-      "Every token is sent; of its law the k largest entries, the rest of the mass even on all others. In the paper's "
-      "order the token comes from the whole law "
-      "and only a rejection sees the compressed one (lossy); drawn from the compressed law the text follows the "
-      "target's law at any k.";
+      "Every token is sent, with the k largest entries of its law; the rest of the mass is uniform on all "
+      "other tokens. In the paper's order the token is drawn from the whole law, and only a rejection uses the "
+      "compressed law (lossy). If the token is drawn from the compressed law, the text follows the target's "
+      "distribution at any k.";
   const auto from_text = [&](std::size_t order) {
     const std::size_t from = suffices(order);
     return from == sizes.size() ? std::string("no k tried") : "k >= " + std::to_string(sizes[from]);
   };
   const double full_rejects = outcomes.back().reject_rate(), least_rejects = outcomes[sizes.size()].reject_rate();
   f.compare("entries that suffice", "k* = 30 of 32 000",
-            from_text(0) + " of " + std::to_string(vocab_size) + " loses no problems that the interval shows (" +
+            from_text(0) + " of " + std::to_string(vocab_size) + " loses no problems within the interval (" +
                 std::to_string(problems.size()) + " problems; at k = 1 " + detail::interval_text(lost[0][0]) + ")",
-            "only a token that is rejected, " + number(100 * full_rejects, 3) +
-                " % of the uploads here, is drawn by the compressed law at all, so this task cannot show more; "
-                "k* is a bound on the law, not on a task");
+            "only rejected tokens, " + number(100 * full_rejects, 3) +
+                " % of the uploads here, are drawn by the compressed law, so this task cannot show more; k* is a bound "
+                "on the law, not on a task");
   f.compare("price of the lossless order", "-",
             "rejected of uploads at k = 1: " + number(least_rejects, 3) + " against " + number(full_rejects, 3) +
                 " with the full law; problems: " + from_text(1) + " loses none that the interval shows",
-            "a draft drawn from the law that is sent is as far from the target as that law: it costs rejections, not "
+            "a draft drawn from the sent law is as far from the target as that law: it costs rejections, but not "
             "quality");
   f.require("in the lossless order rejections fall with k to those of the full law, within 2 points", [&] {
     double before = 1;
@@ -764,23 +767,20 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   link.fading = fading_kind::rician;
   add_speed_panel(f, "Rician fading, factor 10 dB", fast, link);
   const estimate lossless = paired_difference(outcomes[1].solved, alone, seed);
-  f.about =
-      "Problems at temperature 1. u_th is " + number(gate.threshold) +
-      ", with which the tuning texts upload what the paper reports, 25.2 %, and not the paper's 0.8, which belongs to "
-      "its pair. In the second panel thresholds and coins are chosen for 10, 25, 50 and 75 %; SLM and HLM end both "
-      "lines. CU-HLM, sent law, has the same gate, draws from the compressed law and is as lossy as the gate. Speed: "
-      "the uploads that these texts made, in their order, over the "
-      "paper's link (10 MHz, passes of 25.6 and "
-      "104.6 "
-      "ms); a full law is charged as in the paper (32 000 entries of 23 bits), compressed ones by the entries that our "
-      "pair needed. Medians of answers of 512 "
-      "tokens, bands from the 10th to the 90th percentile.";
+  f.about = "Problems at temperature 1. u_th is " + number(gate.threshold) +
+            ", so that the tuning texts upload 25.2 %, as in the paper; the paper's 0.8 belongs to another pair. In "
+            "the second panel thresholds and coins are chosen for 10, 25, 50 and 75 %; SLM and HLM are the ends of "
+            "both lines. CU-HLM, sent law, has the same skip policy and draws from the compressed law, so it is as "
+            "lossy as the skip policy. Speed: the uploads of these texts, in their order, over the paper's link (10 "
+            "MHz, passes of 25.6 and 104.6 ms). A full law costs as much as in the paper (32 000 entries of 23 "
+            "bits), a compressed law as many entries as our pair needed. Medians of answers of 512 tokens, bands "
+            "from the 10th to the 90th percentile.";
   f.compare("k* offline", "30", std::to_string(offline_size),
             "of 4096 tokens instead of 32 000, distortion 0.1 of TV(x, y), from " + std::to_string(tuning.size()) +
                 " tuning problems: a property of the pair");
   f.compare("k online", "4 to 5715, mean 832", number(outcomes[5].mean_size(), 3) + " on average",
             standing(outcomes[5].mean_size(), 832, 8) +
-                "; of 4096 tokens instead of 32 000, and with sharpness 2, which the paper does not give");
+                "; of 4096 tokens instead of 32 000, and with sharpness 2, because the paper gives none");
   f.compare("upload share of U-HLM", "25.2 %", number(100 * outcomes[3].upload_share(), 3) + " %",
             standing(outcomes[3].upload_share(), 0.252, 0.03) + ": u_th = " + number(gate.threshold) +
                 " was chosen for it on other problems; the paper's 0.8 would send " +
@@ -800,7 +800,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   for (const auto& [label, at, share, text] : printed) {
     const estimate e = of_hlm(at);
     f.compare(std::string(label) + ", relative to HLM", text, percent_of(e),
-              standing(e, share) + "; one wrong digit fails a problem, the paper scores the similarity of texts");
+              standing(e, share) + "; one wrong digit fails a problem, but the paper scores the similarity of texts");
   }
   const double sent = outcomes[3].upload_share();
   const std::vector<double> tossed = solved_at(coins, sent);  // random skips with as many uploads
@@ -812,7 +812,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   const estimate gate_over_coin = paired_difference(outcomes[3].solved, tossed, seed), of_coin = kept_by(tossed),
                  compressed = paired_difference(outcomes[3].solved, outcomes[4].solved, seed),
                  online = paired_difference(outcomes[3].solved, outcomes[5].solved, seed);
-  f.compare("choosing by u, against a coin with as many uploads",
+  f.compare("choosing by u, compared with a coin with as many uploads",
             "U-HLM loses 1.5 % with 25.2 % sent, Rand-HLM 6 % with half sent",
             "with " + number(100 * sent, 3) + " % sent U-HLM keeps " + percent_of(of_hlm(3)) +
                 " of HLM's problems, a coin " + percent_of(of_coin) + "; difference of all problems " +
@@ -824,19 +824,19 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   f.compare("the paper's threshold on this pair", "u_th = 0.8 sends 25.2 %",
             "it sends " + number(100 * outcomes[7].upload_share(), 3) + " % and keeps " + percent_of(of_hlm(7)) +
                 " of HLM's problems",
-            "a threshold is a property of the pair: chosen anew, it sends what the paper sends");
+            "a threshold depends on the pair: chosen for this pair, it sends as much as in the paper");
   f.compare("compressing, after skipping", "96.91 % offline, 97.42 % online, 98.5 % without",
             "U-HLM less CU-HLM offline " + detail::interval_text(compressed) + ", less online " +
                 detail::interval_text(online),
             by_sign(compressed, "offline solves more", "offline level", "offline costs problems") + ", " +
                 by_sign(online, "online solves more", "online level", "online costs problems") +
-                (compressed.low <= 0 && online.low <= 0 ? "; what is lost is lost by the gate" : ""));
+                (compressed.low <= 0 && online.low <= 0 ? "; the loss comes from the skip policy" : ""));
   f.require("HLM solves as many problems as the target alone", detail::about_zero(lossless),
             detail::interval_text(lossless));
   f.require("HLM sends every token, SLM none", outcomes[1].upload_share() >= 1 && outcomes[0].upload_share() <= 0);
   f.require("the threshold chosen on other problems sends 25 % of the tokens, within 8 points (--quick: 20)",
             std::fabs(sent - 0.252) < context.scaled(0.08, 0.2), number(sent, 3));
-  f.require("with as many uploads the gate solves no fewer problems than a coin", gate_over_coin.high >= 0,
+  f.require("with as many uploads the skip policy solves no fewer problems than a coin", gate_over_coin.high >= 0,
             detail::interval_text(gate_over_coin));
   f.require("Rand-HLM sends half of the tokens",
             std::fabs(outcomes[2].upload_share() - 0.5) < context.scaled(0.02, 0.08),

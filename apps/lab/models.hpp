@@ -110,7 +110,7 @@ class replayed_model {
   void feed(std::span<const token_id> ids, std::uint32_t rows) {
     const auto begin = std::chrono::steady_clock::now();
     if (rows > ids.size() || ids.size() > model_->context - tokens_.size())
-      throw std::runtime_error("feed: rows do not fit the ids, or the text is too long");
+      throw std::runtime_error("feed: more rows than ids, or the text is too long");
     for (const token_id id : ids) {
       if (id < 0 || static_cast<std::size_t>(id) >= model_->vocab)
         throw std::runtime_error("feed: id " + std::to_string(id) + " is outside the vocabulary");

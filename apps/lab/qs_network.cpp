@@ -42,12 +42,11 @@ void save_network(const lab_context& context, const specverify::dqn_weights& net
 void run_qs_network(lab_context& context, figure& f) {
   const qs_setting setting = demo_setting(static_cast<std::uint32_t>(context.vocabulary().vocab_size()));
   f.about =
-      "A network trained for the demo, whose weights are written to qs_network.dqn (`edge_cloud demo --systems qs-dqn "
-      "--policy FILE`): temperature 1, the bits "
-      "of a vocabulary of 4096, 25.6 ms a draft and 104.6 ms a verification, 50 ms round trip, and an uplink of 350 "
-      "kbit/s or 4 Mbit/s, either next with "
-      "probability 1/2. Prose and word problems, half of the texts each; trained and tuned on some, reported on "
-      "others, replayed as in qs_speed.";
+      "A network trained for the demo; its weights are written to qs_network.dqn (`edge_cloud demo --systems "
+      "qs-dqn --policy FILE`). Temperature 1, the bits of a vocabulary of 4096, 25.6 ms per draft and 104.6 ms "
+      "per verification, 50 ms round trip, and an uplink of 350 kbit/s or 4 Mbit/s, each next with probability "
+      "1/2. Half of the texts are prose, half word problems. Some are used for training and tuning, others for "
+      "the report, replayed as in qs_speed.";
   const std::size_t count = context.scaled<std::size_t>(55, 6);
   const auto tune =
       record_texts(context, demo_tasks(context, "tune", 0, count), 1.0, qs_tokens, context.seed("qs_network_tune"));

@@ -18,12 +18,11 @@ void run_qs_speed(lab_context& context, figure& f) {
   qs_setting setting;
   setting.prefix_free = false;
   f.about =
-      "Prose continued by 52 tokens at temperature 0.4, recorded once and replayed: positions follow the target's "
-      "text, a draft at a position is accepted with "
-      "sum min(p, q^) of that position, an accepted draft counts as the text's own token. Bits are those of the "
-      "paper's vocabulary (V = 50272: 2209 and 5467 a "
-      "draft at l = 240 and 720). Computing times are assumed: 8 ms a draft, 45 ms a verification. Best static and DQN "
-      "were fixed on other texts.";
+      "Prose continued by 52 tokens at temperature 0.4, recorded once and replayed: positions follow the "
+      "target's text, a draft at a position is accepted with probability sum min(p, q^), and an accepted draft "
+      "counts as the text's own token. Bits are those of the paper's vocabulary (V = 50272: 2209 and 5467 per "
+      "draft at l = 240 and 720). Computing times are assumptions: 8 ms per draft, 45 ms per verification. "
+      "Best static and DQN were fixed on other texts.";
   const std::size_t count = context.scaled<std::size_t>(110, 12);
   const auto tune =
       record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
@@ -126,12 +125,13 @@ void run_qs_speed(lab_context& context, figure& f) {
     const qs_played &a = played[k][of], &b = played[k][over];
     return ratio_change(a.tokens, a.seconds, b.tokens, b.seconds, context.seed("qs_speed_gain"), 300);
   };
-  const std::string best_name = "the best static " + action_name(best_static[0]),
-                    training =
-                        "; the network learned where the link changes between both rates, and is played here where it "
-                        "stays at the lower one",
-                    pair_note = "; their pair is OPT-125M and 13B, ours accepts " + number(acceptance[1], 3) +
-                                " of the drafts at l = 240, and both computing times are assumed";
+  const std::string
+      best_name = "the best static " + action_name(best_static[0]),
+      training =
+          "; the network was trained on a link that changes between both rates, but here the link stays at the "
+          "lower rate",
+      pair_note = "; their pair is OPT-125M and 13B, ours accepts " + number(acceptance[1], 3) +
+                  " of the drafts at l = 240, and both computing times are assumed";
   const estimate over_target = gain(0, of_network, of_target), over_three = gain(0, of_network, of_three),
                  over_four = gain(0, of_network, of_four), over_best = gain(0, of_network, of_best),
                  over_heuristic = gain(0, of_network, of_heuristic);
@@ -143,23 +143,22 @@ void run_qs_speed(lab_context& context, figure& f) {
             standing(over_three, 0.15, 0.2) + training);
   f.compare("DQN over " + best_name + ", 350 kbit/s", "+15 to +20 % (which static is not said)", change_text(over_best),
             standing(over_best, 0.15, 0.2) +
-                "; that action was found by trying all 22 on this link and other texts, which a preset is not");
+                "; that action was found by trying all 22 on this link and other texts, so it is not a preset");
   f.compare("DQN over heuristic, 350 kbit/s", "+8 to +12 %", change_text(over_heuristic),
             standing(over_heuristic, 0.08, 0.12) +
-                "; their heuristic is not defined, ours computes the best action from the link's state and an estimate "
-                "of the "
-                "acceptance" +
+                "; their heuristic is not defined; ours computes the best action from the link's state and an estimate "
+                "of the acceptance" +
                 training);
   const estimate changing = gain(2, of_network, of_heuristic), changing_best = gain(2, of_network, of_best);
   f.compare("DQN where the link changes, 350k / 4M",
             "+15 to +20 % over static, +8 to +12 % over the heuristic (at 350 kbit/s)",
             change_text(changing_best) + " over the best static " + action_name(best_static[2]) + ", " +
                 change_text(changing) + " over the heuristic",
-            "where it was trained; static: " + standing(changing_best, 0.15, 0.2) +
+            "on the link of the training; static: " + standing(changing_best, 0.15, 0.2) +
                 "; heuristic: " + standing(changing, 0.08, 0.12));
   const estimate fast_target = gain(1, of_network, of_target), fast_four = gain(1, of_network, of_four);
   f.compare(
-      "DQN, 4 Mbit/s", "+5 to +10 % (over which baseline is not said)",
+      "DQN, 4 Mbit/s", "+5 to +10 % (baseline not given)",
       change_text(fast_target) + " over LLM only, " + change_text(fast_four) + " over (4, 240)",
       "over LLM only: " + standing(fast_target, 0.05, 0.1) + "; over (4, 240): " + standing(fast_four, 0.05, 0.1));
   const estimate coarse = gain(0, of_coarse, of_network);
@@ -178,20 +177,14 @@ void run_qs_speed(lab_context& context, figure& f) {
 void run_qs_regret(lab_context& context, figure& f) {
   const qs_setting setting;
   f.about =
-      "The two-state link (350 kbit/s, 4 Mbit/s, every transition 1/2) with prefix-free acceptance: each drafted "
-      "position is drawn anew from the recorded "
-      "positions "
-      "of prose at temperature 0.4, so a policy can gain from the link's state alone and the optimum is found by "
-      "trying all 22 x 22 pairs of actions. Tokens "
-      "enter by "
-      "their expectation, time at each round's own rate. Five seeds: of the link met, and of the networks' weights, "
-      "exploration and training. Training scores "
-      "its weights 20 "
-      "times by the throughput that they reach, whatever rewards they learn from: \"best\" are the weights that scored "
-      "highest, \"last\" those that "
-      "training ended with. Bonus: with the reward at the end of an episode that the authors' code gives. Shuffled "
-      "rewards have no information, so what their "
-      "best weights reach is what choosing alone brings.";
+      "The two-state link (350 kbit/s, 4 Mbit/s, every transition 1/2) with prefix-free acceptance: each "
+      "drafted position is drawn anew from the recorded positions of prose at temperature 0.4. So a policy can "
+      "gain only from the link's state, and trying all 22 x 22 pairs of actions finds the optimum. Tokens "
+      "count by expectation, time by each round's own rate. Five seeds for the link, and for the networks' "
+      "weights, exploration and training. Training scores the weights 20 times by throughput, whatever rewards "
+      "they learn from: \"best\" are the weights with the highest score, \"last\" the weights at the end. "
+      "Bonus: with the reward at the end of an episode, as in the authors' code. Shuffled rewards have no "
+      "information, so the gain of their best weights comes from choosing only.";
   const std::size_t count = context.scaled<std::size_t>(110, 12);
   const auto texts =
       record_texts(context, prose_tasks(context, 0, count), qs_temperature, qs_tokens, context.seed("qs_tune"));
@@ -244,7 +237,7 @@ void run_qs_regret(lab_context& context, figure& f) {
     speed[row++][s] = by_state(best_wider);
   });
 
-  table& t = f.add_table("regret against the best policy that knows the state",
+  table& t = f.add_table("regret compared with the best policy that knows the state",
                          {"policy", "tokens/s", "short of the optimum in %", "least and most over the seeds"});
   panel& p = f.add_panel("short of the per-state optimum", "", "%");
   curve& bars = p.add("mean of the seeds, least and most");
@@ -291,13 +284,13 @@ void run_qs_regret(lab_context& context, figure& f) {
       "reward at the end of an episode", "the episode's throughput, as in the code",
       number(mean[row_bonus], 3) + " % short with it, " + number(mean[row_network], 3) + " % without (best weights)",
       mean[row_bonus] > mean[row_network]
-          ? "it pays for ending the episode, which throughput does not; training here leaves it out"
-          : "no harm in this run; training here leaves it out");
+          ? "it rewards the end of the episode, but throughput does not; training here omits it"
+          : "no harm in this run; training here omits it");
   f.compare("choosing the weights by throughput", "not said",
             "last weights are " + number(mean[row_last], 3) + " % short, the best ones " +
                 number(mean[row_network], 3) + " %; with shuffled rewards " + number(mean[row_last_shuffled], 3) +
                 " and " + number(mean[row_shuffled], 3) + " %",
-            "of what the best weights gain over the last ones of shuffled rewards, choosing among 20 brings " +
+            "of the gain of the best weights over the last ones of shuffled rewards, choosing among 20 brings " +
                 number(mean[row_last_shuffled] - mean[row_shuffled], 3) + " points by itself, learning " +
                 number(mean[row_shuffled] - mean[row_network], 3) + " more");
   f.compare("resolutions", "l = 720 and 240",

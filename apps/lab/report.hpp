@@ -75,7 +75,7 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
   }
   if (!f.comparisons.empty()) {
     out << "<table class=wide><caption>Paper and ours</caption>\n";
-    write_row(out, "th", {"", "paper", "ours", "where and why they differ"});
+    write_row(out, "th", {"", "paper", "ours", "differences and reasons"});
     for (const comparison& c : f.comparisons) write_row(out, "td", {c.what, c.paper, c.ours, c.why});
     out << "</table>\n";
   }

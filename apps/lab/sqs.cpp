@@ -151,14 +151,12 @@ void temperature_panels(lab_context& context, figure& f, const std::string& name
 
 void run_temperature(lab_context& context, figure& f) {
   f.about =
-      "Openings of held-out prose continued by the two sessions; one temperature for both models, 25.6 ms a drafted "
-      "token, 104.6 ms a verification, downlink "
-      "free as in the paper. First two panels: the paper's constants (l = 100, B = 5000, eta = 0.001, alpha = 0.0005) "
-      "and the paper's code at 1 Mbit/s, "
-      "windows cut at 24. "
-      "Last two: constants for this pair (B = 2000, alpha = 0.02, windows cut at 4) and the code without zero counts "
-      "at 350 kbit/s. Bands are 95 % over texts; "
-      "all systems share their prompts and draws.";
+      "Openings of held-out prose, continued by the two sessions. One temperature for both models, 25.6 ms per "
+      "drafted token, 104.6 ms per verification; the downlink takes no time, as in the paper. First two "
+      "panels: the paper's constants (l = 100, B = 5000, eta = 0.001, alpha = 0.0005) and the paper's code at "
+      "1 Mbit/s, windows cut at 24. Last two: constants for this pair (B = 2000, alpha = 0.02, windows cut at "
+      "4) and the code without zero counts at 350 kbit/s. Bands are 95 % over texts; all methods use the same "
+      "prompts and draws.";
   const std::vector<double> temperatures =
       context.quick() ? std::vector<double>{0.2, 0.6, 1.0} : std::vector<double>{0.1, 0.3, 0.5, 0.7, 0.85, 1.0};
   const auto prompts = context.prose(context.scaled<std::size_t>(28, 3), 20);
@@ -194,8 +192,8 @@ void run_temperature(lab_context& context, figure& f) {
     return sqs_rivals(context, systems[best].label, systems[learned].label, of[best][at], of[learned][at]);
   };
   table& pairs = f.add_table(
-      "A learning threshold against the fastest K of each temperature (K chosen after the fact; changes with their 95 "
-      "%, text by text)",
+      "A learning threshold compared with the fastest K of each temperature (K chosen afterwards; changes with "
+      "95 % intervals, text by text)",
       {"constants", "T", "fastest K", "against", "time a token", "resampled a batch", "resampled a token",
        "drafts a batch, both"});
   std::vector<sqs_rivals> of_paper, of_ours, of_logarithmic;
@@ -222,19 +220,18 @@ void run_temperature(lab_context& context, figure& f) {
     f.compare("low temperature (T = " + number(temperatures[0]) + "), " + name, "K-SQS with a well-chosen K is faster",
               cold.said(),
               by_sign(cold.time, "not met: the threshold is faster", "no difference that the interval shows", "met") +
-                  "; " + drafts(cold) + ", and a draft takes 25.6 ms whatever its bits");
+                  "; " + drafts(cold) + ", and a draft takes 25.6 ms for any number of bits");
     f.compare("high temperature (T = " + number(temperatures[last]) + "), " + name, "C-SQS is faster", hot.said(),
-              by_sign(hot.time, "met", "not met: the interval holds no difference", "not met: a fixed K is faster") +
+              by_sign(hot.time, "met", "not met: no difference within the interval", "not met: a fixed K is faster") +
                   "; " + drafts(hot) + ", K = " + hot.fixed_label.substr(4) +
-                  " being the best of those tried at this very temperature");
+                  " is the best of the values tried at this temperature");
     f.compare(std::string("resampling at high temperature, ") + name, "C-SQS resamples less",
               number(hot.learned.a_batch(), 3) + " against " + number(hot.fixed.a_batch(), 3) + " a batch (" +
                   change_text(hot.a_batch) + "), " + number(hot.learned.a_token(), 3) + " against " +
                   number(hot.fixed.a_token(), 3) + " a token written (" + change_text(hot.a_token) + ")",
               "a batch: " + by_sign(hot.a_batch, "met", "not met, level", "not met, more") +
-                  "; but a batch can be resampled once whatever its length, so a short one is "
-                  "(" +
-                  drafts(hot) + "); a token written: " + by_sign(hot.a_token, "less as well", "level", "more"));
+                  "; but a batch of any length can be resampled only once, so a short one is " + drafts(hot) +
+                  "); a token written: " + by_sign(hot.a_token, "less as well", "level", "more"));
   }
   f.compare("the logarithmic update at T = " + number(temperatures[last]), "not in the paper",
             of_logarithmic[last].said(),
@@ -247,14 +244,14 @@ void run_temperature(lab_context& context, figure& f) {
       always = always && first[s][at].latency() <= of_paper[at].fixed.latency();
     if (always) ++best_everywhere, always_best = s;
   }
-  f.compare("one K for all temperatures, paper's constants", "not said",
+  f.compare("one K for all temperatures, the paper's constants", "not said",
             best_everywhere == 0 ? "no K is the fastest at every temperature"
                                  : paper[always_best].label + " is the fastest K at every temperature",
-            best_everywhere == 0 ? "the fastest K changes with the temperature"
-                                 : "with a budget of bits a larger K also shortens the window, and a draft that is "
-                                   "rejected costs its 25.6 ms");
+            best_everywhere == 0
+                ? "the fastest K changes with the temperature"
+                : "with a budget of bits a larger K also shortens the window, and a rejected draft costs its 25.6 ms");
   if (!context.quick()) {  // three texts are too few
-    f.require("a fixed K resamples more a batch at the highest temperature than at the lowest, both constants", [&] {
+    f.require("a fixed K resamples more per batch at the highest temperature than at the lowest, both constants", [&] {
       for (std::size_t s = 0; s < 4; ++s) {
         if (first[s][last].a_batch() <= first[s][0].a_batch() ||
             (s < 3 && second[s][last].a_batch() <= second[s][0].a_batch()))
@@ -263,21 +260,21 @@ void run_temperature(lab_context& context, figure& f) {
       return true;
     }());
   }
-  f.require("at the highest temperature the paper's C-SQS resamples less a batch than the fastest K",
+  f.require("at the highest temperature the paper's C-SQS resamples less per batch than the fastest K",
             (context.quick() ? of_paper[last].a_batch.value : of_paper[last].a_batch.high) < 0,
             change_text(of_paper[last].a_batch));
   f.compare("windows at B = 5000", "up to 135 drafts at K = 2, and none for 583 <= K <= 49770 (V = 50257)",
-            "cut at 24 drafts; with V = 4096 no K is without a window",
-            "a budget alone drafts far beyond what is accepted; the paper's deadlock needs the larger vocabulary");
+            "cut at 24 drafts; with V = 4096 every K has a window",
+            "with only a budget, far more is drafted than accepted; the paper's deadlock needs the larger vocabulary");
 }
 
 // ---- The ablation eta = 0
 
 void run_step(lab_context& context, figure& f) {
   f.about =
-      "C-SQS at temperature 0.7 against the threshold it begins with: a fixed one (eta = 0), the paper's linear update "
-      "(eta = 0.02, alpha = 0.02) and the "
-      "logarithmic one (eta = 2). B = 1000 bits in the paper's code, 350 kbit/s, windows cut at 4.";
+      "C-SQS at temperature 0.7 for each first threshold: fixed (eta = 0), the paper's linear update (eta = "
+      "0.02, alpha = 0.02) and the logarithmic one (eta = 2). B = 1000 bits in the paper's code, 350 kbit/s, "
+      "windows cut at 4.";
   const std::vector<double> firsts =
       context.quick() ? std::vector<double>{1e-4, 1e-2, 0.3} : std::vector<double>{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3};
   const auto prompts = context.prose(context.scaled<std::size_t>(28, 3), 20);
@@ -323,7 +320,7 @@ void run_step(lab_context& context, figure& f) {
   const auto spread = [](const std::vector<double>& of) {
     return *std::max_element(of.begin(), of.end()) - *std::min_element(of.begin(), of.end());
   };
-  table& d = f.add_table("Time a token against the fixed threshold of the same beta_1 (95 %, text by text)",
+  table& d = f.add_table("Time per token compared with the fixed threshold of the same beta_1 (95 %, text by text)",
                          {"beta_1", names[1], names[2]});
   for (std::size_t i = 0; i < firsts.size(); ++i)
     d.rows.push_back({number(firsts[i]), change_text(changes[0][i]), change_text(changes[1][i])});
@@ -355,15 +352,15 @@ void run_step(lab_context& context, figure& f) {
   f.compare(
       "the fastest setting of all", "adaptive",
       std::string(names[whose]) + " from beta_1 = " + number(firsts[where]) + ", " + number(fastest, 3) + " ms a token",
-      whose == 0 ? "not met: a fixed threshold that happens to be right is the best there is; what learning brings is "
-                   "that beta_1 need not be known"
-                 : "met: no fixed threshold among those tried is faster");
+      whose == 0
+          ? "not met: a fixed threshold that happens to be right is best; but with learning, beta_1 need not be known"
+          : "met: no fixed threshold among those tried is faster");
   f.compare(
-      "how much depends on beta_1", "less with adaptation",
+      "dependence on beta_1", "less with adaptation",
       "spread of the latency over beta_1: fixed " + number(spread(values[0]), 3) + ", linear " +
           number(spread(values[1]), 3) + ", logarithmic " + number(spread(values[2]), 3) + " ms a token",
       std::string(spread(values[1]) < spread(values[0]) && spread(values[2]) < spread(values[0]) ? "met" : "not met") +
-          "; the column \"laws cut by the cap\" says where the budget, and not the threshold, sets the support");
+          "; the column \"laws cut by the cap\" shows which supports are set by the budget instead of the threshold");
   f.require("from the largest beta_1 both updates are faster than the fixed threshold",
             context.quick() ? std::max(changes[0].back().value, changes[1].back().value) < 0
                             : std::max(changes[0].back().high, changes[1].back().high) < 0,
@@ -376,10 +373,9 @@ void run_step(lab_context& context, figure& f) {
 
 void run_bits(lab_context& context, figure& f) {
   f.about =
-      "The drafter's laws along held-out prose at temperature 1, l = 100: what a draft costs by the paper's formula "
-      "(without the drafted token), on the wire "
-      "in "
-      "the paper's code, and on the wire without zero counts; messages of 8 drafts, kind and check included.";
+      "The drafter's laws along held-out prose at temperature 1, l = 100: bits per draft by the paper's "
+      "formula (without the drafted token), on the wire in the paper's code, and on the wire without zero "
+      "counts. Messages of 8 drafts, including kind and check.";
   constexpr std::uint32_t resolution = 100;
   constexpr std::size_t block = 8;
   const auto texts = context.prose(context.scaled<std::size_t>(40, 6), 41);
@@ -481,14 +477,14 @@ void run_bits(lab_context& context, figure& f) {
             "grows with K, then falls: dense costs " + number(dense) + " bits here, K = 1024 " + number(dear),
             "without zero counts, on the wire: " + t.rows[7][6] + " bits at K = " + std::to_string(sizes[7]) + ", " +
                 t.rows[sizes.size() - 1][6] + " at K = " + std::to_string(sizes.back()),
-            "tokens that get no count cannot be drafted and need not be named");
+            "tokens without a count cannot be drafted, so they need not be named");
   f.compare(
       "C-SQS with the paper's constants", t.rows.back()[3] + " bits by the formula",
       t.rows.back()[6] + " bits on the wire, " + number(conformal_gain, 3) + " times less",
-      "the threshold sinks and keeps " + t.rows.back()[1] + " tokens, of which " + t.rows.back()[2] + " get a count");
+      "the threshold falls and keeps " + t.rows.back()[1] + " tokens, of which " + t.rows.back()[2] + " get a count");
   f.require(
-      "without zero counts a draft costs at most 20 bits beyond its formula and the place of its token, framing "
-      "included",
+      "without zero counts a draft costs at most 20 bits more than its formula and the index of its token, "
+      "including framing",
       worst <= 20, number(worst));
 }
 
@@ -501,10 +497,9 @@ struct law_stream {
 
 void run_dropped(lab_context& context, figure& f) {
   f.about =
-      "The threshold moved along held-out prose, one text after the other, position by position: mean dropped mass so "
-      "far and what it cannot exceed (the "
-      "tight form, the appendix form (28) and the paper's (9)). In the second stream the temperature jumps between 0.3 "
-      "and 1.5 every 200 tokens.";
+      "The threshold along held-out prose, position by position: mean dropped mass so far, and its bounds (the "
+      "tight form, the appendix form (28) and the paper's (9)). In the second stream the temperature jumps "
+      "between 0.3 and 1.5 every 200 tokens.";
   const auto texts = context.prose(context.scaled<std::size_t>(240, 24), 41);
   std::vector<std::vector<float>> rows;
   {
@@ -582,15 +577,15 @@ void run_dropped(lab_context& context, figure& f) {
             "at most " + number(closest, 3) + " of it");
   f.compare("bound after " + std::to_string(rows.size()) + " tokens, paper's constants", t.rows[0][6] + " by (9)",
             t.rows[0][4] + " by the tight form, measured " + t.rows[0][3],
-            "(9) charges 1 / (eta N) whatever beta_1 is; it reaches 2 alpha after about 2e6 tokens, the tight form "
-            "after 4000");
+            "(9) charges 1 / (eta N) for any beta_1; it reaches 2 alpha after about 2e6 tokens, the tight form after "
+            "4000");
 }
 
 void run_rejections(lab_context& context, figure& f) {
   f.about =
-      "Every tested draft of the texts: whether it was rejected, the distance TV(q^, p) of the law it was drawn from, "
-      "and the paper's bound on it, TV(q, p) + "
-      "dropped mass + K / (4 l). All are averages over the run, thresholds included.";
+      "Every tested draft of the texts: whether it was rejected, the distance TV(q^, p) of the law it was "
+      "drawn from, and the paper's bound TV(q, p) + dropped mass + K / (4 l). All numbers are averages over "
+      "the run, including thresholds.";
   const auto prompts = context.prose(context.scaled<std::size_t>(24, 3), 20);
   const sqs_system systems[] = {{"K = 2", top_k{2}},
                                 {"K = 16", top_k{16}},
@@ -681,7 +676,7 @@ void run_rejections(lab_context& context, figure& f) {
   f.require("the sum of TV(q^, p) stays below the paper's bound", below);
   f.compare("which part of the bound is loose", "not discussed",
             t.rows.back()[9] + " against " + t.rows.back()[4] + " in the last row",
-            "K / (4 l) charges every token kept; tokens that get no count are charged as well");
+            "K / (4 l) charges every kept token, including tokens without a count");
 }
 
 }  // namespace
@@ -691,12 +686,12 @@ paper sqs_paper() {
           "Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding",
           "2510.09942",
           {{"sqs_temperature", "Latency and resampling against temperature", run_temperature, 45, 3},
-           {"sqs_step", "A fixed threshold and one that learns", run_step, 12, 1},
+           {"sqs_step", "A fixed threshold and a learning one", run_step, 12, 1},
            {"sqs_bits", "Bits of a draft by formula and on the wire", run_bits, 2, 1},
            {"sqs_dropped", "Dropped mass and its bounds", run_dropped, 6, 1},
            {"sqs_rejections", "Rejections and their bound", run_rejections, 10, 1}},
-          "The paper's pair is GPT-Neo 125M and 1.3B on LM1B with 50257 tokens; ours has 4096. Its uplink rate is not "
-          "in our source: 1 Mbit/s here."};
+          "The paper's pair is GPT-Neo 125M and 1.3B on LM1B with 50257 tokens; ours has 4096. Our source does not "
+          "give the uplink rate; here it is 1 Mbit/s."};
 }
 
 }  // namespace lab

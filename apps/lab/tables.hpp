@@ -181,10 +181,9 @@ inline void show_hlm_table(figure& f) {
       {"CU-HLM online, 7B to 13B", 64, 16.2e-3, 12.8, 13.0, 200},
   };
   f.about =
-      "Each row from its own columns: the share of tokens that are uploaded is the time of the target over 104.6 ms, "
-      "the time on the link that share of a "
-      "payload at 10 dB without fading, the throughput one over the sum. All six throughputs come out to the printed "
-      "digit.";
+      "Each row computed from its own columns: the share of uploaded tokens is the time of the target divided "
+      "by 104.6 ms, the time on the link is that share of a payload at 10 dB without fading, and the "
+      "throughput is 1 divided by the sum. All six throughputs agree to the printed digit.";
   channel_state link;
   link.uplink_rate = shannon_rate(10e6, from_decibel(10));
   fading_options faded;
@@ -210,16 +209,16 @@ inline void show_hlm_table(figure& f) {
   f.require("every throughput of the table is reproduced to its printed digit", all_digits);
   f.compare("share of tokens uploaded", "0.252",
             detail::decimals(shares[0], 3) + " (U-HLM), " + detail::decimals(shares[1], 3) + " (CU-HLM)",
-            "the text says that 74.8 % are skipped; the table's own times say 70 to 71 %");
+            "according to the text 74.8 % are skipped, but the table's own times give 70 to 71 %");
   f.compare("time on the link", "Rayleigh fading", "no fading",
-            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; under Rayleigh fading a full "
-            "payload takes " +
+            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; but under Rayleigh fading a "
+            "full payload takes " +
                 detail::decimals(736000 * mean_per_bit * 1e3, 1) + " ms on average with gains clipped at 1e-3");
   f.compare("entries sent by CU-HLM", "832 on average", "200",
             "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
   f.compare("CU-HLM over U-HLM, time on the link", "177.5 times less",
             detail::decimals(6.3 / 38.1e-3, 0) + " times less",
-            "the paper divides a run without distillation by one with it; this is like for like");
+            "the paper divides a run without distillation by one with it; this compares equal runs");
   f.compare("CU-HLM over U-HLM, throughput", "+17.6 %", detail::percent(18.0 / 15.9 - 1, 1),
             std::fabs(18.0 / 15.9 - 1 - 0.176) <= 5e-4
                 ? "the same"
@@ -241,10 +240,9 @@ inline void show_hlm_links(figure& f) {
                                   {"CU-HLM online, k = 832", 0.252, entries(832)},
                                   {"CU-HLM offline, k = 30", 0.252, entries(30)}};
   f.about =
-      "The paper's link, times and upload shares (25.2 % for the uncertainty gate) with no model behind them: medians "
-      "over 200 answers of 512 tokens, bands "
-      "from the 10th to the 90th percentile. Gains below 1e-3 are clipped, since the mean time of a Rayleigh link "
-      "without a floor is infinite.";
+      "The paper's link, times and upload shares (25.2 % for uncertainty), without any model: medians over 200 "
+      "answers of 512 tokens, bands from the 10th to the 90th percentile. Gains below 1e-3 are clipped, "
+      "because the mean time of a Rayleigh link without a minimum gain is infinite.";
   speed_options options;
   add_speed_panel(f, "Rayleigh fading", systems, options);
   options.fading = fading_kind::rician;
@@ -261,13 +259,12 @@ inline void show_hlm_links(figure& f) {
   };
   const double hlm = 1 / mean_round(10, 1, full);
   f.compare("HLM at 10 dB, Rayleigh", "fewer than 5 tokens/s", number(hlm) + " tokens/s",
-            "the floor under the gain; without it 4.8 to 5.3 by the number of rounds");
+            "the minimum gain; without it 4.8 to 5.3, depending on the number of rounds");
   f.compare("CU-HLM offline over HLM at -20 dB", "1014 times", number(gain(-20, 30)) + " times",
-            "a ratio of means that diverge: without a floor the median over runs of 10 000 to 51 200 rounds is 814 to "
-            "898, with a wide spread; without fading 101 "
-            "is the most that any payload gives");
+            "a ratio of means that diverge: without a minimum gain the median over runs of 10 000 to 51 200 rounds "
+            "is 814 to 898, with a wide spread; without fading 101 is the maximum for any payload");
   f.compare("CU-HLM online over HLM at -20 dB", "206 times", number(gain(-20, 832)) + " times",
-            "the same; 206 would need a mean of about 520 entries instead of 832");
+            "as above; 206 would need a mean of about 520 entries instead of 832");
   f.require("the means agree with the exact integrals: HLM 5.396 tokens/s at 10 dB", std::fabs(hlm - 5.396) <= 5e-4,
             number(hlm, 5));
   f.require("gain at 10 dB with 832 entries is 3.542", std::fabs(gain(10, 832) - 3.542) <= 5e-4,
@@ -295,9 +292,8 @@ inline void show_wisv_table(figure& f) {
   constexpr double window_uploads = 20.4;
   f.about = "Latency of an answer = rounds * (t_fix + L * t_tok) + uplink bits / rate, with t_tok = " +
             number(times.per_token * 1e3, 5) + " ms and t_fix = " + number(times.fixed * 1e3, 5) +
-            " ms from the five greedy rows at 500 Mbit/s alone. Rounds are the paper's; everything else is predicted. "
-            "The last column charges 20.4 uploads of a "
-            "window an answer, whatever the number of rounds.";
+            " ms from only the five greedy rows at 500 Mbit/s. Rounds are the paper's; everything else is predicted. "
+            "The last column charges 20.4 uploads of a window per answer, for any number of rounds.";
   table& t = f.add_table("Table I: latency of an answer in seconds",
                          {"L", "method", "Mbit/s", "paper", "model", "error", "20.4 window uploads", "error"});
   double worst = 0, worst_slow = 0, worst_window = 0;
@@ -328,20 +324,20 @@ inline void show_wisv_table(figure& f) {
   const wisv_row &greedy = specverify_test::wisv_table[12], &wisv = specverify_test::wisv_table[14];
   f.require("greedy, rejection and WISV at 500 Mbit/s within 0.3 %", worst <= 0.003, detail::percent(worst));
   f.require("WISV at 20 Mbit/s within 6 %", worst_slow <= 0.06, detail::percent(worst_slow));
-  f.require("with 20.4 window uploads an answer WISV is within 0.3 % at both rates", worst_window <= 0.003,
+  f.require("with 20.4 window uploads per answer WISV is within 0.3 % at both rates", worst_window <= 0.003,
             detail::percent(worst_window));
   f.compare("WISV's time on the link", "L hidden vectors a round", "20.4 times L hidden vectors an answer",
-            "rounds fall from 27 to 12 over the windows, the extra time does not: the simulator seems to charge every "
-            "mismatch it scores, not every round");
+            "rounds fall from 27 to 12 over the windows, but the extra time does not: the simulator seems to charge "
+            "every scored mismatch, not every round");
   f.compare("fixed time of a round", "not given", number(times.fixed * 1e3, 5) + " ms",
-            "the round trip of 50 ms alone: verifying has no fixed cost in that table");
-  f.compare("latency saved at L = 64, 500 Mbit/s, as the text says", "31.4 %",
+            "only the round trip of 50 ms: verification has no fixed cost in that table");
+  f.compare("latency saved at L = 64, 500 Mbit/s, according to the text", "31.4 %",
             detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
-            "from the paper's own rows (ours stand under the grid of links and windows); L = 10 is faster than any "
-            "other window, and there it is " +
+            "from the paper's own rows (ours are in the grid of links and windows); L = 10 is faster than any other "
+            "window, and there it is " +
                 detail::percent(
                     specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
-  f.compare("accepted length and rounds at L = 64, 20 Mbit/s, as the text says", "+60.8 %, -37.3 %",
+  f.compare("accepted length and rounds at L = 64, 20 Mbit/s, according to the text", "+60.8 %, -37.3 %",
             detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " +
                 detail::percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
             "from the paper's own rows");

@@ -37,9 +37,9 @@ cost write_all(lab_context& context, const std::vector<lab_problem>& problems, M
 
 void run_replay(lab_context& context, figure& f) {
   f.about =
-      "The same texts (K-SQS, K=16, l=100, L=8, temperature 1) four times: with live models, with an empty trace, with "
-      "the full trace, and once more "
-      "with the rows still in memory. Sessions, codec and draws run every time; only the models' passes are replayed.";
+      "The same texts (K-SQS, K=16, l=100, L=8, temperature 1) four times: with live models, with an empty "
+      "trace, with the full trace, and again with the rows still in memory. Sessions, codec and draws run "
+      "every time; only the models' passes are replayed.";
   const auto problems = context.problems("tune", context.scaled<std::size_t>(200, 20));
   const auto drafter_trace = std::make_shared<model_trace>(context.pair().drafter),
              target_trace = std::make_shared<model_trace>(context.pair().target);
@@ -67,7 +67,8 @@ void run_replay(lab_context& context, figure& f) {
   f.compare(
       "time in the models, live / replayed", "-",
       number(live_models / replayed_models, 3) + " (rows in memory: " + number(live_models / warm_models, 3) + ")",
-      "a trace keeps hidden states; the head's product is made again when a row is read for the first time");
+      "a trace keeps hidden states; the product with the output layer is computed again when a row is first "
+      "read");
   f.require("the four runs have the same tokens, bytes and rounds",
             live == recording && live == replayed && live == warm,
             std::to_string(live.tokens) + " tokens, " + std::to_string(live.bytes) + " bytes, " +

@@ -233,7 +233,7 @@ inline std::string model_trace::load(const std::filesystem::path& path) {
   if (head.nodes == 0 || head.nodes > no_node) return wrong("has a bad number of nodes");
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error || head.nodes > bytes / sizeof(file_node)) return wrong("truncated: fewer nodes than its header says");
+  if (error || head.nodes > bytes / sizeof(file_node)) return wrong("truncated: fewer nodes than in the header");
 
   model_trace made(model_, max_states_);
   std::vector<file_node> list(head.nodes);

@@ -9,9 +9,9 @@ paper ui_paper() {
           "Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding",
           "2508.12590",
           {{"ui_grid", "Accuracy against energy over k and gamma", run_ui_grid, 45, 5},
-           {"ui_trace", "The same gates on recorded texts", run_ui_trace, 8, 1}},
-          "Layer, head and energy model are not in the paper: the last layer's mean over heads and a model of our own "
-          "stand in."};
+           {"ui_trace", "The same skip policies on recorded texts", run_ui_trace, 8, 1}},
+          "The paper does not give layer, head and energy model; we use the last layer, the mean over heads, and "
+          "our own energy model."};
 }
 
 }  // namespace lab

@@ -160,14 +160,13 @@ inline void run_ui_grid(lab_context& context, figure& f) {
                  &at_default = points[6];  // u_th 0.2, 0.8
   const auto place_of = [&](const ui_point& p) { return static_cast<std::size_t>(&p - points.data()); };
   f.about =
-      "Problems at temperature 1; a token is uploaded when more than 20 % of 20 draws disagree and its attention row "
-      "(last layer, mean over heads) passes. "
-      "The threshold on u is 0.2 and not the default 0.8: at 0.8 uncertainty alone uploads " +
+      "Problems at temperature 1; a token is uploaded if more than 20 % of 20 draws disagree and its attention "
+      "row (last layer, mean over heads) passes. The threshold on u is 0.2 instead of the default 0.8, because "
+      "at 0.8 uncertainty by itself uploads " +
       number(100 * at_default.upload_share, 3) + " % of the tokens and solves " + number(100 * at_default.solved, 3) +
       " %, at 0.2 " + number(100 * alone.upload_share, 3) + " % and " + number(100 * alone.solved, 3) +
-      " %, so that a second gate has something to decide on. "
-      "Energy: 10 W drafting, 1.5 W sending, 250 W verifying, full laws over a Rayleigh link at 10 dB; the paper's own "
-      "model is not public.";
+      " %, so that a second criterion has tokens to decide on. Energy: 10 W for drafting, 1.5 W for sending, "
+      "250 W for verifying, full laws over a Rayleigh link at 10 dB; the paper's own model is not public.";
   const auto both = [](const ui_point& p) {
     return number(100 * p.solved, 3) + " % solved, " + number(100 * p.saved, 3) + " % saved";
   };
@@ -196,7 +195,7 @@ inline void run_ui_grid(lab_context& context, figure& f) {
                 passes(accurate));
   f.compare("k = 11, gamma = 0.5 (efficiency)", "87.0 % BERTScore (U-HLM 85.8 %), 43.6 % saved", both(efficient),
             solved_by(against_alone(efficient)) + " " + detail::interval_text(against_alone(efficient)) + "; " +
-                passes(efficient) + "; the paper does not say which layer and heads it reads");
+                passes(efficient) + "; the paper does not specify layer and heads");
   f.compare("uncertainty alone", "85.8 % BERTScore, 31.6 % saved", both(alone) + " at u_th 0.2",
             "share saved: " + standing(alone.saved, 0.316, 0.005) + ", with " + number(100 * alone.upload_share, 3) +
                 " % uploaded; the paper's share is not given");
@@ -234,23 +233,24 @@ inline void run_ui_grid(lab_context& context, figure& f) {
                   "third of a token a second needs a far slower "
                   "link or device");
   }
-  f.compare(
-      "which rows are important", "sharp ones, in words",
-      "as written " + number(100 * mean_over(false, &ui_point::upload_share), 3) +
-          " % of tokens pass both gates, inverted " + number(100 * mean_over(true, &ui_point::upload_share), 3) +
-          " % (mean over the grid)",
-      "the rule passes rows with many weights near the largest; its complement is what the words ask for, and solves " +
-          number(100 * mean_over(true, &ui_point::solved), 3) + " % against " +
-          number(100 * mean_over(false, &ui_point::solved), 3) + " %");
+  f.compare("which rows are important", "sharp ones, in words",
+            "as written " + number(100 * mean_over(false, &ui_point::upload_share), 3) +
+                " % of tokens pass both gates, inverted " + number(100 * mean_over(true, &ui_point::upload_share), 3) +
+                " % (mean over the grid)",
+            "the rule passes rows with many weights near the largest; but the paper's words describe its complement, "
+            "which solves " +
+                number(100 * mean_over(true, &ui_point::solved), 3) + " % against " +
+                number(100 * mean_over(false, &ui_point::solved), 3) + " %");
   f.require("inverted solves more problems than the rule as written (mean over the grid)",
             mean_over(true, &ui_point::solved) > mean_over(false, &ui_point::solved),
             number(mean_over(true, &ui_point::solved), 3) + " and " + number(mean_over(false, &ui_point::solved), 3));
-  f.require("no second gate uploads more than uncertainty alone, up to the texts that it leads to (5 points)", [&] {
-    for (std::size_t i = without_grid; i < points.size(); ++i) {
-      if (points[i].upload_share > alone.upload_share + context.scaled(0.05, 0.15)) return false;
-    }
-    return true;
-  }());
+  f.require("no second criterion uploads more than uncertainty by itself, within the effect on the texts (5 points)",
+            [&] {
+              for (std::size_t i = without_grid; i < points.size(); ++i) {
+                if (points[i].upload_share > alone.upload_share + context.scaled(0.05, 0.15)) return false;
+              }
+              return true;
+            }());
   f.require("HLM saves nothing and uploads every token",
             points[0].upload_share >= 1 && std::fabs(points[0].saved) < 1e-12);
   f.require("k = 3, gamma = 1.5 uploads at least as much as k = 11, gamma = 0.5",
@@ -322,7 +322,7 @@ inline void run_ui_trace(lab_context& context, figure& f) {
       missed.curves.push_back(lost);
     }
   }
-  f.about = "Texts that the target verified token by token, with the gates applied after the fact (u_th = 0.2).";
+  f.about = "Texts that the target verified token by token, with the skip policies applied afterwards (u_th = 0.2).";
   f.require("uploads fall with k", falls);
   f.require("uploads grow with gamma", grows);
 }

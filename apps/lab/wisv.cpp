@@ -12,18 +12,17 @@ paper wisv_paper() {
       "WISV: Wireless-Informed Semantic Verification for Distributed Speculative Decoding in Device-Edge LLM Inference",
       "2604.17701",
       {{"wisv_table", "Table I recomputed", run_wisv_table, 1, 1},
-       {"wisv_labels", "Which mismatches matter, and which labels a link keeps", run_wisv_labels, 70, 2},
+       {"wisv_labels", "Mismatches that matter, and labels that a link keeps", run_wisv_labels, 70, 2},
        {"wisv_heads", "Decision heads and their thresholds", run_wisv_heads, 60, 1},
        {"wisv_accuracy", "Accuracy against the threshold on good and poor links", run_wisv_accuracy, 120, 3},
        {"wisv_grid", "Accepted length, rounds and latency over links and windows", run_wisv_grid, 30, 1},
        {"wisv_protocols", "Full, selective and lazy hidden states over the same link", run_wisv_protocols, 1, 1},
-       {"wisv_sessions", "Full, selective and lazy by the sessions", run_wisv_sessions, 10, 1},
+       {"wisv_sessions", "Full, selective and lazy hidden states by the sessions", run_wisv_sessions, 10, 1},
        {"wisv_ablations", "Without the channel, and without relabelling", run_wisv_ablations, 2, 1},
        {"wisv_split", "A narrow head, split between device and cloud", run_wisv_split, 2, 1}},
-      "The pair of models is ours and small, its problems are short and nearly always solved; thresholds, heads and "
-      "every training choice are fixed on "
-      "problems that the figures do not use. Rounds and mismatches are measured, latencies are the paper's model with "
-      "the paper's sizes."};
+      "The pair of models is ours and small; problems are short and nearly always solved. Thresholds, heads "
+      "and every training choice are fixed on problems that the figures do not use. Rounds and mismatches are "
+      "measured; latencies follow the paper's model with the paper's sizes."};
 }
 
 }  // namespace lab

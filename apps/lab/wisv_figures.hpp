@@ -137,11 +137,11 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
     before = std::move(all);
   }
   p.curves = {sampled, largest, hard};
-  f.require("no link labels a mismatch that the search did not", one_way);
+  f.require("no link labels a mismatch that the search did not label", one_way);
   f.require("no label is kept on a link and lost on a better one", falls);
-  f.compare("what a label says", "an answer changed by one replaced token",
-            "the same, replacements kept while they change nothing",
-            "the paper only says that the outcome is checked; the order of the search is AutoJudge's");
+  f.compare("meaning of a label", "an answer changed by one replaced token",
+            "the same, but replacements without effect are kept",
+            "the paper only states that the outcome is checked; the order of the search is AutoJudge's");
 }
 
 //! Training, and the choice of a threshold on the tuning problems.
@@ -150,16 +150,15 @@ inline void run_wisv_heads(lab_context& context, figure& f) {
   const auto& tuned = study.tunings();
   const std::vector<trained_head>& heads = study.heads();
   f.about =
-      "Heads of width 256, and one of width 16, on the hidden states of both models (96 and 128 numbers) and the "
-      "channel; 4 channels an episode, one tenth of "
-      "the episodes validates. " +
+      "Heads of width 256, and one of width 16, on the hidden states of both models (96 and 128 numbers) and "
+      "the channel; 4 channels per episode, one tenth of the episodes for validation. " +
       std::to_string(head_plan{}.epochs) + " epochs, the second half at " + number(head_plan{}.late_rate) +
       " of the rate (the library's defaults: " + std::to_string(specverify::training_options{}.epochs) + " and " +
       number(specverify::training_options{}.late_rate) +
-      "), which takes half of the time. The threshold is the largest of the candidates whose accuracy on " +
+      "), which takes half of the time. The threshold is the largest candidate whose accuracy on " +
       std::to_string(study.tuning_problems()) + " tuning problems is at most " + number(100 * accepted_loss) +
-      " points below greedy on the good (500 Mbit/s, 5 ms) and on the poor link (20 Mbit/s, 50 ms); it is fixed before "
-      "a test problem is read.";
+      " points below greedy on the good link (500 Mbit/s, 5 ms) and on the poor link (20 Mbit/s, 50 ms); it is "
+      "fixed before any test problem is read.";
   panel& loss = f.add_panel("validation loss", "epoch", "weighted cross entropy");
   panel& area = f.add_panel("validation AUC", "epoch", "AUC");
   table& t = f.add_table("heads", {"head", "samples", "labels reject %", "AUC", "tau"});
@@ -199,8 +198,8 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
   f.about = std::to_string(r.problems) +
             " held-out problems, L = 32, rates up and down alike, loss 1e-3. The threshold of the checks, " +
             number(chosen) +
-            ", was fixed on the tuning problems; the curves show the others. Right: the answer at the end of the text "
-            "is. Intervals: bootstrap over problems.";
+            ", was fixed on the tuning problems; the curves show the others. Right: the answer at the end of the "
+            "text is correct. Intervals: bootstrap over problems.";
   panel& p = f.add_panel("accuracy against the threshold", "16 tau", "% right");
   panel& q = f.add_panel("tokens per round against the threshold", "16 tau", "tokens");
   panel& s = f.add_panel("accepted share of mismatches", "16 tau", "%");
@@ -243,13 +242,13 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
         "tokens per round, " + name, link == 0 ? "10.13 to 14.98 (+48 %)" : "10.13 to 13.52 (+34 %)",
         number(tokens_per_round(greedy)) + " to " + number(tokens_per_round(set)) + " (" + detail::gain(gained) + ")",
         standing(gained, printed, printed) +
-            "; our texts end within a few windows, and a mismatch that stands often carries a window to the end");
+            "; our texts end within a few windows, and an accepted mismatch often extends a window to the end");
     const estimate won{0 - lost.value, 0 - lost.high, 0 - lost.low};
     f.compare("accuracy, " + name, link == 0 ? "80.4 % to 79.6 % (-0.8 points)" : "80.4 % to 82.8 % (+2.4 points)",
               detail::points(accuracy_of(greedy), 4) + " % to " + detail::points(accuracy_of(set), 4) + " % (" +
                   detail::points(won) + ")",
               standing(won, link == 0 ? -0.008 : 0.024) + ": " +
-                  by_sign(won, "accuracy lost", "no change that the interval shows", "accuracy won") +
+                  by_sign(won, "accuracy lost", "no change within the interval", "accuracy won") +
                   "; greedy misses only " + number(100 * (1 - accuracy_of(greedy)), 2) +
                   " points here, so there is little to win");
   }
@@ -270,7 +269,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
                                    static_cast<double>(r.problems),
                                6),
                     detail::points(run)});
-  f.require("of the same mismatches the poor link accepts more", context.quick() ? forced.value >= 0 : forced.low > 0,
+  f.require("the poor link accepts more of the same mismatches", context.quick() ? forced.value >= 0 : forced.low > 0,
             detail::points(forced));
   bool same = true;
   for (std::size_t i = 0; i < r.problems; ++i) {
@@ -306,7 +305,7 @@ inline void run_wisv_accuracy(lab_context& context, figure& f) {
           "; of more than 5 points " + at_threshold(poor_five) + " and " + at_threshold(good_five) +
           "; everything accepted: " + detail::points(collapsed) + " % right",
       std::string(poor_one < good_one    ? "poor link first, as in the paper"
-                  : poor_one == good_one ? "both at the same threshold of those shown"
+                  : poor_one == good_one ? "both at the same threshold shown"
                                          : "good link first, unlike the paper") +
           "; thresholds shown are " + std::to_string(shown_thresholds.size()) + ", the paper's scale is not given");
   f.require("accuracy breaks on the poor link no later than on the good one (more than 5 points lost)",

@@ -43,15 +43,14 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   const semantic_costs costs;
   f.about = std::to_string(r.problems) + " held-out problems under the threshold " +
             number(study.tunings()[wisv_study::full_head].chosen) +
-            ". Rounds, windows and mismatches are measured; latency is the paper's model with the paper's sizes (2048 "
-            "numbers of 16 bits a hidden vector, 128256 "
-            "tokens, " +
+            ". Rounds, windows and mismatches are measured; latency follows the paper's model with the paper's sizes "
+            "(2048 numbers of 16 bits per hidden vector, 128256 tokens, " +
             number(1e3 * costs.token_time, 5) +
-            " ms a drafted token, its equations (6) and (10)). A window ends with the text. Reject: rejection sampling "
-            "at temperature " +
+            " ms per drafted token, its equations (6) and (10)). A window ends with the text. Reject: rejection "
+            "sampling at temperature " +
             number(temperature) + " with full laws, " + std::to_string(sampled) +
-            " problems. Adaptive: FH or SH once a request, from running means of the mismatches; the testbed's rule: "
-            "FH above 10 ms.";
+            " problems. Adaptive: chooses FH or SH once per request, from running means of the mismatches; the "
+            "testbed's rule: FH above 10 ms.";
   panel& lengths = f.add_panel("tokens per round", "L", "tokens");
   panel& rounds = f.add_panel("rounds an answer", "L", "rounds");
   for (std::size_t link = 0; link < 4; ++link)
@@ -197,7 +196,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   const double answer = mean_of(rounds_of(r.greedy[3])) * tokens_per_round(r.greedy[3]);
   const std::string shorter =
       "; our answers have " + number(answer, 3) +
-      " tokens and the paper's 209, so that a last window, cut by the end of the text, weighs more";
+      " tokens and the paper's 209, so a last window, cut by the end of the text, has more weight";
   const std::tuple<std::size_t, std::uint32_t> headline[] = {{2, 10}, {2, 32}, {poor, 32}, {2, 64}, {poor, 64}};
   for (const auto& [link, length] : headline) {
     const compared_row& one = row_at(link, length);
@@ -213,11 +212,11 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   }
   const std::string all_rows = " of " + std::to_string(table_one.size()) + " rows";
   f.compare(
-      "signs over all rows of Table I", "more tokens a round, fewer rounds, less latency in all",
+      "signs over all rows of Table I", "more tokens per round, fewer rounds, less latency in all rows",
       std::to_string(met_tokens) + ", " + std::to_string(met_rounds) + " and " + std::to_string(met_latency) + all_rows,
-      met_tokens + met_rounds + met_latency == 3 * table_one.size() ? "met in every row, the intervals included"
+      met_tokens + met_rounds + met_latency == 3 * table_one.size() ? "met in every row, including intervals"
                                                                     : "not met in every row");
-  f.require("more tokens a round, fewer rounds and less latency in every row of Table I, intervals included",
+  f.require("more tokens per round, fewer rounds and less latency in every row of Table I, including intervals",
             met_tokens + met_rounds + met_latency == 3 * table_one.size());
   adaptive_good = worst_adaptive <= 0.05;
   f.require("fewer rounds than greedy on every link and window", fewer);
@@ -230,7 +229,7 @@ inline void run_wisv_protocols(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
   f.about =
-      "L = 32; every round the link is poor (20 Mbit/s, 50 ms) or good (500 Mbit/s, 5 ms), the same for all "
+      "L = 32; in each round the link is poor (20 Mbit/s, 50 ms) or good (500 Mbit/s, 5 ms), the same for all "
       "protocols; " +
       std::to_string(r.problems) + " held-out problems.";
   static constexpr std::array<const char*, 3> names{"FH", "SH", "lazy"};
@@ -259,10 +258,9 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
   const auto& r = study.tests();
   const std::size_t count = context.scaled<std::size_t>(200, 8);
   f.about = "L = 32 and the changing link of the protocols, by the two sessions, " + std::to_string(count) +
-            " problems: hidden vectors of 96 half floats, ids and a channel report; bytes are those on the wire. Last "
-            "two rows: the head of width 16, given "
-            "whole states "
-            "or, split, the device's part of it as 16 int8 numbers and a scale.";
+            " problems: hidden vectors of 96 half floats, ids and a channel report; bytes are those on the wire. "
+            "Last two rows: the head of width 16 with whole states, or split: the device's part as 16 int8 numbers "
+            "and a scale.";
   struct variant {
     const char* name;
     bool with_draft, lazy;
@@ -339,11 +337,11 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
                       number(up / rounds), number(down / rounds)});
   }
   f.require("FH, SH and lazy write the same tokens in the same rounds, by the sessions", session_same);
-  f.require("the sessions write what the rules alone write, on every problem", as_rules == count,
+  f.require("the sessions write the same as the rules by themselves, on every problem", as_rules == count,
             std::to_string(as_rules) + " of " + std::to_string(count));
   f.add_table("texts of the sessions", {"problems", "as the rules write them"})
       .rows.push_back({std::to_string(count), std::to_string(as_rules)});
-  f.require("the split head writes what the whole one of its width writes on at least 99 % of the problems",
+  f.require("the split head writes the same as the whole head of its width on at least 99 % of the problems",
             split_same * 100 >= count * 99, std::to_string(split_same) + " of " + std::to_string(count));
 }
 
@@ -355,7 +353,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
   const auto& tuned = study.tunings();
   constexpr std::size_t at = 3;
   f.about = "L = 32, " + std::to_string(r.problems) +
-            " held-out problems; every head with the threshold that the same rule chose for it.";
+            " held-out problems; every head has a threshold chosen by the same rule.";
   panel& p = f.add_panel("tokens per round", "", "tokens");
   panel& q = f.add_panel("accuracy lost against greedy", "", "points");
   p.x_names = q.x_names = {"WISV", "without CSI", "without relabelling"};
@@ -409,7 +407,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
   const estimate unseen = detail::acceptance_difference(r.by_head[wisv_study::no_channel][0],
                                                         r.by_head[wisv_study::no_channel][1], context.seed("wisv_run"));
   f.compare(
-      "what the channel changes", "a head that sees it accepts more mismatches on poor links",
+      "effect of the channel", "a head that sees it accepts more mismatches on poor links",
       detail::points(seen) + " of the mismatches",
       by_sign(seen, "the opposite", "not met: level", "met") +
           "; relabelling gives up at most 30 % of the important labels, which bounds how far the two links can differ");
@@ -435,9 +433,8 @@ inline void run_wisv_split(lab_context& context, figure& f) {
   f.about = "L = 32, " + std::to_string(r.problems) + " held-out problems. Whole: the device sends its state, " +
             std::to_string(state_size) + " numbers in half precision. Split: it sends W_1D h^D, " +
             std::to_string(narrow) +
-            " numbers in int8 and a scale, and the cloud computes the rest. A second head of that width was trained by "
-            "the recipe of the first, with a threshold of "
-            "its own chosen by the same rule; a part of the first head (" +
+            " numbers in int8 and a scale, and the cloud computes the rest. A second head of this width was trained "
+            "like the first, and its threshold was chosen by the same rule. A part of the first head (" +
             std::to_string(wide) + " numbers, " + std::to_string(wide_bytes) +
             " bytes) would be larger than the state itself.";
   struct writer {
@@ -494,9 +491,9 @@ inline void run_wisv_split(lab_context& context, figure& f) {
     all.largest_bound = std::max(all.largest_bound, one.largest_bound);
   }
   table& d =
-      f.add_table("the narrow head whole and split, on the same mismatches along the target's texts, both links",
+      f.add_table("the narrow head, whole and split, on the same mismatches along the target's texts, both links",
                   {"scores", "other decisions, split in int8", "other decisions, state in half precision",
-                   "largest change of the logit, split", "largest bound", "most of its bound that a change reached"});
+                   "largest change of the logit, split", "largest bound", "largest change relative to its bound"});
   d.rows.push_back({number(all.mismatches, 7), number(all.split_differs, 6), number(all.half_differs, 6),
                     number(all.apart), number(all.largest_bound), number(all.of_bound)});
   f.compare("bytes of a hidden vector", "4096 (2048 numbers in half precision)",
@@ -510,18 +507,18 @@ inline void run_wisv_split(lab_context& context, figure& f) {
               "tokens a round " + change_text(length_change[link]) + ", right " + detail::points(right_change[link]),
               by_sign(length_change[link], "shorter", "as long", "longer") + ", " +
                   by_sign(right_change[link], "less accurate", "as accurate", "more accurate") +
-                  " as far as the intervals show; thresholds " + number(tuned[wisv_study::narrow_head].chosen) +
-                  " and " + number(tuned[wisv_study::full_head].chosen));
+                  " within the intervals; thresholds " + number(tuned[wisv_study::narrow_head].chosen) + " and " +
+                  number(tuned[wisv_study::full_head].chosen));
   }
   f.compare("split against whole, the same head", "not in the paper",
             number(all.split_differs, 6) + " of " + number(all.mismatches, 7) + " decisions differ, " +
                 std::to_string(other_texts) + " of " + std::to_string(2 * r.problems) + " texts",
-            std::string(all.split_differs > 0 ? "int8 moves scores that lie at the threshold; "
-                                              : "no score lies that near to the threshold; ") +
-                "sending the state in half precision moves " + number(all.half_differs, 6) + " decisions");
-  f.require("no logit moves by more than the library's bound", all.of_bound <= 1,
+            std::string(all.split_differs > 0 ? "int8 changes scores at the threshold; "
+                                              : "no score is near enough to the threshold; ") +
+                "sending the state in half precision changes " + number(all.half_differs, 6) + " decisions");
+  f.require("no logit changes by more than the library's bound", all.of_bound <= 1,
             number(all.of_bound) + " of it at most");
-  f.require("split and whole decide alike on at least 99 % of the mismatches",
+  f.require("split and whole head make the same decision on at least 99 % of the mismatches",
             all.split_differs <= 0.01 * all.mismatches, number(all.split_differs, 6) + " differ");
 }
 

@@ -160,7 +160,7 @@ TEST_CASE("files: whole, or refused by name") {
   CHECK(error_of(with(8, 7)) == "version 7, this program reads 1");
   CHECK(error_of(with(16, static_cast<char>(good[16] ^ 1))) == "recorded with another model or other arithmetic");
   CHECK(other.load(path).find("recorded with another model") != std::string::npos);
-  CHECK(error_of(with(27, 1)) == "truncated: fewer nodes than its header says");
+  CHECK(error_of(with(27, 1)) == "truncated: fewer nodes than in the header");
   CHECK(error_of(with(32 + 16 + 3, 1)) == "node 1 is before its parent");
   CHECK(error_of(with(32 + 16 + 7, 1)) == "node 1 has no token");
   CHECK(error_of(with(good.size() - 40, static_cast<char>(good[good.size() - 40] ^ 1))) == "checksum differs");
