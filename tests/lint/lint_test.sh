@@ -48,7 +48,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros bodies; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros bodies reference; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -113,6 +113,12 @@ table; sed -i 's/"a NaN"/"an id"/' include/specverify/core/errc.def; red errors 
 table; sed -i 's/an id | |/an id | the id |/' docs/errors.md; table; green errors
 grep -q 'an id | the id |' docs/errors.md || { echo "errors forgets what where counts"; code=1; }
 rm include/specverify/core/errc.def; reset
+listed() { header row/digest.hpp '//! Reads a row. O(V). No allocation.' 'int digest(int);' "$@"; perl scripts/lint/reference.pl --fix >/dev/null; }
+listed; green reference; grep -qxF '| [digest](algorithms/digest.md) | `digest` | O(V) | none |' docs/reference.md || { echo "reference lists no cost"; code=1; }
+listed; sed -i 's/O(V)/O(1)/' include/specverify/row/digest.hpp; red reference 'missing: | [digest](algorithms/digest.md) | `digest` | O(1) | none |'
+listed; sed -i 's/ | none |/ | allocates |/' docs/reference.md; red reference 'not in a header: | [digest](algorithms/digest.md) | `digest` | O(V) | allocates |'
+listed; header row/digest.hpp '//! Reads a row.' 'int digest(int);'; red reference 'neither in the head nor above digest'
+listed 'namespace detail {' 'int hidden(int);' '}' 'class c {' 'int own(int);' '};'; green reference; reset
 tabled() { # a file of the real house to change, how
   mkdir -p include/specverify/session/detail
   for file in include/specverify/{session/{options,presets,detail/system_list}.hpp,core/errc.def} docs/{errors,algorithms/{options,presets,systems}}.md; do

@@ -13,6 +13,7 @@
 //!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a whole number of units of 2^-31, at least one
 //!             unit, so the error is below 2^-32.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
+//! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
 //!             examples/docs/draft_attachments.cpp
 #ifndef SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP

@@ -4,6 +4,7 @@
 //! Use it if you name a message or a format but encode nothing; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: plain values, no allocation, noexcept; only the decoder can make a received draft.
+//! Cost:       O(1).
 //! See:        docs/algorithms/message.md, docs/wire-format.md, tests/unit/codec/message_types_test.cpp
 #ifndef SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
 #define SPECVERIFY_CODEC_MESSAGE_TYPES_HPP

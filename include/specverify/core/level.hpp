@@ -8,6 +8,7 @@
 //! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. The objects of a
 //!             level define only one global symbol, the table, so the linker cannot replace a baseline function with
 //!             one of their inline functions.
+//! Cost:       O(1).
 //! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
 //!             tests/consumer/levels/
 #ifndef SPECVERIFY_CORE_LEVEL_HPP

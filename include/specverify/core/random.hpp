@@ -5,6 +5,7 @@
 //! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys have 64 bits
 //!             and are derived from a secret in core/secret.hpp.
 //! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (bit-exact).
+//! Cost:       O(1).
 //! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
 #ifndef SPECVERIFY_CORE_RANDOM_HPP
 #define SPECVERIFY_CORE_RANDOM_HPP

@@ -3,6 +3,7 @@
 //!
 //! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. The numbers of the codes are
 //!             frozen in core/errc.def.
+//! Cost:       O(1).
 //! See:        docs/algorithms/status.md, tests/unit/core/status_test.cpp
 #ifndef SPECVERIFY_CORE_STATUS_HPP
 #define SPECVERIFY_CORE_STATUS_HPP

@@ -6,6 +6,7 @@
 //! Symbols:    counter of trial t = {position, round, lane + t, purpose, branch 0} (core/random.hpp).
 //! Guarantees: trivially copyable if the source is (16 bytes with `philox`), constexpr, no state, no allocation;
 //!             counters depend only on the arguments.
+//! Cost:       O(1).
 //! See:        docs/algorithms/uniforms.md, tests/unit/core/uniforms_test.cpp, examples/docs/uniforms.cpp
 #ifndef SPECVERIFY_CORE_UNIFORMS_HPP
 #define SPECVERIFY_CORE_UNIFORMS_HPP

@@ -4,6 +4,7 @@
 //! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through
 //! `row_access`; a lint checks which files include or name it. Every other module passes a row on without reading it.
 //! Guarantees: trivially copyable, constexpr, no allocation.
+//! Cost:       O(1).
 //! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp
 #ifndef SPECVERIFY_CORE_VIEWS_HPP
 #define SPECVERIFY_CORE_VIEWS_HPP

@@ -9,6 +9,7 @@
 //! Deviates:   a mode of the head selects the hidden states of position i, and `check_states` compares it with the
 //!             engine's. `predicting`: the states whose logits give the distributions at i; no extra pass. `consuming`:
 //!             the states at input x_i. The features of c are our choice.
+//! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp, examples/docs/features.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP

@@ -9,6 +9,7 @@
 //!             the values at replay. No allocation; to make a batch accesses no memory.
 //! Deviates:   rows are logits in float or 16 bits, but not probabilities. Biases and masks are not checked, because
 //!             the engine's own kernel writes them.
+//! Cost:       O(1).
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP
 #define SPECVERIFY_DEVICE_BATCH_HPP

@@ -13,6 +13,7 @@
 //!             that of a reduction. A truncation takes 8 bytes per lane and 16 per id (per id of 64 (K + 1) if all rows
 //!             have one top_k K), for at most 256 rows and about 2^22 ids at a time; 4 bytes per 32 ids, 16 per row,
 //!             and the memory of a sort and scans.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP
 #define SPECVERIFY_DEVICE_DIGEST_HPP

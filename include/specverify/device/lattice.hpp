@@ -9,6 +9,7 @@
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids with a
 //!             positive count are listed. Temporary memory: that of `select` and 36 bytes per entry, for at most 256
 //!             rows and about 2^22 ids at a time; 8 bytes per row.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
 #define SPECVERIFY_DEVICE_LATTICE_HPP

@@ -9,6 +9,7 @@
 //!             rounds are not affected. Results do not depend on a round's index in the batch.
 //! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
 //!             checked.
+//! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/cuda.md, verify/verdict.hpp, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ROUNDS_HPP
 #define SPECVERIFY_DEVICE_ROUNDS_HPP

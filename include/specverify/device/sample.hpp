@@ -7,6 +7,7 @@
 //!             with -fmad=false, otherwise near-tie). A draw reads the block sums, one lane of the row (at most 64
 //!             logits) and one logit. After `trial_cap` rejected proposals the exact rule reads the row twice,
 //!             serially. Truncated rows use only that rule, on the kept ids. No temporary memory.
+//! Cost:       O(V / 1024) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP
 #define SPECVERIFY_DEVICE_SAMPLE_HPP

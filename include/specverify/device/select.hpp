@@ -8,6 +8,7 @@
 //!             most two reads per row. Temporary memory: 8 bytes per lane, per id of 64 (K + 1) and per entry, and that
 //!             of a sort, for at most 256 rows and about 2^22 ids at a time.
 //! Deviates:   K has no limit except the vocabulary.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP
 #define SPECVERIFY_DEVICE_SELECT_HPP

@@ -4,6 +4,7 @@
 //! Use it if code outside the library needs probabilities. It needs no digest.
 //! Guarantees: three reads and one write per row; the floats of exec::seq bit for bit, for any flags of nvcc. Temporary
 //!             memory: 32 bytes per 1024 ids, 16 per row plus that of a reduction.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP
 #define SPECVERIFY_DEVICE_SOFTMAX_HPP

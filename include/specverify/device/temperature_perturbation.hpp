@@ -9,6 +9,7 @@
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes per
 //!             1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
+//! Cost:       O(samples) expected per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP

@@ -7,6 +7,7 @@
 //!             probability, the largest token is kept. Four reads per row, but three if the digest has W; of a
 //!             truncated row only the kept ids. Temporary memory: 4 bytes per 32 ids, 24 per row, and that of a
 //!             reduction and a scan.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
 #define SPECVERIFY_DEVICE_THRESHOLD_HPP

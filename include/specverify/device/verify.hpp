@@ -11,6 +11,7 @@
 //!             8 per round, and that of `read_rows` if rows are truncated; under the greedy rule 40 bytes per row. The
 //!             caller's workspace is not used.
 //! Deviates:   no log-probabilities.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP
 #define SPECVERIFY_DEVICE_VERIFY_HPP

@@ -4,6 +4,7 @@
 //! Symbols:    X = ids, w_v = integer weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), 1 - d_n =
 //!             retained_mass.
 //! Guarantees: non-owning, trivially copyable.
+//! Cost:       O(size); no allocation.
 //! See:        docs/algorithms/support.md, tests/unit/distribution/support_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_SUPPORT_HPP
 #define SPECVERIFY_DISTRIBUTION_SUPPORT_HPP

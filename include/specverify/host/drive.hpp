@@ -10,6 +10,7 @@
 //! out, because they may depend on this one. `on_output` must not call an input function of a session: queue a message,
 //! and `deliver` it afterwards.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
+//! Cost:       O(outputs), plus the time of the engine and of `on_output`.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp, examples/docs/host.cpp
 #ifndef SPECVERIFY_HOST_DRIVE_HPP
 #define SPECVERIFY_HOST_DRIVE_HPP

@@ -4,6 +4,7 @@
 //! Use them when one thread may wait for the link. If the host has an event loop, an engine on another thread or many
 //! sessions, use the levels below: host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
+//! Cost:       O(tokens), plus the time of the engine and of the link.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp, examples/docs/host.cpp,
 //!             examples/quickstart.cpp
 #ifndef SPECVERIFY_HOST_HOST_HPP

@@ -8,6 +8,7 @@
 //!              `drive` calls `keep_from` before each feed. A rejection after T accepted drafts feeds T + 1 more ids.
 //! Guarantees: the rows are those of a model fed the same ids. `make` allocates the ids; a checkpoint is the result of
 //!             `save`. Ids fed again need no rows.
+//! Cost:       O(ids fed), plus the time of the model; allocates.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
 #ifndef SPECVERIFY_HOST_REWINDING_HPP
 #define SPECVERIFY_HOST_REWINDING_HPP

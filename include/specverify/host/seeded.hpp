@@ -9,6 +9,7 @@
 //!             bias and mask is argmin E / e^(z / T). A row of probabilities counts as z = ln p.
 //! Guarantees: rows are valid until the next feed, in memory of `make`. Bias and mask of the model's transform count;
 //!             temperature and truncation of a transform do not, because the largest entry does not depend on them.
+//! Cost:       O(V) per row; only `make` allocates.
 //! See:        docs/algorithms/noise.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP
 #define SPECVERIFY_HOST_SEEDED_HPP

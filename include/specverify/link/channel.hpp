@@ -13,6 +13,7 @@
 //! Deviates:   the gain of a fading link has a floor (1e-3), and an option says what happens below it. Without a floor
 //!             the mean transfer time of a Rayleigh link is infinite, because it grows with the logarithm of the number
 //!             of rounds.
+//! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14), examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP

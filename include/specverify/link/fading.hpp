@@ -6,6 +6,7 @@
 //! Guarantees: no allocation and no internal state; the draw of a step depends only on (source, stream, step), to the
 //!             precision of the platform's logarithm and cosine.
 //! Deviates:   the gain has a floor, and an option says what happens below it (link/channel.hpp explains why).
+//! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14), examples/docs/channel.cpp
 #ifndef SPECVERIFY_LINK_FADING_HPP
 #define SPECVERIFY_LINK_FADING_HPP

@@ -8,6 +8,7 @@
 //! Symbols:    K' = support size after `clamp`.
 //! Guarantees: it is a sparsifier with the state of the one it holds; `support::cut` tells `advance` that the budget
 //!             cut the support. No allocation; noexcept; bit-exact if the sparsifier is.
+//! Cost:       O(1), plus the sparsifier's cost, twice if the budget cuts a support.
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
 #define SPECVERIFY_POLICY_BUDGETED_HPP

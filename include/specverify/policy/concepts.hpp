@@ -5,6 +5,7 @@
 //! A window policy never sees a token that was drawn from the distribution in question. It must decide from
 //! distributions only whether a position is sent, because otherwise the text would not follow the target's distribution
 //! (T34). A skip policy may look at the token; therefore all but `always_send` are lossy.
+//! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
 #define SPECVERIFY_POLICY_CONCEPTS_HPP

@@ -8,6 +8,7 @@
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
 //!             array. `read_dqn` accepts exactly the output of `write_dqn` and has an error for each defect. Near-tie:
 //!             values carry float rounding.
+//! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
 #define SPECVERIFY_POLICY_DQN_HPP

@@ -6,6 +6,7 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of the paper's adaptive policy is the drafter's
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
+//! Cost:       O(1).
 //! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp, examples/docs/window.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
 #define SPECVERIFY_POLICY_OBSERVATION_HPP

@@ -6,6 +6,7 @@
 //! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
+//! Cost:       O(actions).
 //! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp, examples/docs/resolution.cpp
 #ifndef SPECVERIFY_POLICY_RESOLUTION_HPP
 #define SPECVERIFY_POLICY_RESOLUTION_HPP

@@ -9,6 +9,7 @@
 //! only for always_send, so the others are `lossy`.
 //! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token with row and attention, and a random
 //!             number, but never the target.
+//! Cost:       O(1), or O(n) for an attention row of n weights.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP
 #define SPECVERIFY_POLICY_SKIP_HPP

@@ -4,6 +4,7 @@
 //!
 //! `sparse_lattice` normalizes over the support's weight, `lattice` over the whole row. Any quantizer keeps the
 //! target's distribution exact, because the result is both sampled from *and* verified.
+//! Cost: O(1); no allocation.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 #define SPECVERIFY_QUANTIZE_CONCEPTS_HPP

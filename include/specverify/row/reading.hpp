@@ -16,6 +16,7 @@
 //!             the same bits as with them.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
+//! Cost:       O(1) expected, or O(V) if a member must read the row again.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
 //!             benchmarks/bench_reading.cpp
 #ifndef SPECVERIFY_ROW_READING_HPP
@@ -108,6 +109,7 @@ class row_reading : public row_summary {
   }
 
   //! Writes the ids with a positive fp16 probability, ascending, and the counts in units of 2^-24 (row/fp16_row.hpp).
+  //! O(V).
   //! Errors: size_mismatch (spans of different lengths), support_too_large (the spans are too short: `where` = ids
   //!         needed), empty_support (no probability reaches 2^-25). On an error the contents of the spans are
   //!         unspecified.
@@ -116,7 +118,7 @@ class row_reading : public row_summary {
     return detail::count_fp16(opened(), ids, counts);
   }
 
-  //! Writes p(v) for every id, as float or double (row/softmax.hpp).
+  //! Writes p(v) for every id, as float or double (row/softmax.hpp). O(V).
   //! Errors: unsupported (a truncation), output_too_small.
   template <class Out>
   [[nodiscard]] status softmax(std::span<Out> out) const noexcept {
@@ -125,7 +127,7 @@ class row_reading : public row_summary {
   }
 
   //! Reads the same row again, with another transform or another request. It uses only the row, so it also works on an
-  //! expired reading. Errors: as for `read_row`.
+  //! expired reading. O(V). Errors: as for `read_row`.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
 

@@ -15,6 +15,7 @@
 //!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests need 0.1 to 0.5 reads of
 //!             the row beyond the reading, if that has 64 top entries and half to all of the highest temperature. Any
 //!             other reading gives the same results, but more slowly. Probabilities: one exact read per temperature.
+//! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP

@@ -5,6 +5,7 @@
 //! engine, which passes bias and mask for each position. Order: bias, mask, temperature, truncation (in the order it
 //! specifies), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
+//! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp
 #ifndef SPECVERIFY_ROW_TRANSFORM_HPP
 #define SPECVERIFY_ROW_TRANSFORM_HPP

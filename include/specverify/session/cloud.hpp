@@ -8,6 +8,7 @@
 //!             missed the verdict receives it as text. Uniforms are a function of (secret, session id, salt, position,
 //!             round). After `make_cloud` no heap allocation; noexcept. Every unused message is counted once.
 //! Deviates:   nothing.
+//! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_HPP

@@ -3,6 +3,7 @@
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/cloud.hpp, which adds the
 //! bodies.
+//! Cost: O(bytes) per message, O(drafts * V) per verdict; only `make_cloud` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_session_test.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_SESSION_HPP
 #define SPECVERIFY_SESSION_CLOUD_SESSION_HPP
@@ -51,7 +52,7 @@ class cloud_session : public detail::endpoint {
   void disconnect() noexcept { leave_connection(); }
   //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens,
   //! rows.transform(i) turns it into a distribution. The optional rows.failed() returns why a row or a transform could
-  //! not be had. If the edge's host has ended the text meanwhile, the rows are dropped (ok).
+  //! not be had. If the edge's host has ended the text meanwhile, the rows are dropped (ok). O(rows * V).
   //! Errors: unexpected_message (no rows are wanted), row_size_mismatch (`where` = entries of the row, which must be
   //! vocab_size without padding; the session has failed), beyond_limit (at_truncation: a transform takes more workspace
   //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).

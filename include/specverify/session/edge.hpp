@@ -10,6 +10,7 @@
 //!             Every unused message is counted once. Within a connection messages must arrive in order and undamaged;
 //!             if the transport cannot do that, use delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
+//! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp, examples/docs/session.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP

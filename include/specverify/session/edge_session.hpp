@@ -3,6 +3,7 @@
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/edge.hpp, which adds the
 //! bodies.
+//! Cost: O(bytes) per message, O(V) per row; only `make_edge` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_session_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_SESSION_HPP
 #define SPECVERIFY_SESSION_EDGE_SESSION_HPP
@@ -75,7 +76,7 @@ class edge_session : public detail::endpoint {
   //! Time has passed. Does nothing before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
   //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
-  //! shorter.
+  //! shorter. O(V).
   //! Errors: unexpected_message (no row is wanted), row_size_mismatch (`where` = entries of the row, more than
   //! vocab_size), beyond_limit (at_truncation: the transform takes more workspace than the options' transform), errors
   //! of the row operations (the session has failed).

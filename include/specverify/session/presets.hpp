@@ -9,6 +9,7 @@
 //!             repeat a preset's choice.
 //! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose above all the
 //!             thresholds on u anew (docs/lab.md).
+//! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A method as a value: name, settings with ranges, and shape. session/systems.hpp has the list.
 //!
+//! Cost: O(letters); no allocation.
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEM_INFO_HPP
 #define SPECVERIFY_SESSION_SYSTEM_INFO_HPP

@@ -8,6 +8,7 @@
 //! Guarantees: a name makes the same edge as its preset. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are checked
 //!             before the edge is made: an unknown setting is an error, and so is a value outside the range.
 //! Deviates:   as session/presets.hpp.
+//! Cost:       O(systems); only `make_edge` and `make_cloud` allocate.
 //! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp, examples/docs/systems.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEMS_HPP
 #define SPECVERIFY_SESSION_SYSTEMS_HPP

@@ -7,6 +7,7 @@
 //! target's distribution exact. The state holds what a sparsifier learns along the text, for example an adaptive
 //! threshold. A session keeps one state per draft of a window, and returns to the state after the last position that
 //! gave a token.
+//! Cost: O(1); no allocation.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP

@@ -12,6 +12,7 @@
 //!             largest size for any token. Because that size does not depend on the token, the text is exact if the
 //!             token is drawn from the result.
 //! Deviates:   the paper does not give the sharpness; our default is 2.
+//! Cost:       O(V); no allocation.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
 //!             tests/law/skip_test.cpp, examples/docs/online_vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP

@@ -209,7 +209,7 @@ inline void record(offline_calibration& into, const tail_profile& profile, doubl
 }
 
 //! Returns k* = min{ k : mean_t U_TV(k, t) <= distortion }, or 0 if no recorded size suffices or nothing was recorded.
-//! O(log).
+//! O(log sums.size()).
 [[nodiscard]] inline std::uint32_t calibrate_offline(const offline_calibration& from, double distortion) noexcept {
   if (from.rounds == 0 || from.sums.empty()) return 0;
   const double allowed = distortion * static_cast<double>(from.rounds);

@@ -6,6 +6,7 @@
 //! Symbols:    k = a decision uniform times 2^53; half = one of a counter's two 64-bit words.
 //! Guarantees: every counter has a value: the value that was set, otherwise the one that `script_fill` specifies.
 //!             Allocates; one thread.
+//! Cost:       O(n), n = numbers that are set.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp,
 //!             examples/docs/enumerate_law.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP

@@ -11,6 +11,7 @@
 //!             of a read of the row beyond the reading (row/tempered.hpp); no allocation; noexcept; near-tie.
 //! Deviates:   only the event d^(m) != d is drawn, from one uniform, but never the token d^(m). A theta below 1e-6
 //!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
+//! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,
 //!             tests/law/skip_test.cpp, benchmarks/bench_temperature_perturbation.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_TEMPERATURE_PERTURBATION_HPP

@@ -12,6 +12,7 @@
 //!             round and drafts again meets the same token. Draws are compared and never tested by a ratio, which would
 //!             be wrong for dependent draws. One read per row, rows after the first mismatch are not read; no uniforms
 //!             are read; no allocation.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP
 #define SPECVERIFY_VERIFY_COUPLED_HPP

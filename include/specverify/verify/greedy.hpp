@@ -8,6 +8,7 @@
 //!             softmax (PRF-5); no rows after the first mismatch; no uniforms; no allocation. Bit-exact. Ties go to the
 //!             smaller id. A row counts as a near tie if its two largest logits are within the margin.
 //! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp,
 //!             benchmarks/bench_greedy.cpp
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP

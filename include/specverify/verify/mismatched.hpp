@@ -10,6 +10,7 @@
 //!             (1 - a(z)) norm((p - q^_z)+)(v), q^_z = claim of a draft of z.
 //! Guarantees: exactly that committed distribution, which is p only if t = q^ = q. Otherwise like `token_rule`: one
 //!             read per row, no allocation, near-tie.
+//! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp, examples/docs/mismatched.cpp
 #ifndef SPECVERIFY_VERIFY_MISMATCHED_HPP
