@@ -48,7 +48,7 @@ red() { # lint, text that it must say
   reset
 }
 reset
-for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros bodies reference; do green "$name"; done
+for name in convention host_loops arrows members mirror sizes functions forbidden guards row_access pages repository version ids prose phrases stale twins newcomer errors missed session_tables states foreign_macros bodies reference english; do green "$name"; done
 
 header core/views.hpp '#include <specverify/row/digest.hpp>'; red arrows 'core may not include row/digest.hpp'
 header kernel/a.hpp '#include <specverify/row/digest.hpp>'; red arrows 'kernel may not include row/digest.hpp'
@@ -257,6 +257,20 @@ newcomer shown_name '#include <specverify/row/digest.hpp>'; red newcomer 'no pag
 newcomer shown_name 'using namespace specverify;'; red newcomer 'stand behind specverify::'
 newcomer shown_name ''; seq -f '// %.0f' 60 >>tests/newcomer/a.cpp; red newcomer 'lines, at most 60'
 rm -r tests/newcomer
+# Rates of words: the same text with an accent, and in the rewritten form. The lint ignores folders with fewer than 500 words.
+paragraph() { for ((i = 0; i < 20; ++i)); do echo "$1"; echo; done; }
+accent='Where a row has no entries, what the edge sends is its own token, and where one stands behind it the cloud says what
+it knows of it. What was drafted is kept, and its law with it.'
+plain='If a row is empty, the edge must send a token, because the cloud cannot verify an empty draft. For example, the edge
+can send the most probable token. The session returns an error if the drafter fails.'
+paragraph "$accent" >docs/a.md; red english 'docs: "where"'
+for rule in what if 'its, their' 'because, since' 'can, may'; do paragraph "$accent" >docs/a.md; red english "docs: \"$rule"; done
+paragraph "$accent" | sed 's,^.,// &,' >"$work/accent"; header row/digest.hpp "$(cat "$work/accent")"; red english 'include/specverify/row: "what"'
+paragraph "$plain" >docs/a.md; lint english || { echo "english complains about plain English:"; cat "$work/out"; code=1; }; reset
+sed -i 's,^//! A header.,//! How a header is made.,' include/specverify/row/digest.hpp; red english 'the first line begins with "How"'
+mkdir -p apps; echo 'app.add_option("--port", port, "of the cloud, " "or its link")->required();' >apps/a.cpp; red english 'the help "of the cloud, or its link" begins with "of"'; rm apps/a.cpp
+{ echo '| a | b |'; echo '|---|---|'; printf '| [`x`](y.md) | '; printf 'x%.0s' {1..101}; echo ' |'; } >docs/a.md; red english 'a cell of 101 characters'
+{ echo '| a | b |'; echo '|---|---|'; printf '| [`x`](y.md) | '; printf 'x%.0s' {1..100}; echo ' |'; } >docs/a.md; lint english || { echo "english measures 100 characters"; code=1; }; reset
 # Goals of the benchmarks that are listed as missed, and the page that says so.
 goals() { printf '{\n  "AVX2": [\n    {"path": "argmax", "rows": "hot", "V": 9, "ratio": 1.3%s}\n  ]\n}\n' "$1" >benchmarks/goals.json; }
 missed_page() { printf '# Page\n\n## Goals that are missed\n\n| set | path | rows | V | bytes | goal | measured | why |\n|---|---|---|---|---|---|---|---|\n%s\n' "$1" >docs/performance.md; }
