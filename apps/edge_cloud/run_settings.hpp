@@ -19,7 +19,7 @@ struct run_settings {
   std::string system = "k-sqs";  //!< text for chosen_system (systems.hpp)
   std::vector<std::string> set;  //!< values of --set, for `system`
   std::string prompt = "And it came to pass in those days, that";
-  std::uint32_t tokens = 64;  //!< maximum tokens after the prompt; the text may end before
+  std::uint32_t tokens = 64;              //!< maximum tokens after the prompt; the text may end before
   std::vector<std::string> stop_strings;  //!< the text ends before the first one found
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;

@@ -132,10 +132,10 @@ struct cloud_options {
   std::uint32_t max_text_length = 4096;   //!< tokens of prompt and text together
   guarantee required = guarantee::lossy;  //!< refuses edges with a weaker guarantee: guarantee_too_weak
   vocabulary_fingerprint fingerprint{};
-  std::span<const token_id> stop_tokens{};  //!< copied
-  std::uint32_t trial_cap = 32;             //!< for token_rule
-  std::uint32_t text_chunk = 256;           //!< maximum tokens per text message; the edge chooses
-  bool lazy = false;                        //!< semantic rule, hidden states on request: one mismatch per request
+  std::span<const token_id> stop_tokens{};    //!< copied
+  std::uint32_t trial_cap = 32;               //!< for token_rule
+  std::uint32_t text_chunk = 256;             //!< maximum tokens per text message; the edge chooses
+  bool lazy = false;                          //!< semantic rule, hidden states on request: one mismatch per request
   std::uint8_t check_bits = automatic_check;  //!< as edge_options::check_bits
 
   // `where` of the errors of `make_cloud` and `restore`, and number of the limit that a hello exceeds
