@@ -3,8 +3,8 @@
 //! for bit, and the attention row if it was requested. Prefixes form a tree; one file keeps them between runs.
 //!
 //! File: "SVTRACE1", version, dim, probe, nodes (parent, token, state, attention length), states, attention rows,
-//! checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another model,
-//! or of the same model compiled to other arithmetic, must be rejected.
+//!       checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another
+//!       model, or of the same model compiled to other arithmetic, must be rejected.
 #ifndef SPECVERIFY_APPS_LAB_TRACE_HPP
 #define SPECVERIFY_APPS_LAB_TRACE_HPP
 

@@ -3,8 +3,8 @@
 //! the times of the link and of forward passes are given numbers.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
-//! handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s is the
-//! s-th round, and a token that the edge commits on its own is a round.
+//!       handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s
+//!       is the s-th round, and a token that the edge commits on its own is a round.
 #ifndef SPECVERIFY_APPS_LAB_VIRTUAL_RUN_HPP
 #define SPECVERIFY_APPS_LAB_VIRTUAL_RUN_HPP
 

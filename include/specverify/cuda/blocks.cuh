@@ -6,7 +6,7 @@
 //! of e^((z - maximum) / T). Call `read_rows_from_blocks`, then `sample` with the same claims.
 //! Symbols:    as in row/blocks.hpp.
 //! Shape:      claims: one thread block per row. Draws: one warp per row, which loads a block of ids into shared
-//! memory.
+//!             memory.
 //! Guarantees: digests, tokens and detected errors in claims equal those of `read_row_from_blocks` (row/blocks.hpp) on
 //!             the CPU, near-tie. One block is read for the argmax, and one per trial. No allocation, no
 //!             synchronisation, no read-back.

@@ -4,9 +4,9 @@
 //! Use it first, on the engine's logits, because sample.cuh and select.cuh need the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
 //! Shape:      one thread block per row. If there are fewer rows than thread blocks that run at once (cuda/tuning.cuh),
-//! a row is split into parts that meet at a counter, after one more kernel for the references. Four threads read a
-//! block of 1024 ids, four lanes each, ascending, so float sums have the order of the CPU. The tree of a block and the
-//! serial sum of blocks are the CPU's functions.
+//!             a row is split into parts that meet at a counter, after one more kernel for the references. Four threads
+//!             read a block of 1024 ids, four lanes each, ascending, so float sums have the order of the CPU. The tree
+//!             of a block and the serial sum of blocks are the CPU's functions.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal those of exec::seq bit for
 //!             bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but some ids are read
 //!             twice: the first 16 ids of blocks, which determine the reference, after the first 128 blocks and in

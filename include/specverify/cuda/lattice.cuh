@@ -6,7 +6,8 @@
 //! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts; zeta and D as
 //!             in kernel/scalar/lattice.hpp.
 //! Shape:      one thread block per row. W by one read, then the min(V, 2 l) largest entries as in select.cuh, which
-//! are enough to decide. The |D| entries that lose or gain one are after a cut of (zeta, id), found by digits.
+//!             are enough to decide. The |D| entries that lose or gain one are after a cut of (zeta, id), found by
+//!             digits.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, because they are integers and the
 //!             rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only ids
 //!             with a positive count are listed, ascending. No allocation, no synchronisation, no read-back.

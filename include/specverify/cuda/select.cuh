@@ -4,10 +4,11 @@
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
 //! Shape:      one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
-//! maxima is a safe threshold: no id below it can be selected. Only blocks with a lane at the threshold are read, with
-//! eight loads per thread in flight, while the next blocks are prefetched. Ids that reach the threshold are listed in
-//! id order in shared memory. A full list is cut to K or a few more, which raises the threshold; otherwise the list is
-//! cut once, at the end. Integer weights are computed only for the kept ids.
+//!             maxima is a safe threshold: no id below it can be selected. Only blocks with a lane at the threshold are
+//!             read, with eight loads per thread in flight, while the next blocks are prefetched. Ids that reach the
+//!             threshold are listed in id order in shared memory. A full list is cut to K or a few more, which raises
+//!             the threshold; otherwise the list is cut once, at the end. Integer weights are computed only for the
+//!             kept ids.
 //! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
 //!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read per row.
 //!             No allocation, no synchronisation, no read-back.

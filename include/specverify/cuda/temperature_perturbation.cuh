@@ -6,8 +6,8 @@
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. One lane of the first warp per
 //!             draw.
 //! Shape:      one thread block per row. The largest logit of each lane of the digest is summed at every temperature.
-//! All other ids are within convex bounds, at first from the digest's coarse sum. If the bounds do not decide a draw,
-//! it is summed in float, eight draws per read, and in double if even that is too close.
+//!             All other ids are within convex bounds, at first from the digest's coarse sum. If the bounds do not
+//!             decide a draw, it is summed in float, eight draws per read, and in double if even that is too close.
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties, because bounds are certified and
 //!             exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No allocation, no
 //!             synchronisation, no read-back.

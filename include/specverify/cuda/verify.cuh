@@ -4,9 +4,10 @@
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
-//! draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are few rounds
-//! (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split over thread blocks, and
-//! then one block per round walks the digests. Rows after a rejection are then read without need.
+//!             draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are
+//!             few rounds (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split
+//!             over thread blocks, and then one block per round walks the digests. Rows after a rejection are then read
+//!             without need.
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
 //!             shapes. A row that is used is read once, and once more, in float, if the bounds of the digest leave a
 //!             decision open (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer

@@ -5,9 +5,10 @@
 //! Use it first, on the engine's logits, because the other functions of device/ need the digests.
 //! Symbols:    as in row/digest.hpp.
 //! Shape:      one thread per lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then one
-//! thread per block, then one per row. If the maximum of a row is more than 60 T above the sampled reference, the row
-//! is read twice. A truncation takes four more reads, and another for W if it cuts a share of W: a sort of 64-bit keys,
-//! then the ids up to the last key, in order. One thread per row sums the kept ids.
+//!             thread per block, then one per row. If the maximum of a row is more than 60 T above the sampled
+//!             reference, the row is read twice. A truncation takes four more reads, and another for W if it cuts a
+//!             share of W: a sort of 64-bit keys, then the ids up to the last key, in order. One thread per row sums
+//!             the kept ids.
 //! Guarantees: every field and every array equals that of exec::seq bit for bit (Z under nvcc: with -fmad=false). No
 //!             temporary memory, but with exact_normaliser 32 bytes per 1024 ids, and with integer_total 8 per row plus
 //!             that of a reduction. A truncation takes 8 bytes per lane and 16 per id (per id of 64 (K + 1) if all rows

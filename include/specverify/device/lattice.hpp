@@ -5,7 +5,7 @@
 //! `select` for those of a support (quantize/sparse_lattice.hpp).
 //! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts.
 //! Shape:      W by one read, the min(V, 2 l) largest entries as in `select`; then one thread per row rounds and
-//! repairs with the functions that the CPU uses.
+//!             repairs with the functions that the CPU uses.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids with a
 //!             positive count are listed. Temporary memory: that of `select` and 36 bytes per entry, for at most 256
 //!             rows and about 2^22 ids at a time; 8 bytes per row.

@@ -4,7 +4,7 @@
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      reads all rows at once, then one thread per round takes the drafts in order. If a decision depends on Z
-//! of a row, the round waits: many threads sum such rows, and the round begins again.
+//!             of a row, the round waits: many threads sum such rows, and the round begins again.
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, for any flags
 //!             of nvcc. Rows after the first rejection are read, but do not matter. The call waits for the device.
 //!             Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a round and

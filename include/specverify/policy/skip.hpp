@@ -6,7 +6,7 @@
 //! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
 //!             integers.
 //! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the others. It is exact
-//! only for always_send, so the others are `lossy`.
+//!             only for always_send, so the others are `lossy`.
 //! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token with row and attention, and a random
 //!             number, but never the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.

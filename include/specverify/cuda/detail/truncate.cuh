@@ -6,8 +6,8 @@
 //! that of the first top_k. Up to max_device_selected of them come from the largest lanes of the digest, as in
 //! `select`; otherwise four reads of the row search for a cut.
 //! Reads:      after the digest, a top_k up to 2048 takes at most one read, and one more for W. Other truncations take
-//! 1 read, and 4 for each of top_k and top_p. The rows are then usually in the second-level cache, if it can hold those
-//! in flight.
+//!             1 read, and 4 for each of top_k and top_p. The rows are then usually in the second-level cache, if it
+//!             can hold those in flight.
 #ifndef SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 #define SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 
