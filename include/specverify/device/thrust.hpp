@@ -8,8 +8,8 @@
 //!             Therefore results do not depend on the system. The policy's allocator provides temporary memory, which
 //!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing
 //!             after the first call. No row is copied. Calls may wait for the device.
-//! Errors: an exception of Thrust returns engine_failed under part::host, `where` = code of a system error (a
-//!         cudaError_t), or 0.
+//! Errors:     an exception of Thrust returns engine_failed under part::host, `where` = code of a system error (a
+//!             cudaError_t), or 0.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/device.md, tests/device/thrust_memory_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRUST_HPP
