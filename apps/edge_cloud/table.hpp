@@ -99,13 +99,14 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
   const mean_passes took = passes_of(reports);
   print_pace_warning(out, took, pace);
   std::fprintf(out,
-               "\nmeasured: on this machine, the embedded models %s: %.1f ms a draft pass, %.1f ms a target pass.\n",
-               pace == "none" ? "as fast as they are" : "slowed to the passes of larger ones", took.edge, took.cloud);
+               "\nmeasured: on this machine, with the embedded models %s: %.1f ms per draft pass, %.1f ms per target "
+               "pass.\n",
+               pace == "none" ? "at full speed" : "slowed to the passes of larger models", took.edge, took.cloud);
   std::fprintf(out,
-               "modelled: the same rounds and link times with exactly %.1f ms a draft pass and %.1f ms a target pass,\n"
-               "those of HLM's authors. Uplink bits and bytes count every byte that entered the link: length prefixes, "
-               "headers, hello.\n"
-               "text: exact, the target's distribution; argmax, the target's most probable tokens; lossy, neither.\n",
+               "modelled: the same rounds and link times with exactly %.1f ms per draft pass and %.1f ms per target "
+               "pass,\nthe times of HLM's authors. Uplink bits and bytes count every byte that entered the link, "
+               "including length\nprefixes, headers and hello.\ntext: exact, the target's distribution; argmax, the "
+               "target's most probable tokens; lossy, neither.\n",
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 

@@ -146,8 +146,8 @@ int check_prompts(const engine& side, const arguments& given) {
     printed += sv::llama_cpp::piece_of(side.vocab(), id).empty() ? 0u : 1u;
   }
   std::printf(
-      "prompts: %zu of %zu are what the model was trained on; of %zu names of control tokens %zu became one in "
-      "a user's text, %zu are printed\n",
+      "prompts: %zu of %zu have the tokens of the model's training; of %zu names of control tokens %zu became "
+      "a control token in a user's text, and %zu are printed\n",
       same, prompts.size(), names, added, printed);
   return !prompts.empty() && same == prompts.size() && !plain.empty() && names > 0 && added + printed == 0 ? 0 : 1;
 }

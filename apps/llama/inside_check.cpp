@@ -151,14 +151,12 @@ static int run(int argc, char** argv) try {
   }
   const bool named = with_flash(weights.get()).code == sv::errc::options_disagree;
   std::printf(
-      "inside: %zu rows of %d numbers. Distances: states from llama_get_embeddings %.1e; a batch in pieces %.1e; one "
-      "by "
-      "one behind a cut %.1e; an attention row from the one before it at least %.1e. Sums of weights differ from 1 by "
-      "%.1e; %zu rows are not as long as their text. Another token moves the rows before it by %.1e, those behind it "
-      "by "
-      "%.1e. Flash attention is %s.\n",
+      "inside: %zu rows of %d numbers. Distances: states from llama_get_embeddings %.1e; a batch in pieces "
+      "%.1e; one by one after a cut %.1e; an attention row from the row before it at least %.1e. Sums of "
+      "weights differ from 1 by %.1e; %zu rows have another length than their text. Another token changes the "
+      "rows before it by %.1e, the rows after it by %.1e. Flash attention is %s.\n",
       found.rows, llama_model_n_embd(weights.get()), found.embeddings, found.pieces, found.one_by_one, found.neighbours,
-      found.sums, found.wrong_sizes, found.before, found.behind, named ? "called by its name" : "NOT SEEN");
+      found.sums, found.wrong_sizes, found.before, found.behind, named ? "reported" : "NOT REPORTED");
   const bool holds = found.embeddings < 1e-3 && found.pieces < found.neighbours / 4 &&
                      found.one_by_one < found.neighbours / 4 && found.sums < 1e-4 && found.before < found.behind / 4;
   return holds && found.wrong_sizes == 0 && named && found.rows > 100 ? 0 : 1;

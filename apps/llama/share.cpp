@@ -257,7 +257,7 @@ int check_share(engine& small, engine& large, const arguments& given) {
     return 1;
   }
   if (sum.rounds < sum.left_out || shares.empty()) {
-    std::fprintf(stderr, "share: the thread waited in %llu rounds of %llu: other programs need its core\n",
+    std::fprintf(stderr, "share: the thread waited in %llu rounds of %llu, because other programs need its core\n",
                  static_cast<unsigned long long>(sum.left_out),
                  static_cast<unsigned long long>(sum.rounds + sum.left_out));
     return 1;

@@ -89,7 +89,7 @@ device_keys::device_keys(std::string_view text, const std::string& name) {
     const auto read = key_from_hex(words[1]);
     if (!read) bad_line(name, number, "a key must have 64 hex digits, not all 0");
     if (!keys_.emplace(device, *read).second)
-      bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
+      bad_line(name, number, "device " + std::to_string(device) + " is listed twice");
   });
   if (keys_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID KEY`");
 }
@@ -99,7 +99,7 @@ device_list::device_list(std::string_view text, const std::string& name) {
     if (words.size() != 1) bad_line(name, number, "with --tls-client-ca a line must have only a device id");
     const std::uint64_t device = device_named(words[0], name, number);
     if (!devices_.insert(device).second)
-      bad_line(name, number, "device " + std::to_string(device) + " stands here twice");
+      bad_line(name, number, "device " + std::to_string(device) + " is listed twice");
   });
   if (devices_.empty()) throw std::runtime_error(name + ": names no device; add a line `ID`");
 }

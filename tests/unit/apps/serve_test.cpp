@@ -261,7 +261,7 @@ TEST_CASE("serve: a list of devices says what is wrong with it") {
              key_a) == "list: begins with a byte order mark; save it as UTF-8 without one");
   CHECK(said("\xEF\xBB\xBF# mine\n7 " + key_a).starts_with("list: begins with a byte order mark"));
   CHECK(said(std::string("7\0 ", 3) + key_a) == no_number);
-  CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 stands here twice");
+  CHECK(said("7 " + key_a + "\n7 " + key_b + "\n") == "list, line 2: device 7 is listed twice");
 }
 
 TEST_CASE("serve: certificates are listed by their devices alone") {
@@ -273,7 +273,7 @@ TEST_CASE("serve: certificates are listed by their devices alone") {
   CHECK(said("# 7\n") == "list: names no device; add a line `ID`");
   CHECK(said("7 " + key_a) == "list, line 1: with --tls-client-ca a line must have only a device id");
   CHECK(said("7\nx\n") == "list, line 2: a device id must be a decimal number below 2^64 without leading zeros");
-  CHECK(said("7\n7\n") == "list, line 2: device 7 stands here twice");
+  CHECK(said("7\n7\n") == "list, line 2: device 7 is listed twice");
 }
 
 TEST_CASE("serve: files of keys are private, and a missing secret is made") {
