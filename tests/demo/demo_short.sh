@@ -35,6 +35,6 @@ for label in target k-sqs; do
   awk -v label="$label" 'index($0, label " ") == 1 { sub(label, ""); found = 1; ratio = $2 / $3 } END { exit !(found && ratio > 0.8 && ratio < 1.25) }' \
     "$folder/log" || fail "$label: measured and modelled speed differ under the default pace"
 done
-grep -Eq '(2[5-9]|3[0-9])\.[0-9] ms a draft pass, 1[0-3][0-9]\.[0-9] ms a target pass' "$folder/log" || fail "the passes are not paced"
+grep -Eq '(2[5-9]|3[0-9])\.[0-9] ms per draft pass, 1[0-3][0-9]\.[0-9] ms per target pass' "$folder/log" || fail "the passes are not paced"
 if command -v gnuplot >/dev/null; then grep -q '</svg>' "$folder/out/demo.svg" || fail "no plot"; fi
 echo "demo_short: all checks passed"
