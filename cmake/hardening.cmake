@@ -1,6 +1,6 @@
-# specverify_harden(target...): flags that make a memory error harder to exploit, for code that reads strangers' bytes:
-# stack protectors, the checked functions of libc, random addresses, relocations that are read-only from the start, and,
-# on x86, checked targets of jumps. An INTERFACE library passes them to whoever links to it.
+# specverify_harden(target...) adds flags that make memory errors harder to exploit, for code that reads untrusted
+# bytes: stack protectors, checked libc functions, random addresses, relocations that are read-only from the start,
+# and, on x86, checked jump targets. If a target is an INTERFACE library, everything that links to it gets the flags.
 include(CheckPIESupported)
 check_pie_supported(LANGUAGES CXX)
 
@@ -12,7 +12,7 @@ function(specverify_harden)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     list(APPEND compiled -fcf-protection)
   endif()
-  # Without optimisation glibc has no checked functions; sanitizers have their own, and a distribution may set a level.
+  # glibc has no checked functions without optimization. Sanitizers have their own, and a distribution may set a level.
   if(NOT "${SPECVERIFY_DEV_FLAGS} ${CMAKE_CXX_FLAGS}" MATCHES "-fsanitize|_FORTIFY_SOURCE")
     list(APPEND compiled "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
   endif()

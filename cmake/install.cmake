@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# A folder of GNUInstallDirs, as a pkg-config file writes it.
+# Returns a folder of GNUInstallDirs in the form of a pkg-config file.
 foreach(folder IN ITEMS INCLUDEDIR LIBDIR)
   set(specverify_pc_${folder} "${CMAKE_INSTALL_${folder}}")
   if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
@@ -10,7 +10,7 @@ foreach(folder IN ITEMS INCLUDEDIR LIBDIR)
   endif()
 endforeach()
 
-# The prefix as a pkg-config file in `folder` finds it: from where it lies itself, so that an installation can be moved,
+# Returns the prefix for a pkg-config file in `folder`: relative to the file, so that an installation can be moved,
 # unless `folder` is outside the prefix.
 function(specverify_pc_prefix result folder)
   set(prefix "${CMAKE_INSTALL_PREFIX}")
@@ -29,7 +29,7 @@ install(TARGETS ${specverify_targets} EXPORT specverify_targets
   FILE_SET definitions DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(EXPORT specverify_targets FILE specverify-targets.cmake NAMESPACE specverify::
   DESTINATION "${specverify_cmake_dir}")
-# CMake 3.25 puts the prefix before the folder of a file set, absolute or not: ${_IMPORT_PREFIX}//nix/store/...
+# CMake 3.25 adds the prefix even to an absolute folder of a file set: ${_IMPORT_PREFIX}//nix/store/...
 if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   install(CODE "
     set(specverify_dir \"${specverify_cmake_dir}\")
@@ -41,7 +41,7 @@ if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
     file(WRITE \"\${targets}\" \"\${text}\")")
 endif()
 
-# The compiled library is of one architecture, and so are its files.
+# The compiled library is for one architecture, so its files depend on the architecture.
 if(SPECVERIFY_BUILD_C)
   install(TARGETS specverify_c specverify_c_static EXPORT specverify_c_targets
     INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

@@ -1,6 +1,6 @@
-# The C library, docs/c.md.
-#   specverify::c          shared; the functions of src/c/functions.def under one version, and no others
-#   specverify::c_static   the same in an archive; the program links the C++ run-time library too
+# The C library (docs/c.md).
+#   specverify::c          shared; exports only the functions of src/c/functions.def, with one symbol version
+#   specverify::c_static   an archive with the same functions; the program must also link to the C++ run-time library
 set(specverify_c_sources dispatch.cpp common.cpp pair.cpp core.cpp)
 set(specverify_c_level_sources edge.cpp cloud.cpp core_rows.cpp)
 list(TRANSFORM specverify_c_sources PREPEND "${PROJECT_SOURCE_DIR}/src/c/")
@@ -49,7 +49,7 @@ add_library(specverify::c_static ALIAS specverify_c_static)
 get_target_property(specverify_c_level_objects specverify_c_levels SOURCES)
 target_sources(specverify_c_static PRIVATE ${specverify_c_level_objects})
 add_dependencies(specverify_c_static specverify_c_levels)
-set(specverify_c_runtime stdc++)  # what a program in C links to for this compiler
+set(specverify_c_runtime stdc++)  # the C++ run-time library for a program in C
 if("c++" IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
   set(specverify_c_runtime c++)
 endif()

@@ -1,10 +1,10 @@
-# Run-time dispatch, see docs/algorithms/level.md.
+# Selects code for the CPU at run time (docs/algorithms/level.md).
 #
 # specverify_levels(NAME [BASELINE] SOURCES file... [LINK target...])
-#   A static library NAME: the sources once for each vector level of x86-64, each with a table of its own
-#   (SPECVERIFY_LEVEL_TABLE in specverify/core/level.hpp). On other processors, without GNU binutils, or under a
-#   generator of several configurations, or with BASELINE, the baseline alone. LINK: targets whose headers and flags
-#   the sources need; specverify::specverify is among them.
+#   Makes a static library NAME. It compiles the sources once per vector level of x86-64, each with a separate table
+#   (SPECVERIFY_LEVEL_TABLE in specverify/core/level.hpp). On other CPUs, without GNU binutils, with a multi-config
+#   generator, or with BASELINE, it compiles only the baseline. LINK: targets whose headers and flags the sources need,
+#   in addition to specverify::specverify.
 function(specverify_levels name)
   cmake_parse_arguments(PARSE_ARGV 1 given "BASELINE" "" "SOURCES;LINK")
   if(NOT given_SOURCES OR given_UNPARSED_ARGUMENTS)
@@ -22,7 +22,7 @@ function(specverify_levels name)
   endif()
   list(LENGTH levels count)
   if(count EQUAL 1)
-    message(STATUS "specverify_levels(${name}): the baseline alone")
+    message(STATUS "specverify_levels(${name}): only the baseline")
   endif()
   set(flags_baseline "")
   set(flags_avx2 -march=x86-64-v3)
@@ -33,7 +33,7 @@ function(specverify_levels name)
     set(target "${name}_${level}_objects")
     add_library(${target} OBJECT ${given_SOURCES})
     target_link_libraries(${target} PRIVATE specverify::specverify ${given_LINK})
-    # No intermediate code, and no symbol that stays unique over a whole program: neither can be made local.
+    # Intermediate code, and symbols that are unique in a whole program, cannot be made local, so both are turned off.
     target_compile_options(${target} PRIVATE ${flags_${level}}
       $<$<CXX_COMPILER_ID:GNU,Clang>:-fno-lto> $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
     target_compile_definitions(${target} PRIVATE SPECVERIFY_THIS_LEVEL=${level}
@@ -43,8 +43,8 @@ function(specverify_levels name)
       list(APPEND objects $<TARGET_OBJECTS:${target}>)
       continue()
     endif()
-    # One object whose only global symbol is the table: the linker must not take an inline function of it for the
-    # baseline's.
+    # The table is the only global symbol of the object. Otherwise the linker could use an inline function of this
+    # object in the baseline.
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}_${level}.o")
     add_custom_command(OUTPUT "${object}"
       COMMAND "${SPECVERIFY_GNU_LD}" -r --force-group-allocation -o "${object}" $<TARGET_OBJECTS:${target}>

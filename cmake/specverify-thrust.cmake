@@ -1,6 +1,6 @@
-# specverify_find_thrust(): where the headers of Thrust lie, into the cache entry SPECVERIFY_THRUST_DIR: the folder with
-# thrust/version.h. Looked for in the CUDA toolkit, in the Python package nvidia-cuda-cccl and among the system's own
-# headers (Debian: libthrust-dev), in this order. CUDA itself is not needed. Without Thrust it ends in -NOTFOUND.
+# specverify_find_thrust() sets the cache entry SPECVERIFY_THRUST_DIR to the folder that contains thrust/version.h. It
+# searches the CUDA toolkit, the Python package nvidia-cuda-cccl and the system's headers (Debian: libthrust-dev), in
+# this order. CUDA itself is not needed. If Thrust is not found, the value ends in -NOTFOUND.
 function(specverify_find_thrust)
   if(SPECVERIFY_THRUST_DIR)
     return()
@@ -23,8 +23,8 @@ function(specverify_find_thrust)
   find_path(SPECVERIFY_THRUST_DIR thrust/version.h DOC "The folder that holds thrust/version.h")
 endfunction()
 
-# specverify_use_thrust(target): gives an interface target the folder that was found. Folders that the compiler searches
-# anyway stay out: naming them would change their order.
+# specverify_use_thrust(target) adds this folder to an interface target. It does not add a folder that the compiler
+# searches by default, because that would change the order of the compiler's folders.
 function(specverify_use_thrust target)
   if(NOT SPECVERIFY_THRUST_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
     target_include_directories(${target} SYSTEM INTERFACE "$<BUILD_INTERFACE:${SPECVERIFY_THRUST_DIR}>")

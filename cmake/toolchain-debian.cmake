@@ -1,5 +1,5 @@
 # Cross build for Debian's packages of one architecture (g++-12-...); programs run under qemu-user.
-# The files toolchain-NAME.cmake set CMAKE_SYSTEM_PROCESSOR and the triplet, and include this one.
+# The files toolchain-NAME.cmake set CMAKE_SYSTEM_PROCESSOR and the triplet, and include this file.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_CXX_COMPILER ${specverify_triplet}-g++-12)
 set(CMAKE_FIND_ROOT_PATH /usr/${specverify_triplet})

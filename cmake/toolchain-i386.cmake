@@ -1,5 +1,5 @@
-# 32-bit x86 without SSE2, floating point by x87 (g++-12-multilib); programs run on the build machine. The headers of
-# its kernel are where Debian has them for x86-64: g++-multilib links them elsewhere, but excludes cross compilers.
+# 32-bit x86 without SSE2, with x87 floating point (g++-12-multilib). Programs run on the build machine. The headers of
+# the kernel are in Debian's folder for x86-64. g++-multilib would link to them, but excludes cross compilers.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR i686)
 set(CMAKE_CXX_COMPILER g++-12)
