@@ -31,7 +31,10 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Results to compute in addition to the coarse sums.
+//! Results that `read_row` must compute in addition to the argmax, the coarse sums and the bounds of Z. The default is
+//! enough to sample and to test drafts; if the row goes to a sparsifier, pass what its `request` returns, for example
+//! `{.survivors = 16}`. If top entries were not requested, `select` returns digest_insufficient, but a reading computes
+//! a missing W or Z at the first use, by one more read.
 struct read_request {
   //! gather at least this many of the largest entries (integer weight descending, id ascending)
   std::uint32_t survivors = 0;
