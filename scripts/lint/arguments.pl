@@ -1,9 +1,9 @@
 #!/usr/bin/perl
-# A function declared outside detail/ and kernel/ takes at most 6 parameters, members and defaults included; so does one
-# of adapters/, of the C headers and of src/c.
+# A function declared outside detail/ and kernel/ must have at most 6 parameters, including defaults. This also holds for
+# members, and for functions of adapters/, the C headers and src/c.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $most = 6;
-# At most 4 exceptions, FILE:FUNCTION => why.
+# At most 4 exceptions: FILE:FUNCTION => reason.
 my %exception = (
 );
 complain('scripts/lint/arguments.pl', 'more than 4 exceptions') if keys %exception > 4;

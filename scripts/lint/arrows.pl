@@ -1,12 +1,12 @@
 #!/usr/bin/perl
-# Rooms stand in a line and include only rooms to their left; umbrellas stand outside. No header includes itself by way
-# of others, within a room either.
+# A module may include only modules to its left in the list below; umbrella headers are not in the list. No header may
+# include itself through other headers, not even within a module.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @line = qw(core kernel row distribution sparsify quantize uncertainty codec link verify decision_head policy vocabulary session host delivery);
 my %rank; @rank{@line} = 0 .. $#line;
 my %umbrella = map { $_ => 1 } qw(specverify.hpp all.hpp);
-my %outside = map { $_ => 1 } qw(version.hpp config.hpp cpp20.hpp);    # every room may include these
-my %includes;    # header => the headers that it names
+my %outside = map { $_ => 1 } qw(version.hpp config.hpp cpp20.hpp);    # every module may include these
+my %includes;    # header => headers that it includes
 my @files = files(qr/\.(hpp|cuh|def)$/, 'include/specverify');
 for my $file (@files) {
   (my $path = $file) =~ s{^include/specverify/}{};
@@ -33,7 +33,7 @@ for my $file (@files) {
       if $room eq 'session' && $other eq 'policy' && $path !~ m{^session/(presets|detail/system_list)\.hpp$} && $target !~ m{^policy/(concepts|observation|budgeted|observe_skip|detail/part_kinds)\.hpp$};
   }
 }
-# Tarjan's algorithm: a set of headers that reach one another is a circle.
+# Tarjan's algorithm: a set of headers that reach each other is a cycle.
 my ($time, @stack, %index, %low, %open, @circles) = (0);
 sub visit {
   my ($path) = @_;

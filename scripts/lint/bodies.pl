@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The declarations of a class in session/ stand behind a comment with the file of their bodies: `// edge_round.hpp: ...`. It is
-# the right file.
+# In a class of session/, a comment before each group of declarations must name the file that defines these functions, for
+# example `// edge_round.hpp: ...`.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $checked = 0;
 my %text = map { m{([^/]+)$} ? ($1 => slurp($_)) : () } files(qr/\.hpp$/, 'include/specverify/session');

@@ -1,18 +1,18 @@
 #!/usr/bin/perl
-# One convention for functions. In what is public of public headers a parameter that a function may write through is a workspace or one of
-# the types below: what is made comes back as a value. In all headers a workspace is called `scratch` and comes last, a
-# digest is called `digest`, and the status that says what failed is called `why`.
+# Conventions for functions. A public function returns new values instead of writing them through parameters, except for a
+# workspace and the types below. In all headers a workspace must be the last parameter and be named `scratch`, a digest must
+# be named `digest`, and a status that reports a failure must be named `why`.
 use strict; use warnings; use lib 'scripts/lint'; use House;
-# What a function changes and the caller goes on with, not what it gives back.
+# Types that a function may change, because the caller continues to use the object.
 my %state = map { $_ => 1 } (
   'workspace',                                                    # scratch
-  qw(Session Model Link Clock OnOutput Environment dqn_trainer),  # a host's objects, and what drives them
-  qw(range_encoder range_decoder header_writer),                  # a stream of bytes in the making
-  qw(received_draft_block),                                       # memory made beforehand, filled as a span is
-  qw(observation mismatch_means session_statistics offline_calibration Statistics window_progress round state_type),  # so far
-  qw(message_pipe uniform_script link_end),                       # what the two ends of a link, or two sources, share
+  qw(Session Model Link Clock OnOutput Environment dqn_trainer),  # objects of a host, and functions that run them
+  qw(range_encoder range_decoder header_writer),                  # streams of bytes that are being written or read
+  qw(received_draft_block),                                       # preallocated memory, filled like a span
+  qw(observation mismatch_means session_statistics offline_calibration Statistics window_progress round state_type),  # accumulated state
+  qw(message_pipe uniform_script link_end),                       # shared by two ends of a link, or by two sources
 );
-# FILE:FUNCTION => why.
+# FILE:FUNCTION => reason.
 my %exception = (
   'core/numeric.hpp:store_le' => 'C++17, where there is no span',
   'core/secret.hpp:wipe' => 'C++17, where there is no span',
@@ -25,7 +25,7 @@ for my $file (files(qr/\.(hpp|cuh)$/, 'include/specverify')) {
   $code =~ s/^[ \t]*#(?:[^\n\\]|\\.|\\\n)*//mg;
   my $line_at = sub { 1 + (substr($code, 0, $_[0]) =~ tr/\n//) };
   my $is_inner = $file =~ m{/(detail|kernel|device|cuda)/};
-  my @private;  # sections of classes, from where to where
+  my @private;  # private sections of classes: [begin, end]
   push @private, [$-[0], $+[0]] while $code =~ /^ (?:private|protected):.*?(?=^(?: public:|\};))/msg;
   for my $declared (declarations($code)) {
     my ($name, $begin, @parameters) = @$declared;
@@ -43,7 +43,7 @@ for my $file (files(qr/\.(hpp|cuh)$/, 'include/specverify')) {
       next unless $parameter =~ /^ ?(?:typename )?(?:[\w:]+::)?(\w+)(?: ?<.*>)? ?([&*]) ?(\w*) ?$/;
       my ($type, $kind, $called) = ($1, $2, $3);
       next if $state{$type} || exists $exception{substr($file, length 'include/specverify/') . ":$name"};
-      next if $type eq $name;    # a constructor that moves
+      next if $type eq $name;    # a move constructor
       complain("$file:" . $line_at->($begin), "$name writes through $called ($type$kind): give a value back");
     }
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# docs/errors.md lists every code of core/errc.def in its groups: number, name, sentence. `--fix` writes these three columns;
-# the last one, what `where` counts, is written by hand and kept by name.
+# docs/errors.md must list every code of core/errc.def by group, with number, name and sentence. `--fix` writes these three
+# columns. The last column, the meaning of `where`, is written by hand, and `--fix` keeps it.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($list, $page, $mark) = ('include/specverify/core/errc.def', 'docs/errors.md', "<!-- table: core/errc.def -->\n");
 done(0) unless -e $list;

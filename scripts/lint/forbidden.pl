@@ -1,7 +1,8 @@
 #!/usr/bin/perl
-# include/ does not throw, allocate, print, read clocks or open namespaces. Containers live in owners alone: classes made once by
-# `static result<T> make(...)`, the session and the test kit. Thrust throws, and device/thrust.hpp turns that into a status; device/ names it through thrust_ns, because a build may wrap it in a namespace.
-# adapters/ keeps to it, but owns; so do the C headers and src/c, but for the few places where memory becomes a session.
+# Headers in include/ must not throw, allocate, print, read clocks or open namespaces. Only owners may have containers: classes
+# that are made by `static result<T> make(...)`, the session and the test kit. Thrust throws, but device/thrust.hpp converts
+# exceptions to a status. device/ must use thrust_ns, because a build may put Thrust in another namespace. The rules also hold for
+# adapters/, which may own memory, and for the C headers and src/c, except for a few places that make a session from memory.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @never = (
   [qr/\bthrow\b/, 'throw'], [qr/\b(try|catch)\b/, 'try and catch'], [qr/\bnew\b/, 'new'], [qr/\bdelete\s*(\[\s*\])?\s+?\w+\s*;/, 'delete'],
@@ -12,9 +13,9 @@ my @never = (
 );
 my $headers = qr/^\s*#\s*include\s*<(iostream|ostream|istream|sstream|fstream|cstdio|regex|format|thread|mutex|condition_variable|chrono|random|filesystem|locale|functional|stdio\.h)>/;
 my $containers = qr/\bstd::(vector|string|deque|list|map|set|unordered_map|unordered_set|unique_ptr|shared_ptr|function|any)\b/;
-my %its_own = (  # FILE => what it may, beyond the rule
+my %its_own = (  # FILE => additional permissions
   'src/c/memory.hpp' => qr/^throw$/, 'src/c/sessions.hpp' => qr/^new$/, 'src/c/pair.cpp' => qr/^(try and catch|std::vector)/,
-  'include/specverify/core/detail/memory.hpp' => qr/^(try and catch|std::vector outside an owner)$/,  # memory that cannot be had becomes a status
+  'include/specverify/core/detail/memory.hpp' => qr/^(try and catch|std::vector outside an owner)$/,  # converts a failed allocation to a status
   'src/c/core_rows.cpp' => qr/^new$/,
 );
 my @files = (files(qr/\.(hpp|cuh)$/, 'include/specverify'), files(qr/\.hpp$/, 'adapters'), files(qr/\.h$/, 'include'), files(qr/\.[hc]pp$/, 'src/c'));

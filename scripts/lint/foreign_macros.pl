@@ -1,7 +1,7 @@
 #!/usr/bin/perl
-# A header compiles whatever Qt, Unreal, Windows, macOS, X11, ncurses, Arduino and Python define: a word of
-# tests/support/foreign_macros.hpp is no name of ours, or its macro is set aside (core/foreign_macros_off.def). A macro
-# with parameters matters only in front of a parenthesis.
+# Headers must compile after the macros of Qt, Unreal, Windows, macOS, X11, ncurses, Arduino and Python. Therefore no name of
+# ours may be in tests/support/foreign_macros.hpp, unless core/foreign_macros_off.def turns the macro off. A macro with
+# parameters matters only before a parenthesis.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($list, $off, $on) = ('tests/support/foreign_macros.hpp', map { "include/specverify/core/foreign_macros_$_.def" } qw(off on));
 my ($begin, $end) = map { s{^include/}{}r } $off, $on;

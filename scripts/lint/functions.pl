@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# A function of adapters/, of src/c and of the C headers has at most 40 lines, its first and last included.
+# A function of adapters/, src/c and the C headers must have at most 40 lines, including the first and the last.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $most = 40;
 my $checked = 0;

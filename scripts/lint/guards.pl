@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Include guards follow the path; every source file starts with its licence line.
+# Include guards must match the path, and every source file must begin with the licence line.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @headers = files(qr/\.(hpp|cuh|h)$/, 'include');
 for my $file (@headers) {

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Every id of a requirement (COR-1), an erratum (E1) or a conformance test (T1) has an entry, and entries of errata name tests that hold the id.
+# Every id of a requirement (COR-1), an erratum (E1) or a conformance test (T1) must have an entry.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $requirement = qr/(?:COR|NUM|VOC|SMP|DET|PRF|NET|PKG|OBS)-\d+/;
 my $id = qr/(?<![\w.\/+-])($requirement|[ET]\d{1,2})(?![\w\/])/;
@@ -22,7 +22,7 @@ for my $file (@files) {
     }
   }
 }
-# Each entry of the errata links the tests, and each of these holds the id.
+# Each erratum must link its tests, and each of these tests must contain the id.
 while ($text{errata} =~ /^## (E\d+) (.*?)(?=^## |\z)/msg) {
   my ($name, $body) = ($1, $2);
   my @tests = $body =~ m{\]\(\.\./(tests/[^)\s#]+)\)}g;

@@ -1,17 +1,17 @@
 #!/usr/bin/perl
-# A class of session/ has at most 25 data members. One whose type is of session/detail/ is a group: it counts as one if
-# that type has at most 9 data members; else it counts by its members.
+# A class of session/ must have at most 25 data members. A member whose type is in session/detail/ counts as one if the type
+# has at most 9 data members; otherwise all of these count.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $limit = 25;
 my $group_limit = 9;
 my (%members, %public, %functions, %file_of, %detail);
 
-# The data members of the class body that starts at `$at`: [type, name, is public] each, and whether it has functions.
+# Returns the data members of the class body at `$at` as [type, name, is public], and whether the class has functions.
 sub read_body {
   my ($kind, $body) = @_;
   my $public = $kind eq 'struct';
   my (@found, $functions);
-  # Bodies of functions, initialisers in braces and arguments say nothing of members.
+  # Remove bodies of functions, initializers in braces and arguments, which contain no members.
   1 while $body =~ s/\{[^{}]*\}/;/g;
   1 while $body =~ s/\([^()]*\)/#/g;
   1 while $body =~ s/<[^<>;]*>//g;
@@ -50,7 +50,7 @@ sub weight {
   $sum += weight($_->[0], @seen, $type) for @parts;
   return $sum || 1;
 }
-# Values without functions (options, snapshots, counters) are read by name; only what acts is bounded.
+# The limit does not hold for values without functions (options, snapshots, counters).
 for my $name (sort keys %members) {
   next unless grep { !$_->[2] } @{$members{$name}};
   my $sum = 0;

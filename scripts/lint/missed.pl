@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# docs/performance.md lists exactly the goals that benchmarks/goals.json calls `missed`, with their limits: at most four.
+# docs/performance.md must list exactly the goals that are `missed` in benchmarks/goals.json, with their limits: at most four.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($goals, $page, $most) = ('benchmarks/goals.json', 'docs/performance.md', 4);
 exit done(0) unless -e $goals;

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# The repository speaks of the library alone: no paths of one machine, no host of a package registry, nothing left unfinished.
+# The repository must not contain paths of a machine, hosts of a package registry, or unfinished text.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @files = grep { -T } (files(qr/./, qw(include tests examples apps models benchmarks adapters docs cmake scripts .ci)),
   grep { -f } qw(CMakeLists.txt CMakePresets.json README.md CONTRIBUTING.md CHANGELOG.md run .clang-format .clang-tidy .gitignore));

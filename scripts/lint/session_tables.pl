@@ -1,14 +1,14 @@
 #!/usr/bin/perl
-# The tables of sessions agree with the headers. docs/algorithms/options.md has the fields of edge_options, cloud_options and
-# cloud_limits with their defaults, one line for each option, and the number of each at_...; docs/algorithms/presets.md one line
-# for each preset; docs/errors.md one line for each error of core/errc.def's groups `session` and `keys`, in order.
+# Tables of sessions must match the headers. docs/algorithms/options.md must list the fields of edge_options, cloud_options and
+# cloud_limits with defaults, one line per option, and the number of each at_...; docs/algorithms/presets.md must have one line
+# per preset, and docs/errors.md one line per error of the groups `session` and `keys` in core/errc.def, in order.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($options, $presets, $codes) = map { "include/specverify/$_" } qw(session/options.hpp session/presets.hpp core/errc.def);
 my ($fields_page, $presets_page, $errors_page) = qw(docs/algorithms/options.md docs/algorithms/presets.md docs/errors.md);
 done(0) unless -e $options;
 my $checked = 0;
 
-# [name, default] of each data member of a struct, in order.
+# Returns [name, default] of each data member of a struct, in order.
 sub fields {
   my ($struct) = @_;
   my ($body) = slurp($options) =~ /\nstruct \Q$struct\E \{\n(.*?)\n\};/s or die "$options: no struct $struct\n";
@@ -21,7 +21,7 @@ sub fields {
   return @found;
 }
 
-# The lines of the first table behind a mark: [cells] each, without its head.
+# Returns the lines of the first table after a mark, as [cells], without the head.
 sub table {
   my ($file, $mark) = @_;
   my ($lines) = slurp($file) =~ /\Q$mark\E\n+\|[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)/s;
@@ -31,7 +31,7 @@ sub table {
 sub cells { return split / ?\| ?/, $_[0] }
 sub name_of { my ($first) = cells($_[0]); return $first =~ s/`//gr }
 
-# [name, number] of each at_... in a struct's body.
+# Returns [name, number] of each at_... in the body of a struct.
 sub pairs {
   my ($body) = @_;
   my @found;
@@ -39,7 +39,7 @@ sub pairs {
   return @found;
 }
 
-# The same names in the same order; a table may be sorted otherwise where `$any_order` says so.
+# Compares names in order; `$any_order`: the table may have another order.
 sub compare {
   my ($file, $of, $wanted, $found, $any_order) = @_;
   my %wanted = map { $_ => 1 } @$wanted;
@@ -51,7 +51,7 @@ sub compare {
   complain($file, "the table of $of has another order") if !$any_order && "@$wanted" ne "@$found" && keys %wanted == keys %found;
 }
 
-# A default as the page writes it: what has no number or name of its own is described there.
+# Returns a default in the form of the page. The page describes defaults that are not a number or a name.
 sub default_of {
   my ($value) = @_;
   return $1 if $value =~ /^(?:\w+::)+(\w+)$/;
@@ -91,7 +91,7 @@ while ($text =~ /constexpr preset<[^\n]*>\s+(\w+)\(/g) { push @systems, $1 unles
 compare($presets_page, 'session/presets.hpp', [grep { !/^(gated_hlm|with_window)$/ } @systems],
         [map { name_of($_) } table($presets_page, '<!-- table: session/presets.hpp -->')], 1);
 
-# docs/algorithms/systems.md: each system of the list with its settings, in order. A setting may be shown by a function.
+# docs/algorithms/systems.md must list each system with its settings, in order. A function may show a setting.
 my $list = slurp('include/specverify/session/detail/system_list.hpp');
 my $systems_page = 'docs/algorithms/systems.md';
 sub settings_in {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every script parses.
+# Every script must parse.
 cd "$(dirname "$0")/../.." || exit 1
 code=0
 while IFS= read -r file; do

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# The states of a session. In session/ only states.hpp writes the state; other files call `enter`. docs/session/states.md has its
-# tables and diagrams from there. `--fix` writes them and keeps the last column of each table of states, by name.
+# In session/, only states.hpp may write the state of a session; other files must call `enter`. The tables and diagrams of
+# docs/session/states.md must match states.hpp. `--fix` writes them, and keeps the last column of each table of states.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($header, $page) = ('include/specverify/session/states.hpp', 'docs/session/states.md');
 done(0) unless -e $header;
@@ -21,7 +21,7 @@ for my $file (@sources) {
   }
 }
 
-# One side: the rows of its table as [name, [kinds]] and [event, [from], to, is usual], and what its events are about.
+# Returns the table of one side as rows [name, [kinds]] and [event, [from], to, is usual], and descriptions of events.
 sub side {
   my ($side) = @_;
   my ($table) = $source =~ /\nstruct ${side}_table \{\n(.*?)\n\};/s or die "$header: no ${side}_table\n";
@@ -42,7 +42,7 @@ sub side {
   return (\@states, \@rows, \%about);
 }
 
-# The block of one side. `$old`: the block that stands there, for the words about its states.
+# Returns the block of one side. `$old` is the present block, from which the descriptions of states are kept.
 sub block {
   my ($side, $old) = @_;
   my ($states, $rows, $about) = side($side);

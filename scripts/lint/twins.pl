@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Each twin still applies (scripts/twins has the form): its headers exist, each old text is in them exactly once, a test has
-# its name, and no two twins share a name.
+# Each mutant must still apply (scripts/twins describes the form): the headers exist, each old text is in them exactly once, a
+# test has the given name, and no two mutants have the same name.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($count, %seen) = (0);
 for my $file (files(qr/\.bug$/, 'tests')) {
@@ -9,7 +9,7 @@ for my $file (files(qr/\.bug$/, 'tests')) {
   my ($before, @sections) = split /^=== /m, slurp($file);
   complain($file, 'text before its first section') if $before =~ /\S/;
   my $tests = slurp($source);
-  $tests =~ s/"\s*\n\s*"//g;    # names over two lines
+  $tests =~ s/"\s*\n\s*"//g;    # names on two lines
   for my $section (@sections) {
     my ($head, @blocks) = split /^--- old\n/m, $section;
     my ($name) = $head =~ /^(\w+)$/m or do { complain($file, 'a section without a name'); next };

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# version.hpp says the version; the changelog's first entry is of that version.
+# The first entry of the changelog must have the version of version.hpp.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my $text = slurp('include/specverify/version.hpp');
 my $version = join '.', map { $text =~ /SPECVERIFY_VERSION_$_ (\d+)/ ? $1 : '?' } qw(MAJOR MINOR PATCH);
