@@ -81,6 +81,16 @@ endif()
 
 target_link_libraries(specverify_compiled PRIVATE specverify_flags)  # the compiled library takes the flags of the leg
 
+# The pages' code blocks become files of this folder, when CMake runs; it runs again when a page changes.
+set(specverify_pages "${PROJECT_BINARY_DIR}/pages")
+file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/*.md")
+file(GLOB_RECURSE more_pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md" "${PROJECT_SOURCE_DIR}/apps/*.md")
+set_property(DIRECTORY "${PROJECT_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pages} ${more_pages})
+execute_process(COMMAND perl "${PROJECT_SOURCE_DIR}/scripts/pages" "${specverify_pages}"
+  OUTPUT_VARIABLE specverify_page_programs COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" specverify_page_programs "${specverify_page_programs}")
+target_include_directories(specverify_flags INTERFACE "${specverify_pages}")
+
 # What our own programs link to.
 option(SPECVERIFY_LINK_COMPILED "Take the bodies of sessions from specverify::compiled, not from the headers" OFF)
 add_library(specverify_dev INTERFACE)

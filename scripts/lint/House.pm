@@ -4,7 +4,7 @@ package House;
 use strict;
 use warnings;
 use Exporter 'import';
-our @EXPORT = qw(files slurp code_of declarations complain done);
+our @EXPORT = qw(files slurp pages blocks block_files code_of declarations complain done);
 
 my $complaints = 0;
 
@@ -16,12 +16,45 @@ sub files {
   return sort grep { /$pattern/ } @found;
 }
 
+# A file, or a block of a page (PAGE#NAME), whose lines have the numbers that they have in the page.
 sub slurp {
   my ($file) = @_;
+  if ($file =~ /^(.*\.md)#(.*)$/) {
+    my ($block) = grep { ($_->{name} // '') eq $2 } blocks($1);
+    return "\n" x ($block->{line} - 1) . $block->{text};
+  }
   open my $in, '<', $file or die "$file: cannot read\n";
   local $/;
   my $text = <$in>;
   return defined $text ? $text : '';
+}
+
+# Every page: the root's, and those below these folders.
+sub pages {
+  return grep({ -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md)), files(qr/\.md$/, qw(docs apps models examples adapters));
+}
+
+# The fenced blocks of a page. The fence is ```LANGUAGE NAME: the name is that of the file which the block becomes
+# (scripts/pages), and ```cpp alone takes the page's. `program`: it has a main function. `line`: its first one.
+sub blocks {
+  my ($page) = @_;
+  my $text = slurp($page);
+  my @found;
+  while ($text =~ /^```([^\n]*)\n(.*?)^```[^\n]*$/msg) {
+    my ($fence, $code, $begin) = ($1, $2, $-[2]);
+    my ($language, $name, @more) = split ' ', $fence;
+    $language //= '';
+    ($name) = map { "$_.cpp" } $page =~ m{([^/]+)\.md$} if !defined $name && $language eq 'cpp';
+    push @found, {language => $language, name => $name, more => "@more", text => $code, line => 1 + (substr($text, 0, $begin) =~ tr/\n//),
+      program => ($name // '') =~ /\.cpp$/ && $code =~ /^int main\(/m ? 1 : 0};
+  }
+  return @found;
+}
+
+# The blocks whose names match, as files: PAGE#NAME.
+sub block_files {
+  my ($pattern) = @_;
+  return map { my $page = $_; map { "$page#$_->{name}" } grep { ($_->{name} // '') =~ /$pattern/ } blocks($page) } pages();
 }
 
 # The text without comments, strings and character literals; line numbers stay.

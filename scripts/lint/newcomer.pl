@@ -1,11 +1,13 @@
 #!/usr/bin/perl
 # A newcomer's programs in tests/newcomer/ use nothing of the library that README, tutorial and pages do not show: in a block of
-# code, or in a `span`. Checked are included headers, names behind `sv::`, members, and calls by name.
+# code, a file that a page gives as its code, or a `span`. Checked are included headers, names behind `sv::`, members, and calls by name.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my ($longest, %shown, %headers, %library) = (60);
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } 'README.md') {
   my $text = slurp($page);
-  $text =~ s{^```(\w*)\n(.*?)^```}{show($1 eq 'cpp' ? code_of($2) : $2, $2); ''}msge;
+  $text =~ s{^```(\w*)[^\n]*\n(.*?)^```}{show($1 eq 'cpp' ? code_of($2) : $2, $2); ''}msge;
+  (my $folder = $page) =~ s{[^/]+$}{};
+  for my $code (map { slurp("$folder$_") } $text =~ m{^Code: \[[^\]]+\]\(([^)]+\.[hc]pp)\)}mg) { show(code_of($code), $code) }
   show($1, $1) while $text =~ /`([^`\n]+)`/g;
   show($1, $1) while $text =~ /^ {4}(\S.*)$/mg;
 }

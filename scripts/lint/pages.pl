@@ -1,22 +1,40 @@
 #!/usr/bin/perl
-# A page's block after <!-- example: PATH --> is the file, word for word (its licence line aside). Links lead somewhere, the index
+# Every fenced block of a page is `text` (output), a diagram, a program in C++ that the build compiles and runs, or has a name by
+# which a test or another block uses it (scripts/pages). An indented block holds no code. Links lead somewhere, the index
 # docs/README.md names every page, the first or second sentence of a page of algorithms begins with "Use it when", and the first
 # screen has at most 6000 bytes.
 use strict; use warnings; use lib 'scripts/lint'; use House;
-my $blocks = 0;
-for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md)) {
-  my $text = slurp($page);
-  my $markers = () = $text =~ /<!-- example: /g;
-  my $found = 0;
-  while ($text =~ /<!-- example: (\S+) -->\s*\n```\w*\n(.*?)^```/msg) {
-    my ($file, $block) = ($1, $2);
-    ++$found; ++$blocks;
-    if (!-e $file) { complain($page, "quotes $file, which does not exist"); next }
-    my $source = slurp($file);
-    s{^// SPDX[^\n]*\n}{} , s/^\n+// , s/\s+$// for $source, $block;
-    complain($page, "the block differs from $file") unless $source eq $block;
+my (%named, @blocks);
+for my $page (pages()) {
+  for my $block (blocks($page)) {
+    my ($language, $name, $at) = ($block->{language}, $block->{name}, "$page:" . ($block->{line} - 1));
+    push @blocks, $block;
+    if ($block->{more} ne '') { complain($at, "the fence has more than a language and a name: $block->{more}") }
+    elsif ($language eq '') { complain($at, 'a fence without a mark: output is ```text') }
+    elsif ($language =~ /^(text|mermaid)$/) { complain($at, "$language has no name") if defined $name }
+    elsif ($language !~ /^(cpp|c|cmake|sh|python)$/) { complain($at, "$language is neither text nor compiled nor run") }
+    elsif (!defined $name) { complain($at, "a block in $language needs a name, by which a test uses it") }
+    elsif ($named{$name}++) { complain($at, "$name is the name of another block, too") }
+    else { $block->{at} = $at }
   }
-  complain($page, 'a marker is not followed by a code block') if $found != $markers;
+  my ($fence, $number) = (0, 0);
+  for my $line (split /\n/, slurp($page)) {
+    ++$number;
+    $fence = !$fence if $line =~ /^```/;
+    complain("$page:$number", 'code in an indented block; use a fence')
+      if !$fence && $line =~ /^ {4}(?:\S[^|]*[;{]$|(?:find_package|target_\w+|add_\w+|import|def) ?\(?|#include)/;
+  }
+  complain($page, 'the last fence does not end') if $fence;
+}
+# A block that is no program is used by its name or by its folder's (pages/FOLDER), or by another block of its folder.
+my $users = join "\n", map { slurp($_) } grep { !m{^tests/(fuzz/corpus|lint)/} } files(qr/\.(cpp|hpp|cu|c|h|sh|py|txt)$|^scripts\/[^.]*$/, qw(tests examples apps scripts));
+for my $block (grep { defined $_->{at} && !$_->{program} } @blocks) {
+  my ($folder, $file) = $block->{name} =~ m{^(?:(.*)/|)([^/]+)$};
+  my $used = defined $folder ? qr/\Q$block->{name}\E|\Q$folder\E["\/]/ : qr/\Q$file\E/;
+  next if $users =~ /(?<![\w.\/])\Q$block->{name}\E\b/ || $users =~ /pages[^\s\/]*\/(?:$used)/i;
+  $folder = defined $folder ? "$folder/" : '';
+  next if grep { defined $_->{name} && $_ != $block && $_->{name} =~ /^\Q$folder\E[^\/]+$/ && $_->{text} =~ /"\Q$file\E"/ } @blocks;
+  complain($block->{at}, "nothing uses $block->{name}");
 }
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md)) {
   (my $folder = $page) =~ s{[^/]+$}{};
@@ -37,4 +55,4 @@ if (-e $index) {
   for my $page (files(qr/\.md$/, 'docs')) { complain($index, "does not name $page") unless $named{$page} || $page eq $index }
 }
 complain('README.md', -s 'README.md', 'bytes, at most 6000') if -e 'README.md' && -s 'README.md' > 6000;
-done($blocks);
+done(scalar @blocks);

@@ -35,7 +35,7 @@ for my $page (@pages) {
   $text =~ s/^```(\w+).*?^```/my $gone = $&; "\n" x ($gone =~ tr{\n}{})/msge;
   look($page, 'pages', $text);
 }
-my @sources = files(qr/\.(hpp|cuh|h|cpp|cu|def)$/, qw(include src tests examples apps models benchmarks adapters));
+my @sources = (files(qr/\.(hpp|cuh|h|cpp|cu|def)$/, qw(include src tests examples apps models benchmarks adapters)), block_files(qr/\.(hpp|cpp|inc)$/));
 for my $file (@sources) {
   my $text = text_of($file);
   look($file, 'names', code_of($text));

@@ -22,7 +22,7 @@ for my $page (@pages) {
   my $flush = sub { check_sentences("$page:$begin", $paragraph) if $paragraph =~ /\S/; $paragraph = '' };
   for my $line (split /\n/, text_of($page)) {
     ++$number;
-    if ($line =~ /^\s*```(\w*)/) { $flush->(); $fence = $fence ? 0 : $1 eq '' ? 'output' : $1; next }
+    if ($line =~ /^\s*```(\w*)/) { $flush->(); $fence = $fence ? 0 : $1 eq 'text' ? 'output' : $1 || 'none'; next }
     my $table = $line =~ /^\s*\|/;
     complain("$page:$number", length($line) . ' columns')
       if length($line) > $widest && !$table && $line !~ m{https?://} && $fence ne 'output';

@@ -3,7 +3,7 @@
 # or reading_access.
 use strict; use warnings; use lib 'scripts/lint'; use House;
 my @files = grep { !m{^include/specverify/(kernel|row|device|cuda)/} && $_ ne 'include/specverify/core/views.hpp' }
-  files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include examples apps models adapters benchmarks));
+  files(qr/\.(hpp|cuh|h|cpp|cu)$/, qw(include examples apps models adapters benchmarks)), block_files(qr/\.(hpp|cpp|inc)$/);
 for my $file (@files) {
   my $number = 0;
   for my $line (split /\n/, slurp($file)) {

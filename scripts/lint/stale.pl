@@ -8,6 +8,7 @@ for my $file (@sources) {
   $known{$_} = 1 for slurp($file) =~ /\b(\w*_\w*)\b/g;
   $known{$_} = 1 for $file =~ /(\w*_\w*)/g;
 }
+for my $block (block_files(qr/./)) { $known{$_} = 1 for slurp($block) =~ /\b(\w*_\w*)\b/g }
 my $words = 0;
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md)) {
   my $text = slurp($page);

@@ -43,6 +43,11 @@ struct watched {
   void open() { engine = std::make_unique<with_inside<llama_cpp::model>>(*llama_cpp::model::make(&context), seen); }
 };
 
+//! The block of docs/llama.md compiles.
+[[maybe_unused]] void open_as_the_page(llama_context_params settings, ::llama_model* weights) {
+#include "llama/inside.inc"
+}
+
 //! Whether row i is that of the token at `position`, whose text the context holds.
 bool is_of(const watched& side, std::uint32_t i, std::size_t position) {
   const auto state = side.engine->hidden(i), weights = side.engine->attention(i);

@@ -333,6 +333,15 @@ def check_sessions():
     return " ".join(str(token) for token in drafted)
 
 
+def check_page():
+    """The block of docs/c.md."""
+    with open(os.path.join(os.environ["SPECVERIFY_PAGES"], "c/options.py"), encoding="utf-8") as block:
+        code = block.read().replace("installed/lib/libspecverify_c.so.0.1", os.environ["SPECVERIFY_C_LIBRARY"])
+    names = {"ctypes": ctypes, "EdgeOptions": c.types["specverify_edge_options"]}
+    exec(code, names)
+    assert names["why"] == 0 and names["options"].struct_size == ctypes.sizeof(names["options"]), names["why"]
+
+
 with open("include/specverify/core/errc.def", encoding="utf-8") as listed:
     errors = {name: int(number) for name, number in re.findall(r"SPECVERIFY_ERRC\((\w+), (\d+)", listed.read())}
 headers = [f"include/specverify_c{part}.h" for part in ("_base", "_core", "")]
@@ -342,4 +351,5 @@ if not (check_headers(c) and check_number(c)):
 print(f"{len(c.callbacks)} callbacks, {len(c.functions)} functions")
 if "SPECVERIFY_C_LIBRARY" in os.environ:
     lib = set_up(os.environ["SPECVERIFY_C_LIBRARY"])
+    check_page()
     print(check_sessions())

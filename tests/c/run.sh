@@ -18,7 +18,8 @@ build() { # flags of cmake...
     -DSPECVERIFY_BUILD_C=ON -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_PREFIX="$work/prefix" "$@" &&
     quietly cmake --build "$work/build"
 }
-c11() { quietly "$cc" -std=c11 "${warnings[@]}" "$@"; }
+perl scripts/pages "$work/pages" >/dev/null || exit 1
+c11() { quietly "$cc" -std=c11 "${warnings[@]}" -I"$work/pages" "$@"; }
 cpp() { quietly "$cxx" "${warnings[@]}" "$@"; }
 
 case $kind in
@@ -62,7 +63,7 @@ TEXT
     cpp -std=c++17 "${checked[@]}" -Iinclude tests/c/heap.cpp -o "$work/heap" "$archive" && "$work/heap" || exit 1
     # A session in Python and one in C++, each way; the library asks for the run-time library of its sanitizers.
     [ "$cc" = gcc ] && preload=$(gcc -print-file-name=libasan.so) || preload=$("$cc" -print-file-name="libclang_rt.asan-$(uname -m).so")
-    python=$(LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 SPECVERIFY_C_LIBRARY=$so SPECVERIFY_C_PEER=$work/same python3 tests/c/bindings_test.py) ||
+    python=$(LD_PRELOAD=$preload ASAN_OPTIONS=detect_leaks=0 SPECVERIFY_C_LIBRARY=$so SPECVERIFY_C_PEER=$work/same SPECVERIFY_PAGES=$work/pages python3 tests/c/bindings_test.py) ||
       fail "from Python: $python"
     # It is found where the folders of an install are others, and not all below the prefix.
     quietly cmake -S . -B "$work/build" -DCMAKE_INSTALL_PREFIX="$work/moved" -DCMAKE_INSTALL_LIBDIR="$work/apart/lib" -DCMAKE_INSTALL_INCLUDEDIR=headers/c &&

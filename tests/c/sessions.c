@@ -212,6 +212,25 @@ static void check_fingerprint(void) {
   IS(specverify_fingerprint_finish(NULL, &one[0], &one[1]), null_span);
 }
 
+// The blocks of docs/c.md, with a vocabulary for them.
+static void check_page(void) {
+  const int32_t vocab_size = V;
+  specverify_edge_options device = device_options();
+#define piece(id) ((id) == 0 ? "<s>" : " the")
+#define size(id) strlen(piece(id))
+#define kind(id) ((id) == 0 ? (uint32_t)SPECVERIFY_TOKEN_SPECIAL : (uint32_t)SPECVERIFY_TOKEN_TEXT)
+#include "c/fingerprint.inc"
+#undef piece
+#undef size
+#undef kind
+  CHECK(device.fingerprint_high != 0 && device.fingerprint_low != 0);
+#include "c/settings.inc"
+  specverify_cloud_options service = service_options();
+  specverify_cloud* cloud = NULL;
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  specverify_cloud_destroy(cloud);
+}
+
 static int32_t no_row(void* self, uint32_t index, specverify_row* given) {
   *given = specverify_logits(NULL, toy_vocab_size);
   return (void)self, (void)index, 0;
@@ -537,6 +556,7 @@ int main(void) {
   check_abi();
   check_names();
   check_fingerprint();
+  check_page();
   check_callbacks();
   check_failed_rows();
   check_refusals();

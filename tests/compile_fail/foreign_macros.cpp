@@ -19,5 +19,5 @@ const bool checked = check(true);
 #include <specverify/testing/message_pipe.hpp>
 #include <specverify/testing/uniform_script.hpp>
 
-#include "../../examples/docs/host.cpp"
+#include "host.cpp"
 #endif

@@ -9,7 +9,8 @@ rm -rf "$work" && mkdir -p "$work" || exit 1
 quietly() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; return 1; }; }
 configure() { quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S "$1" -B "$work/build" -DCMAKE_CXX_COMPILER="${CXX:-g++}" "${@:2}"; }
 case $work in /*) root= ;; *) root=$root/ ;; esac
-prefix=$root$work/prefix
+prefix=$root$work/prefix pages=$root$work/pages
+perl scripts/pages "$pages" >/dev/null || exit 1
 install() {
   quietly cmake -G "${SPECVERIFY_GENERATOR:-Ninja}" -S . -B "$work/library" -DCMAKE_CXX_COMPILER="${CXX:-g++}" -DCMAKE_INSTALL_PREFIX="$prefix" \
     -DSPECVERIFY_BUILD_TESTS=OFF -DSPECVERIFY_BUILD_EXAMPLES=OFF && quietly cmake --install "$work/library" || return 1
@@ -21,8 +22,8 @@ case $kind in
     configure tests/consumer/subdirectory && quietly cmake --build "$work/build" && "$work/build/host"
     ;;
   find_package)
-    install && configure tests/consumer/package -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 && quietly cmake --build "$work/build" &&
-      "$work/build/host" && "$work/build/plain_host"
+    install && configure tests/consumer/package -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DPAGES="$pages" && quietly cmake --build "$work/build" &&
+      "$work/build/host" && "$work/build/engine" && "$work/build/plain_host"
     ;;
   wrong_version)
     install || exit 1
@@ -52,7 +53,7 @@ case $kind in
     # One binary for every x86-64: the level is the processor's, its objects share no function with the baseline ones.
     [ "$(uname -m)" = x86_64 ] || { echo "x86-64 only"; exit 77; }
     command -v qemu-x86_64 >/dev/null || { echo "qemu-user is not installed"; exit 77; }
-    install && configure tests/consumer/levels -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release && quietly cmake --build "$work/build" || exit 1
+    install && cp tests/consumer/levels/* "$pages/level" && configure "$pages/level" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release && quietly cmake --build "$work/build" || exit 1
     globals() { nm --defined-only "$1" | awk '$2 ~ /[A-Zuvw]/ && $2 != "N" { print $3 }'; }
     for level in avx2 avx512 avx512_ifma; do
       [ "$(globals "$work/build/rows_$level.o")" = "rows_$level" ] || { echo "rows_$level.o defines more than its table"; exit 1; }
@@ -71,12 +72,17 @@ case $kind in
     nvcc=$(bash scripts/nvcc) || exit $?
     install && configure tests/consumer/cuda -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/cuda" \
       -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_HOST_COMPILER="${CXX:-g++}" -DCMAKE_CUDA_ARCHITECTURES=80 &&
-      quietly cmake --build "$work/build" && "$work/build/step_17" && "$work/build/step_20"
+      quietly cmake --build "$work/build" && "$work/build/step_17" && "$work/build/step_20" || exit 1
+    # The page's own file configures.
+    cp tests/consumer/cuda/step.cu "$pages/gpu/cuda/engine.cu" && quietly cmake -G Ninja -S "$pages/gpu/cuda" -B "$work/page" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_CUDA_COMPILER="$nvcc" -DCMAKE_CUDA_HOST_COMPILER="${CXX:-g++}" -DCMAKE_CXX_COMPILER="${CXX:-g++}"
     ;;
   device)
     bash scripts/headers --thrust >"$work/thrust" || { echo "Thrust is not installed"; exit 77; }
     install && configure tests/consumer/device -DCMAKE_PREFIX_PATH="$prefix" -DWANTED=0.1 -DEXAMPLES="$PWD/examples/device" &&
-      quietly cmake --build "$work/build" && "$work/build/step"
+      quietly cmake --build "$work/build" && "$work/build/step" || exit 1
+    cp tests/consumer/device/step.cpp "$pages/gpu/device/engine.cpp" && quietly cmake -G Ninja -S "$pages/gpu/device" -B "$work/page" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_CXX_COMPILER="${CXX:-g++}"
     ;;
   *) exit 2 ;;
 esac

@@ -31,6 +31,10 @@ for i in "${names[@]}"; do
   echo "${builds[i]}: $(tail -n 1 "$work/$i.said")"
   [ "$(cat "$work/$i.code")" = 0 ] || { failed=1; head -n 20 "$work/$i.said"; }
 done
+if [ "${SPECVERIFY_LONG:-0}" = 1 ]; then  # the command of docs/terms.md
+  perl scripts/pages "$work/pages" >/dev/null && mkdir "$work/clone" && ln -s "$PWD"/{include,tests} "$work/clone/" || exit 1
+  (cd "$work/clone" && sh ../pages/one_hash.sh) || failed=1
+fi
 command -v clang++ >/dev/null || exit "$failed"
 cp -r include "$work/planted_include" && bash scripts/twins plant - "$work/planted_include/specverify/kernel/simd/log_sum_exp.hpp" <<'END' || exit 1
 --- old

@@ -29,7 +29,7 @@
 // Programs as the pages print them, each in a namespace; what they include stands above.
 namespace of_tutorial {
 #define main run
-#include "../../examples/tutorial/session.cpp"
+#include "tutorial/session.cpp"
 #undef main
 }  // namespace of_tutorial
 namespace of_integrate {

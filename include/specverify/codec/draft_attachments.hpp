@@ -14,8 +14,7 @@
 //!             as at least one unit.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
-//! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp,
-//!             examples/docs/draft_attachments.cpp
+//! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
 #ifndef SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP
 

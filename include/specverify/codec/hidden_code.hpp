@@ -10,8 +10,7 @@
 //!             that the encoder writes. float16: equal floats give equal bits on every machine; error <= 2^-11 |x| or
 //!             2^-25. int8: error <= s (1/2 + 2^-20). Law-exact.
 //! Deviates:   the paper does not specify the scale of 8 bits. |x| > 65504 is an error in float16 and is never clipped.
-//! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp,
-//!             examples/docs/hidden_code.cpp
+//! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 #define SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 

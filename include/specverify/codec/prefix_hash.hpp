@@ -5,7 +5,7 @@
 //! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
 //!             one token, the hashes keep differing while equal tokens follow. The same value on every machine.
 //! Deviates:   it is no cryptographic hash: it detects desynchronisation, but not forgery.
-//! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp, examples/docs/prefix_hash.cpp
+//! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP
 #define SPECVERIFY_CODEC_PREFIX_HASH_HPP
 

@@ -4,7 +4,7 @@
 //! Use it when a number must be tested under -ffast-math, because the compiler then removes `x != x` and `isnan`, or
 //! when bytes must be read alike on every machine.
 //! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
-//! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp, examples/docs/numeric.cpp
+//! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP
 #define SPECVERIFY_CORE_NUMERIC_HPP
 

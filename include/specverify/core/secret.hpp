@@ -8,7 +8,7 @@
 //!             little-endian.
 //! Guarantees: trivially copyable, noexcept, no allocation, C++17 clean, the same keys on every machine. O(1).
 //! See:        docs/algorithms/secret.md, docs/decisions/0014-secrets-salt-and-keys.md,
-//!             tests/unit/core/secret_test.cpp, examples/docs/secret.cpp
+//!             tests/unit/core/secret_test.cpp
 #ifndef SPECVERIFY_CORE_SECRET_HPP
 #define SPECVERIFY_CORE_SECRET_HPP
 

@@ -6,7 +6,7 @@
 //!             authors' reference code.
 //! Symbols:    v0..v3 the state; c = 2 rounds per word of the message; d = 4 rounds at the end.
 //! Guarantees: constexpr, noexcept, no allocation, C++17 clean, bit-exact. O(size).
-//! See:        docs/algorithms/siphash.md, tests/unit/core/siphash_test.cpp, examples/docs/siphash.cpp
+//! See:        docs/algorithms/siphash.md, tests/unit/core/siphash_test.cpp
 #ifndef SPECVERIFY_CORE_SIPHASH_HPP
 #define SPECVERIFY_CORE_SIPHASH_HPP
 

@@ -7,7 +7,7 @@
 //! Guarantees: trivially copyable if the source is (16 bytes with `philox`), constexpr, no state, no allocation;
 //!             counters depend only on the arguments.
 //! Cost:       O(1).
-//! See:        docs/algorithms/uniforms.md, tests/unit/core/uniforms_test.cpp, examples/docs/uniforms.cpp
+//! See:        docs/algorithms/uniforms.md, tests/unit/core/uniforms_test.cpp
 #ifndef SPECVERIFY_CORE_UNIFORMS_HPP
 #define SPECVERIFY_CORE_UNIFORMS_HPP
 

@@ -10,7 +10,7 @@
 //!             engine's. `predicting`: the states whose logits give the distributions at i; no extra pass. `consuming`:
 //!             the states at input x_i. The features of c are our choice.
 //! Cost:       O(d_in).
-//! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp, examples/docs/features.cpp
+//! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 #define SPECVERIFY_DECISION_HEAD_FEATURES_HPP
 

@@ -11,7 +11,7 @@
 //! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. The sum in (28),
 //!             divided by the episode's largest, is also ours, because the paper's maximum gives every important
 //!             mismatch s_j = 1, and (30) then keeps all or none. The maximum is an option.
-//! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25), examples/docs/relabel.cpp
+//! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 

@@ -11,7 +11,7 @@
 //!             standardized over the training part; the numbers are folded into W_1 and b_1, because a finished head
 //!             must take raw states. But c keeps a separate standardization.
 //! Cost:       O(N d_in w) per training epoch; only `make` allocates.
-//! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp, examples/docs/trainer.cpp
+//! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 

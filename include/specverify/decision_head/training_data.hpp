@@ -5,7 +5,7 @@
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
 //! Symbols:    S = mismatches with hidden states, N = samples, w = width.
 //! Guarantees: views, trivially copyable; the checks read every number once, O(S d_in + N), and do not allocate.
-//! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp, examples/docs/trainer.cpp
+//! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 

@@ -8,7 +8,7 @@
 //! Guarantees: a written head reads back bit for bit. Every defect has a named error, and nothing outside the given
 //!             bytes is read. The reader accepts any order of keys and tensors and any white space. Writing does not
 //!             allocate; a `decision_head` owns the memory of what it read.
-//! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp, examples/docs/weights.cpp
+//! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 

@@ -5,7 +5,7 @@
 //! Guarantees: those of `delivery`. The device must be the client. A client's first message opens an incarnation; after
 //!             an error `reconnect` opens another one. No allocation after `make`.
 //! Cost:       O(bytes).
-//! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp, examples/docs/delivery.cpp
+//! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP
 #define SPECVERIFY_DELIVERY_DELIVERED_HPP
 

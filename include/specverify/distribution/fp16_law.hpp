@@ -7,8 +7,7 @@
 //! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution that was sampled. So rows that sum to
 //!             1 +- 1e-3 after rounding stay exact, because the resolution is the actual sum. Near-tie in the logits,
 //!             but law-exact after rounding.
-//! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp,
-//!             examples/docs/fp16_law.cpp
+//! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 

@@ -7,8 +7,7 @@
 //!             sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = number of positive counts, b_i = counts.
 //! Guarantees: the numbers are those of the wire format and never change.
-//! See:        docs/algorithms/law_format.md, docs/wire-format.md, tests/unit/distribution/law_format_test.cpp,
-//!             examples/docs/law_format.cpp
+//! See:        docs/algorithms/law_format.md, docs/wire-format.md, tests/unit/distribution/law_format_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP
 

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: a returned `law` satisfies `check`. It is a view of the given arrays, or of arrays taken from the
 //!             workspace. O(K), no allocation, noexcept. Law-exact.
-//! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp, examples/docs/make_law.cpp
+//! See:        docs/algorithms/make_law.md, tests/unit/distribution/make_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_MAKE_LAW_HPP
 

@@ -11,7 +11,7 @@
 //! and `deliver` it afterwards.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
-//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp, examples/docs/host.cpp
+//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp
 #ifndef SPECVERIFY_HOST_DRIVE_HPP
 #define SPECVERIFY_HOST_DRIVE_HPP
 

@@ -5,7 +5,7 @@
 //! sessions, use the levels below: host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
-//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp, examples/docs/host.cpp,
+//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,
 //!             examples/quickstart.cpp
 #ifndef SPECVERIFY_HOST_HOST_HPP
 #define SPECVERIFY_HOST_HOST_HPP

@@ -14,7 +14,7 @@
 //!   failed() -> status                       the error of a row or of its extras; called after them
 //!   save() -> state, load(state)             copies and restores the model's whole state; see `rewinding`
 //! Guarantees: only concepts. `truncate`, `keep_from` and `load` may return nothing or a status.
-//! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp, examples/docs/host.cpp
+//! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp
 #ifndef SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
 #define SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
 

@@ -6,8 +6,7 @@
 //! Guarantees: O(1) amortized per byte and string; memory only for the strings and a few tokens; the result does not
 //!             depend on how the bytes are divided into tokens.
 //! Cost:       O(1) amortized per byte and string; allocates.
-//! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp,
-//!             examples/docs/stop_strings.cpp
+//! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp
 #ifndef SPECVERIFY_HOST_STOP_STRINGS_HPP
 #define SPECVERIFY_HOST_STOP_STRINGS_HPP
 

@@ -14,7 +14,7 @@
 //!             the mean transfer time of a Rayleigh link is infinite, because it grows with the logarithm of the number
 //!             of rounds.
 //! Cost:       O(1) per step.
-//! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14), examples/docs/channel.cpp
+//! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
 #define SPECVERIFY_LINK_CHANNEL_HPP
 

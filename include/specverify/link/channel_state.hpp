@@ -5,7 +5,7 @@
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.
 //! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math; rates are as precise as the
 //!             platform's logarithm and power.
-//! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp, examples/docs/channel.cpp
+//! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP
 #define SPECVERIFY_LINK_CHANNEL_STATE_HPP
 

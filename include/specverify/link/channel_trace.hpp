@@ -9,8 +9,7 @@
 //!             is read passes check(channel_state), so `recorded_channel` accepts it and `write_channel_trace` can
 //!             write it.
 //! Cost:       O(characters).
-//! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp,
-//!             examples/docs/channel_trace.cpp
+//! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 #define SPECVERIFY_LINK_CHANNEL_TRACE_HPP
 

@@ -5,7 +5,7 @@
 //! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.
 //! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`).
 //! Deviates:   adds a memory roof and a launch time, which the paper does not have; by default both cost nothing.
-//! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp, examples/docs/latency.cpp
+//! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp
 #ifndef SPECVERIFY_LINK_COMPUTE_HPP
 #define SPECVERIFY_LINK_COMPUTE_HPP
 

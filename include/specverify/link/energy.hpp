@@ -9,7 +9,7 @@
 //!             grows.
 //! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The
 //!             default powers are ours.
-//! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp, examples/docs/energy.cpp
+//! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp
 #ifndef SPECVERIFY_LINK_ENERGY_HPP
 #define SPECVERIFY_LINK_ENERGY_HPP
 

@@ -7,7 +7,7 @@
 //!             precision of the platform's logarithm and cosine.
 //! Deviates:   the gain has a floor, and an option says what happens below it (link/channel.hpp explains why).
 //! Cost:       O(1) per step.
-//! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14), examples/docs/channel.cpp
+//! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_FADING_HPP
 #define SPECVERIFY_LINK_FADING_HPP
 

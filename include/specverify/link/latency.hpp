@@ -12,7 +12,7 @@
 //! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
 //!             costs no time. The fixed time of Table I includes the round trip, so use a state with a round trip of 0,
 //!             because otherwise it counts twice.
-//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), examples/docs/latency.cpp,
+//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17),
 //!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP

@@ -12,7 +12,7 @@
 //! Deviates:   QS: the bits of the distribution are charged for each of the L tokens, the feedback has L + 1 outcomes.
 //!             HLM and WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes
 //!             them.
-//! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14), examples/docs/payload.cpp
+//! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP
 

@@ -9,7 +9,7 @@
 //!             array. `read_dqn` accepts exactly the output of `write_dqn` and has an error for each defect. Near-tie:
 //!             values carry float rounding.
 //! Cost:       O(weights).
-//! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, examples/docs/dqn.cpp, policy/dqn_trainer.hpp
+//! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
 #define SPECVERIFY_POLICY_DQN_HPP
 

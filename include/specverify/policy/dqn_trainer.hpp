@@ -10,7 +10,7 @@
 //! Deviates:   the defects of the authors' code are not repeated: the environment gives rewards and evaluations, and
 //!             charges each round at that round's rate.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
-//! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp, examples/docs/dqn.cpp
+//! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
 #define SPECVERIFY_POLICY_DQN_TRAINER_HPP
 

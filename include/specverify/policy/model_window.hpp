@@ -8,7 +8,7 @@
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
 //! Deviates:   it assumes that the next round has the measured rate. It maximises the ratio of this round only, which
 //!             differs from the best long-run policy by second order.
-//! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp, examples/docs/model_window.cpp
+//! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 

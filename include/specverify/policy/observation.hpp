@@ -7,7 +7,7 @@
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
 //! Cost:       O(1).
-//! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp, examples/docs/window.cpp
+//! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVATION_HPP
 #define SPECVERIFY_POLICY_OBSERVATION_HPP
 

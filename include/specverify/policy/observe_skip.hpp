@@ -7,8 +7,7 @@
 //! Guarantees: pure in (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and 5 for the
 //!             disagreements, 10 for the random number. A policy that needs neither uses no counters.
 //! Cost:       O(V) if a policy measures uncertainty; otherwise O(1).
-//! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp,
-//!             examples/docs/skip.cpp
+//! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
 #define SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
 

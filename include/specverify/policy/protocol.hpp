@@ -7,7 +7,7 @@
 //!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
 //! Deviates:   until M is known, running means per L replace it and P(M > 0): weight 0.05, starting at 1 and 0.7.
-//! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17), examples/docs/protocol.cpp
+//! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP
 

@@ -7,7 +7,7 @@
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
 //! Cost:       O(actions).
-//! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp, examples/docs/resolution.cpp
+//! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp
 #ifndef SPECVERIFY_POLICY_RESOLUTION_HPP
 #define SPECVERIFY_POLICY_RESOLUTION_HPP
 

@@ -9,8 +9,7 @@
 //!             distribution, before the token is drawn, whether the position is sent.
 //! Deviates:   L >= 1 always. The paper's rule would stop forever if one token costs more than B (583 <= K <= 49770 at
 //!             V = 50257, l = 100, B = 5000). Here the support is cut to the largest top-K' within B.
-//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp,
-//!             examples/docs/window.cpp
+//! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP
 

@@ -12,8 +12,7 @@
 //! Deviates:   if the lattice gives the token a count of 0, it gets one unit of the largest entry of x^, because the
 //!             message must contain the token. It is still tested against x_d.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
-//! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp,
-//!             examples/docs/draft_law.cpp
+//! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP
 #define SPECVERIFY_QUANTIZE_CLAIM_HPP
 

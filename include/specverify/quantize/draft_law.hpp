@@ -10,8 +10,7 @@
 //!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
 //!             target's distribution exact, because q^ is both drawn from and sent.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
-//! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp,
-//!             examples/docs/draft_law.cpp
+//! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 #define SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 

@@ -5,7 +5,7 @@
 //!             2510.09942) also sends the zeros.
 //! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
 //! Guarantees: O(K), no allocation, noexcept, the same distribution: count(v) of every v is unchanged. Law-exact.
-//! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp, examples/docs/drop_zero.cpp
+//! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
 #define SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
 

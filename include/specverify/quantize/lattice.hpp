@@ -10,7 +10,7 @@
 //!             count. Bit-exact.
 //! Deviates:   reads no row, because the 2 l largest entries and W suffice (proof in docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,
-//!             benchmarks/bench_lattice.cpp, examples/docs/lattice.cpp
+//!             benchmarks/bench_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_LATTICE_HPP
 #define SPECVERIFY_QUANTIZE_LATTICE_HPP
 

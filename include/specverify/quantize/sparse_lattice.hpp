@@ -8,8 +8,7 @@
 //!             never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend: bit-exact.
 //! Deviates:   uses only integers (2 l w + W <= 2^56); the printed algorithm rounds an unnormalized distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
-//!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp,
-//!             examples/docs/sparse_lattice.cpp
+//!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 #define SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
 

@@ -16,7 +16,7 @@
 //!             that are not read are trusted: if a block claims too little, the draws take it too rarely, but only
 //!             `check_blocks` detects this.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
-//!             examples/docs/blocks.cpp, benchmarks/bench_blocks.cpp
+//!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP
 #define SPECVERIFY_ROW_BLOCKS_HPP
 

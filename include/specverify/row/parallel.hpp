@@ -7,7 +7,7 @@
 //! Guarantees: readings, errors and everything drawn from the readings are the same for every pool, including a
 //!             sequential one. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
 //!             total.
-//! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, examples/docs/parallel.cpp,
+//! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp,
 //!             benchmarks/bench_parallel.cpp
 #ifndef SPECVERIFY_ROW_PARALLEL_HPP
 #define SPECVERIFY_ROW_PARALLEL_HPP

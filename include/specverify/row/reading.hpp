@@ -17,7 +17,7 @@
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
 //! Cost:       O(1) expected, or O(V) if a member must read the row again.
-//! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, examples/docs/reading.cpp,
+//! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp,
 //!             benchmarks/bench_reading.cpp
 #ifndef SPECVERIFY_ROW_READING_HPP
 #define SPECVERIFY_ROW_READING_HPP

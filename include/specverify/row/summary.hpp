@@ -7,7 +7,7 @@
 //!             gives bounds, and each further read gives closer bounds or W, so a decision that the bounds settle costs
 //!             no read. In every case the decision equals that for the exact W: bit-exact.
 //! Cost:       O(1), or O(V) if the bounds of W do not settle a decision; no allocation.
-//! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp, examples/docs/summary.cpp
+//! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP
 #define SPECVERIFY_ROW_SUMMARY_HPP
 

@@ -10,7 +10,7 @@
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
-//!             tests/session/fault_test.cpp, examples/docs/session.cpp
+//!             tests/session/fault_test.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_HPP
 #define SPECVERIFY_SESSION_CLOUD_HPP
 

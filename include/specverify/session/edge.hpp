@@ -12,7 +12,7 @@
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
-//!             tests/session/fault_test.cpp, examples/docs/session.cpp
+//!             tests/session/fault_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
 

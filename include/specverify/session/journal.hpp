@@ -14,8 +14,7 @@
 //! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
 //!             machine.
 //! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
-//! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp,
-//!             examples/docs/journal.cpp
+//! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP
 

@@ -3,7 +3,7 @@
 //! one by one.
 //!
 //! Guarantees: trivially copyable; spans are valid until the next call of any member function of the session.
-//! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp, examples/docs/output.cpp
+//! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp
 #ifndef SPECVERIFY_SESSION_OUTPUT_HPP
 #define SPECVERIFY_SESSION_OUTPUT_HPP
 

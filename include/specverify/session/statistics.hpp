@@ -7,8 +7,7 @@
 //!             accepted <= evaluated <= drafted.
 //! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.
 //! Cost:       O(1), but O(drafts) for `count_drafts`; no allocation.
-//! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp,
-//!             examples/docs/statistics.cpp
+//! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP
 #define SPECVERIFY_SESSION_STATISTICS_HPP
 

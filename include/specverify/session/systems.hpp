@@ -9,7 +9,7 @@
 //!             before the edge is made: an unknown setting is an error, and so is a value outside the range.
 //! Deviates:   as session/presets.hpp.
 //! Cost:       O(systems); only `make_edge` and `make_cloud` allocate.
-//! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp, examples/docs/systems.cpp
+//! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEMS_HPP
 #define SPECVERIFY_SESSION_SYSTEMS_HPP
 

@@ -13,7 +13,7 @@
 //! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` draws the token from x instead, which
 //!             is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
-//!             tests/law/mismatched_test.cpp, examples/docs/compressed_law.cpp
+//!             tests/law/mismatched_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
 #define SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
 

@@ -16,8 +16,7 @@
 //!             -eta (1 - alpha), because otherwise beta would wind up. If beta leaves the range of doubles (0 from a
 //!             product, or -infinity), it returns to the least threshold, or to -eta (1 - alpha). The logarithmic
 //!             update and the least threshold are ours, and the paper gives no beta_1.
-//! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp,
-//!             examples/docs/conformal.cpp
+//! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 #define SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 

@@ -6,7 +6,7 @@
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(survivors); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
-//! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp, examples/docs/min_p.cpp
+//! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP
 #define SPECVERIFY_SPARSIFY_MIN_P_HPP
 

@@ -14,7 +14,7 @@
 //! Deviates:   the paper does not give the sharpness; our default is 2.
 //! Cost:       O(V); no allocation.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
-//!             tests/law/skip_test.cpp, examples/docs/online_vocabulary_budget.cpp
+//!             tests/law/skip_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_ONLINE_VOCABULARY_BUDGET_HPP
 

@@ -8,7 +8,7 @@
 //! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
 //!             token with a positive weight; O(survivors); no allocation; bit-exact.
 //! Deviates:   the cap is ours. It must be set, because a flat row, or beta <= 0, keeps the whole vocabulary.
-//! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp, examples/docs/threshold.cpp
+//! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 

@@ -8,7 +8,7 @@
 //!             allocation; bit-exact.
 //! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only to fill up
 //!             (`exactly`).
-//! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp, examples/docs/top_k.cpp
+//! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
 

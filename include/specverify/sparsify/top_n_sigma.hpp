@@ -7,7 +7,7 @@
 //!             which no sparsifier keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of the
 //!             bound may be on either side. Near-tie, because sigma is a sum of V doubles.
 //! Deviates:   only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
-//! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp, examples/docs/top_n_sigma.cpp
+//! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 #define SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 

@@ -8,7 +8,7 @@
 //! Guarantees: never empty; with one token fewer, the prefix would hold less than p; O(survivors); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
-//! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp, examples/docs/top_p.cpp
+//! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
 #define SPECVERIFY_SPARSIFY_TOP_P_HPP
 

@@ -15,8 +15,7 @@
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,
-//!             tests/law/mismatched_test.cpp, benchmarks/bench_vocabulary_budget.cpp,
-//!             examples/docs/vocabulary_budget.cpp
+//!             tests/law/mismatched_test.cpp, benchmarks/bench_vocabulary_budget.cpp
 #ifndef SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 #define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 

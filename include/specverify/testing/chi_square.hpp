@@ -11,7 +11,7 @@
 //!             0.2 % of the mass with probability > 0.99 (the test shows it).
 //! Deviates:   cells with n p_i < min_expected become one cell. If this cell is still rare, it joins the smallest other
 //!             cell.
-//! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp, examples/docs/chi_square.cpp
+//! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp
 #ifndef SPECVERIFY_TESTING_CHI_SQUARE_HPP
 #define SPECVERIFY_TESTING_CHI_SQUARE_HPP
 

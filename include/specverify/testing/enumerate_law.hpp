@@ -14,8 +14,7 @@
 //!             remains after `refinements` searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings)
 //!             calls. Allocates (test kit); one thread.
 //! Deviates:   the low 11 of 64 bits are constant, so integer draws over bounds below 2^10 never retry.
-//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp,
-//!             examples/docs/enumerate_law.cpp
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 

@@ -3,8 +3,7 @@
 //!
 //! Paper:      none; test kit.
 //! Guarantees: sums and products are exact; `value` is within one unit in the last place. O(digits); allocates.
-//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/exact_mass_test.cpp,
-//!             examples/docs/enumerate_law.cpp
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/exact_mass_test.cpp
 #ifndef SPECVERIFY_TESTING_EXACT_MASS_HPP
 #define SPECVERIFY_TESTING_EXACT_MASS_HPP
 

@@ -7,8 +7,7 @@
 //! Guarantees: every counter has a value: the value that was set, otherwise the one that `script_fill` specifies.
 //!             Allocates; one thread.
 //! Cost:       O(n), n = numbers that are set.
-//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp,
-//!             examples/docs/enumerate_law.cpp
+//! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
 #define SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
 

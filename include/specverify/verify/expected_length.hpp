@@ -7,8 +7,7 @@
 //!             sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
 //! Guarantees: O(L); no allocation.
 //! Deviates:   nothing.
-//! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp,
-//!             examples/docs/expected_length.cpp
+//! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp
 #ifndef SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP
 #define SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP
 

@@ -9,7 +9,7 @@
 //!             smaller id. A row counts as a near tie if its two largest logits are within the margin.
 //! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
 //! Cost:       O(V) per row.
-//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, examples/docs/greedy.cpp,
+//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,
 //!             benchmarks/bench_greedy.cpp
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP
 #define SPECVERIFY_VERIFY_GREEDY_HPP

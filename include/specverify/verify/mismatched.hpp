@@ -12,7 +12,7 @@
 //!             read per row, no allocation, near-tie.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
-//!             benchmarks/bench_mismatched.cpp, examples/docs/mismatched.cpp
+//!             benchmarks/bench_mismatched.cpp
 #ifndef SPECVERIFY_VERIFY_MISMATCHED_HPP
 #define SPECVERIFY_VERIFY_MISMATCHED_HPP
 

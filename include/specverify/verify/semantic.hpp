@@ -12,7 +12,7 @@
 //! Deviates:   nothing is compared after the first stop token, forced reject or impossible draft, because it cannot
 //!             matter.
 //! Cost:       O(V) per row.
-//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, examples/docs/semantic.cpp,
+//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp,
 //!             benchmarks/bench_semantic.cpp
 #ifndef SPECVERIFY_VERIFY_SEMANTIC_HPP
 #define SPECVERIFY_VERIFY_SEMANTIC_HPP

@@ -8,7 +8,7 @@
 //! Guarantees: trivially copyable; a rule sets every field and never accumulates. Requirements COR-7, COR-13, PKG-11.
 //! Deviates:   if a stop token or the budget ends a round before y is drawn, there is no next token.
 //! Cost:       O(stop_tokens); no allocation.
-//! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp, examples/docs/verdict.cpp
+//! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp
 #ifndef SPECVERIFY_VERIFY_VERDICT_HPP
 #define SPECVERIFY_VERIFY_VERDICT_HPP
 

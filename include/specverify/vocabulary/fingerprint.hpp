@@ -7,8 +7,7 @@
 //! Symbols:    V = number of tokens added.
 //! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
 //! Deviates:   FNV is not a cryptographic hash, so it detects mistakes, but not forgeries.
-//! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp,
-//!             examples/docs/fingerprint.cpp
+//! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 

@@ -3,12 +3,19 @@
 // elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
+#include "../../../apps/lab/papers.hpp"
 #include "../../../apps/lab/virtual_run.hpp"
 #include "../models/embedded_pair.hpp"
 
 #include <vector>
 
 #include <doctest/doctest.h>
+
+// Numbers for the figure of apps/lab/README.md, which is compiled.
+namespace lab {
+constexpr double mean = 3, low = 2, high = 4, gain = 0.5;
+}
+#include "lab/figure.inc"
 
 namespace {
 

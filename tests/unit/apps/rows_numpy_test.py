@@ -24,7 +24,7 @@ def main():
     rows.need_programs()
     python = python_with_numpy()
     with open(os.path.join(rows.ROOT, "docs/rows.md")) as f:
-        blocks = re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
+        blocks = re.findall(r"^```python rows/read.py\n(.*?)^```", f.read(), re.M | re.S)
     assert len(blocks) == 1 and blocks[0].count("\n") <= 15, blocks
     with tempfile.TemporaryDirectory() as folder:
         for options in (["-n", "20"], ["-n", "7", "--logits", "f16", "--states"]):

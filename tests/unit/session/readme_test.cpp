@@ -4,7 +4,7 @@
 
 #include <specverify/testing/message_pipe.hpp>
 
-#include "../../../examples/readme.hpp"
+#include "readme.hpp"
 
 #include <thread>
 
