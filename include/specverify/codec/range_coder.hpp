@@ -8,7 +8,7 @@
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
-//! Guarantees: O(1) per step (carries amortised); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
+//! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
 //!             noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish` accepts exactly
 //!             the strings that an encoder ends with and calls decodable. Because a short string must not claim many
 //!             steps, a decoder fails after at most bytes + 24 bytes of information, unless every further step takes

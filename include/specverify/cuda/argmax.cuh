@@ -3,7 +3,7 @@
 //!
 //! Use it if you decode greedily, because it needs no digest.
 //! Guarantees: one read per row; token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit. No
-//!             allocation, no synchronisation, no read-back.
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
 #define SPECVERIFY_CUDA_ARGMAX_CUH

@@ -9,7 +9,7 @@
 //!             memory.
 //! Guarantees: digests, tokens and detected errors in claims equal those of `read_row_from_blocks` (row/blocks.hpp) on
 //!             the CPU, near-tie. One block is read for the argmax, and one per trial. No allocation, no
-//!             synchronisation, no read-back.
+//!             synchronization, no read-back.
 //! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH

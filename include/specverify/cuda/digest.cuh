@@ -12,7 +12,7 @@
 //!             twice: the first 16 ids of blocks, which determine the reference, after the first 128 blocks and in
 //!             split rows; and 64 ids or a few more of the maximum's block (below 1.02 reads from V = 4096 on). If the
 //!             maximum of a row is more than 60 T above the reference, the row is read twice. Z and W cost one read
-//!             each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no synchronisation, no
+//!             each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no synchronization, no
 //!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH

@@ -3,7 +3,7 @@
 //! had.
 //!
 //! Use it once when an engine starts, or in a test of the build: it detects -ftz=true and -use_fast_math.
-//! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronisation, no read-back.
+//! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH
 #define SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH

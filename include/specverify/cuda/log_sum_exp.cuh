@@ -11,7 +11,7 @@
 //!             different GPUs may differ. With `exact`, it takes two reads and gives the value of exec::seq bit for
 //!             bit, because exponentials and logarithm are the CPU's and nothing is fused for any flags of nvcc. That
 //!             costs about 40 operations in double per id, which limits GPUs with few units for double. No allocation,
-//!             no synchronisation, no read-back.
+//!             no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH

@@ -9,7 +9,7 @@
 //!             rule takes Z, then sums of blocks if these prove the result, otherwise serial sums. A trial reads one
 //!             lane of the row, and up to 7 trials are wasted. The exact rule reads the row for Z, then the listed ids
 //!             of the law, and twice more if serial. A truncated row uses only that rule, on the kept ids. No
-//!             allocation, no synchronisation, no read-back.
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH

@@ -8,7 +8,7 @@
 //!             of a CPU that fuses no product and sum, for any flags of nvcc except -ftz=true. A trial reads the block
 //!             sums, one lane of the row (at most 64 logits) and one logit. After `trial_cap` trials the exact rule
 //!             reads the row twice, serially. Truncated rows use only that rule, on the kept ids. No allocation, no
-//!             synchronisation, no read-back.
+//!             synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH

@@ -11,7 +11,7 @@
 //!             kept ids.
 //! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
 //!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read per row.
-//!             No allocation, no synchronisation, no read-back.
+//!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH

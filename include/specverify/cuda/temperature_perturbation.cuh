@@ -10,7 +10,7 @@
 //!             decide a draw, it is summed in float, eight draws per read, and in double if even that is too close.
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties, because bounds are certified and
 //!             exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No allocation, no
-//!             synchronisation, no read-back.
+//!             synchronization, no read-back.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH

@@ -11,7 +11,7 @@
 //! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
 //!             shapes. A row that is used is read once, and once more, in float, if the bounds of the digest leave a
 //!             decision open (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
-//!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronisation, no read-back.
+//!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH

@@ -228,7 +228,7 @@ TEST_CASE("T27 zero residual, one-hot against one-hot, p equal to q bit for bit,
   with.accept_uniform(0, largest);
   const counting_rows equal{{{0.5, 0.5}, {0.5, 0.5}}};
   CHECK(with.run(std::vector<sv::draft>{drawn}, equal).accepted == 1);
-  for (const double scale : {0.999, 1.001}) {  // rows that do not sum to 1: p = q after normalisation
+  for (const double scale : {0.999, 1.001}) {  // rows that do not sum to 1: p = q after normalization
     const counting_rows off{{{0.5 * scale, 0.5 * scale}, {0.5, 0.5}}};
     const stated_verdict v = with.run(std::vector<sv::draft>{drawn}, off);
     CHECK(v.state.ok());
