@@ -1,17 +1,17 @@
-# What our own tests, examples and benchmarks are built with. Nothing here reaches the exported targets.
+# Settings of our own tests, examples and benchmarks. They do not affect the exported targets.
 
-# Flags of a leg: instruction set, sanitizers, language switches. They go to the compiler and to the linker.
+# Flags of a CI configuration for compiler and linker: instruction set, sanitizers, language switches.
 set(SPECVERIFY_DEV_FLAGS "" CACHE STRING "Compiler flags of our own tests and examples, separated by semicolons")
 set(SPECVERIFY_PRECOMPILE OFF CACHE STRING
-  "Precompile what all tests include (ON, OFF, AUTO: where there is no ccache): faster from scratch, slower while editing headers")
-# Whoever compiles everything pays for each header and each template once a group instead of once a file.
+  "Precompile headers of all tests (ON, OFF, AUTO: if there is no ccache): faster from scratch, slower while editing headers")
+# In a full build, each header and each template then costs once per group instead of once per file.
 option(SPECVERIFY_GROUPED
-  "Compile test files and examples in groups, and each program at the level at which compiling and running it cost least, unless SPECVERIFY_DEV_FLAGS say one" OFF)
+  "Compile test files and examples in groups, and each program at the cheapest optimization level unless SPECVERIFY_DEV_FLAGS has one" OFF)
 set(specverify_levels ${SPECVERIFY_GROUPED})
 if(SPECVERIFY_DEV_FLAGS MATCHES "-O")
   set(specverify_levels OFF)
 endif()
-# Which sets of tests to configure; `default` is what a machine without cross compilers runs.
+# Sets of tests to configure. `default` needs no cross compilers.
 set(SPECVERIFY_TEST_SETS "default" CACHE STRING
   "default, or a list of: unit law backend wire session adapters fuzz cost device twins compile_fail examples newcomer apps scripts lint tools headers consumer odr outputs one_hash first rows nvcc")
 if(SPECVERIFY_TEST_SETS STREQUAL "default")
@@ -20,12 +20,12 @@ else()
   set(specverify_test_sets ${SPECVERIFY_TEST_SETS})
 endif()
 set(SPECVERIFY_ROOMS_LEFT_OUT "" CACHE STRING
-  "Rooms of tests/unit, and files as session/hybrid_law, that are not configured: a preset leaves them to the long run")
+  "Modules of tests/unit, and files such as session/hybrid_law, that only the long run configures")
 option(SPECVERIFY_ALL_TESTS
-  "Also what `./run test` leaves to the long run: all planted bugs, the quick run of lab, the C library on every vector level, kernels under -fsanitize=undefined" OFF)
+  "Also configure the tests of the long run: all mutants, the quick run of lab, the C library at every vector level, kernels with -fsanitize=undefined" OFF)
 set(specverify_extra_sets headers consumer odr outputs first rows nvcc)
 
-# Sets ${result} when tests of this set belong to the build.
+# Sets ${result} to TRUE if the build includes this set of tests.
 function(specverify_has_set name result)
   set(${result} FALSE PARENT_SCOPE)
   if(name IN_LIST specverify_test_sets
@@ -57,7 +57,7 @@ if(TARGET specverify_heads)
   target_link_libraries(specverify_flags INTERFACE specverify::heads)
 endif()
 target_include_directories(specverify_flags INTERFACE "${PROJECT_SOURCE_DIR}/tests")
-# What is thrown in an assertion fails its test case; a try block around each would only cost the compiler time.
+# An exception in an assertion fails the test case anyway, and a try block per assertion would cost compile time.
 target_compile_definitions(specverify_flags INTERFACE DOCTEST_CONFIG_NO_TRY_CATCH_IN_ASSERTS)
 target_compile_options(specverify_flags INTERFACE ${SPECVERIFY_DEV_FLAGS})
 target_link_options(specverify_flags INTERFACE ${SPECVERIFY_DEV_FLAGS})
@@ -70,7 +70,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     # g++ 12 warns inside its own AVX-512 header.
     target_compile_options(specverify_flags INTERFACE -Wno-maybe-uninitialized -Wno-uninitialized)
   endif()
-  # Where two legs fit at once, g++ collects no garbage below 2 GB: units stay smaller, and collecting costs time.
+  # If the memory is enough for two configurations at once, g++ collects no garbage below 2 GB, because collecting costs
+  # time.
   cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
   cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
   math(EXPR memory_needed "2 * ${cores} * 2000")
@@ -79,7 +80,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   endif()
 endif()
 
-target_link_libraries(specverify_compiled PRIVATE specverify_flags)  # the compiled library takes the flags of the leg
+target_link_libraries(specverify_compiled PRIVATE specverify_flags)  # the library uses the flags of the configuration
 
 # The pages' code blocks become files of this folder, when CMake runs; it runs again when a page changes.
 set(specverify_pages "${PROJECT_BINARY_DIR}/pages")
@@ -91,18 +92,17 @@ execute_process(COMMAND perl "${PROJECT_SOURCE_DIR}/scripts/pages" "${specverify
 string(REGEX MATCHALL "[^\n]+" specverify_page_programs "${specverify_page_programs}")
 target_include_directories(specverify_flags INTERFACE "${specverify_pages}")
 
-# What our own programs link to.
-option(SPECVERIFY_LINK_COMPILED "Take the bodies of sessions from specverify::compiled, not from the headers" OFF)
+# Libraries of our own programs.
+option(SPECVERIFY_LINK_COMPILED "Use session code of specverify::compiled instead of the headers" OFF)
 add_library(specverify_dev INTERFACE)
 target_link_libraries(specverify_dev INTERFACE specverify_flags)
 if(SPECVERIFY_LINK_COMPILED)
   target_link_libraries(specverify_dev INTERFACE specverify::compiled)
 endif()
 
-# Header-only libraries of the build machine, for cross compilers that do not search /usr/include: links to just these
-# folders.
+# Links to header-only libraries of the build machine, because cross compilers do not search /usr/include.
 set(SPECVERIFY_HOST_HEADERS "" CACHE STRING
-  "Header folders that a cross build borrows from the build machine's /usr/include")
+  "Folders of /usr/include on the build machine that a cross build may use")
 if(CMAKE_CROSSCOMPILING)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/host_headers")
   foreach(folder IN LISTS SPECVERIFY_HOST_HEADERS)
@@ -117,14 +117,14 @@ else()
   set(specverify_doctest_dir "${SPECVERIFY_DOCTEST_DIR}")
 endif()
 
-# One short program that is also a test: specverify_program(name source)
+# specverify_program(name source) adds a short program that is also a test.
 function(specverify_program name source)
   add_executable(${name} "${source}")
   target_link_libraries(${name} PRIVATE specverify_dev)
 endfunction()
 
-# specverify_group(result files...): the files themselves, or where SPECVERIFY_GROUPED is on, units of up to eight of
-# them. A file that cannot be wrapped in a namespace (scripts/one_unit) stays alone.
+# specverify_group(result files...) returns the files. If SPECVERIFY_GROUPED is on, it returns translation units of up
+# to eight files instead, except for files that cannot be wrapped in a namespace (scripts/one_unit).
 function(specverify_group result)
   if(NOT SPECVERIFY_GROUPED)
     set(${result} ${ARGN} PARENT_SCOPE)
@@ -153,8 +153,8 @@ function(specverify_group result)
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
 
-# specverify_one_unit(result [--programs] files...): the unit that scripts/one_unit makes of them, written again when
-# one of them changes.
+# specverify_one_unit(result [--programs] files...) returns the translation unit that scripts/one_unit makes of the
+# files. It is written again when a file changes.
 function(specverify_one_unit result)
   string(MD5 name "${ARGN}")
   set(unit "${CMAKE_CURRENT_BINARY_DIR}/units/${name}.cpp")
@@ -166,15 +166,15 @@ function(specverify_one_unit result)
   set(${result} "${unit}" PARENT_SCOPE)
 endfunction()
 
-# specverify_level(target level): the optimisation level of a program, where a leg gives none for all.
+# specverify_level(target level) sets the optimization level of a program, unless the CI configuration has a level.
 function(specverify_level target level)
   if(specverify_levels)
     target_compile_options(${target} PRIVATE -O${level})
   endif()
 endfunction()
 
-# specverify_precompiled(target level [header...]): the target takes the library precompiled at its level, after these
-# headers. Level 2 has too few units to be worth it.
+# specverify_precompiled(target level [header...]) precompiles these headers, then the library, at the level of the
+# target. Level 2 is not precompiled, because it has too few translation units.
 function(specverify_precompiled target level)
   if(NOT SPECVERIFY_PRECOMPILE OR level EQUAL 2)
     return()
