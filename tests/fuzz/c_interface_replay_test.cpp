@@ -5,13 +5,12 @@
 #include "fuzz/c_library.cpp"
 
 #include "fuzz/c_interface_body.hpp"
+#include "fuzz/corpus.hpp"
 #include "session/hash_model.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 using namespace specverify_fuzz;
@@ -19,21 +18,13 @@ using namespace specverify_fuzz;
 namespace {
 
 constexpr std::uint16_t struct_size_wrong = 158, misaligned = 159, abi_mismatch = 161;
-const std::filesystem::path folder = "tests/fuzz/corpus/c_interface";
 
 using bytes = std::vector<std::uint8_t>;
 
-bytes content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 //! A host without mistakes for each system, and a script under all kinds of mistakes.
 void write_seeds() {
-  std::filesystem::create_directories(folder);
   const auto write = [](const std::string& name, const bytes& content) {
-    std::ofstream out(folder / name, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+    keep_input("c_interface", name, std::as_bytes(std::span(content)));
   };
   specverify_test::dice dice(23);
   for (std::uint8_t i = 0; i < c_systems.size(); ++i) {
@@ -260,12 +251,12 @@ TEST_CASE("c: run_pair takes the outputs that wait at the cloud first") {
 }
 
 TEST_CASE("T29 fuzz replay: mistakes of a host in C") {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  if (writes_corpus()) write_seeds();
   specverify_test::dice dice(29);
   std::size_t whole = 0, files = 0;
-  REQUIRE(std::filesystem::exists(folder));
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const bytes content = content_of(entry.path());
+  for (const auto& [name, input] : corpus_of("c_interface")) {
+    const auto* first = reinterpret_cast<const std::uint8_t*>(input.data());
+    const bytes content(first, first + input.size());
     whole += c_input(content) ? 1u : 0u;
     ++files;
     for (int i = 0; i < 40 && content.size() > 2; ++i) {

@@ -4,17 +4,14 @@
 #include <doctest/doctest.h>
 
 #include "fuzz/channel_trace_body.hpp"
+#include "fuzz/corpus.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace {
 
 using namespace specverify;
 
-const std::filesystem::path folder = "tests/fuzz/corpus/channel_trace";
 constexpr philox source{{{29, 4}}};
 
 std::string text_of(std::span<const channel_state> states) {
@@ -26,10 +23,9 @@ std::string text_of(std::span<const channel_state> states) {
 }
 
 void write_seeds() {
-  std::filesystem::create_directories(folder);
   std::vector<channel_state> states(6);
-  const auto seed = [](const char* name, const std::string& text) {
-    std::ofstream(folder / name, std::ios::binary) << text;
+  const auto seed = [](const char* name, std::string_view text) {
+    specverify_fuzz::keep_input("channel_trace", name, text);
   };
   const auto with_steps = [](std::string_view steps) {
     std::string text(channel_trace_columns);
@@ -52,17 +48,15 @@ void write_seeds() {
 }  // namespace
 
 TEST_CASE("T29 fuzz replay: channel traces") {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  if (specverify_fuzz::writes_corpus()) write_seeds();
   constexpr char marks[] = "0123456789.,-+eE \r\n\tnaif";
   std::size_t files = 0, traces = 0, changed_traces = 0, refused = 0;
   std::uint32_t drawn = 0;
   const auto draw = [&](std::size_t below) {
     return source({drawn++, 0, 0, purpose::channel}).word[0] % static_cast<std::uint32_t>(below);
   };
-  REQUIRE(std::filesystem::exists(folder));
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  for (const auto& [name, bytes] : specverify_fuzz::corpus_of("channel_trace")) {
+    const std::string content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     traces += specverify_fuzz::channel_trace_input(content) ? 1u : 0u;
     ++files;
     for (int i = 0; i < 500; ++i) {

@@ -2,21 +2,15 @@
 // The committed schedules of delivery's fuzz target, and random ones.
 #include <doctest/doctest.h>
 
+#include "fuzz/corpus.hpp"
 #include "fuzz/delivery_body.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 TEST_CASE("T29 fuzz replay: delivery") {
-  const std::filesystem::path folder = "tests/fuzz/corpus/delivery";
-  REQUIRE(std::filesystem::exists(folder));
   std::uint64_t messages = 0, schedules = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::vector<char> schedule{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    messages += specverify_fuzz::delivery_input(std::as_bytes(std::span<const char>(schedule)));
+  for (const auto& [name, schedule] : specverify_fuzz::corpus_of("delivery")) {
+    messages += specverify_fuzz::delivery_input(schedule);
     schedules += 1;
   }
   CHECK(schedules >= 12);

@@ -12,7 +12,7 @@ TEST_CASE("T29 fuzz replay: weight files of a window network") {
                                        std::string("\x80SVDQN01", 8)};
   std::size_t files = 0, read = 0, refused = 0;
   specverify_fuzz::replay_corpus(
-      "tests/fuzz/corpus/dqn_file", seeds,
+      "dqn_file", seeds,
       [&](std::span<const std::byte> bytes) {
         ++files;
         read += specverify_fuzz::dqn_file_input(bytes) ? 1u : 0u;

@@ -21,4 +21,8 @@ SPECVERIFY_NAMESPACE_END
 #define decode_dense_lattice decode_with_planted_bug
 #include "fuzz/message_fuzz.hpp"
 
-SPECVERIFY_FUZZ_BODY(draft, draft)
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  specverify_fuzz::body_input(specverify_fuzz::take_draft, specverify::message_kind::draft,
+                              std::as_bytes(std::span<const std::uint8_t>(data, size)));
+  return 0;
+}

@@ -3,17 +3,11 @@
 // SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
+#include "fuzz/corpus.hpp"
 #include "fuzz/frame_body.hpp"
 #include "session/hash_model.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
 namespace {
-
-const std::filesystem::path folder = "tests/fuzz/corpus/frame";
 
 // Limits as limits_of reads them.
 constexpr std::byte largest{6 | 6 << 3}, of_server{2 | 4 << 3}, of_server_early{2 | 4 << 3 | 64};
@@ -30,10 +24,8 @@ std::vector<std::byte> stream_of(std::initializer_list<std::size_t> sizes, std::
 }
 
 void write_seeds() {
-  std::filesystem::create_directories(folder);
   const auto keep = [](const char* name, const std::vector<std::byte>& bytes) {
-    std::ofstream out(folder / name, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    specverify_fuzz::keep_input("frame", name, bytes);
   };
   keep("small", stream_of({9, 0, 135, 1}));
   std::vector<std::byte> cut = stream_of({16, 70});
@@ -49,15 +41,10 @@ void write_seeds() {
 }  // namespace
 
 TEST_CASE("T29 fuzz replay: streams of frames") {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
-  std::size_t streams = 0, held = 0;
-  REQUIRE(std::filesystem::exists(folder));
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    held += specverify_fuzz::frame_input(std::as_bytes(std::span<const char>(content))) ? 1u : 0u;
-    ++streams;
-  }
+  if (specverify_fuzz::writes_corpus()) write_seeds();
+  std::size_t held = 0;
+  for (const auto& [name, content] : specverify_fuzz::corpus_of("frame"))
+    held += specverify_fuzz::frame_input(content) ? 1u : 0u;
   CHECK(held >= 4);
   specverify_test::dice dice(17);
   for (int i = 0; i < 2000; ++i) {

@@ -291,18 +291,4 @@ inline constexpr std::array<target, 9> targets{{
 
 }  // namespace specverify_fuzz
 
-// One line makes a libFuzzer target: SPECVERIFY_FUZZ_RAW(draft) or SPECVERIFY_FUZZ_BODY(draft, draft).
-#define SPECVERIFY_FUZZ_RAW(name)                                                         \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {     \
-    specverify_fuzz::raw_input(specverify_fuzz::take_##name,                              \
-                               std::as_bytes(std::span<const std::uint8_t>(data, size))); \
-    return 0;                                                                             \
-  }
-#define SPECVERIFY_FUZZ_BODY(name, kind)                                                      \
-  extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {         \
-    specverify_fuzz::body_input(specverify_fuzz::take_##name, specverify::message_kind::kind, \
-                                std::as_bytes(std::span<const std::uint8_t>(data, size)));    \
-    return 0;                                                                                 \
-  }
-
 #endif

@@ -16,7 +16,7 @@ TEST_CASE("T29 fuzz replay: safetensors files of a model") {
                                       16)};
   std::size_t files = 0, read = 0, refused = 0;
   specverify_fuzz::replay_corpus(
-      "tests/fuzz/corpus/model_file", seeds,
+      "model_file", seeds,
       [&](std::span<const std::byte> bytes) {
         ++files;
         read += specverify_fuzz::model_file_input(bytes) ? 1u : 0u;

@@ -3,11 +3,10 @@
 // messages) anew.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "fuzz/corpus.hpp"
 #include "fuzz/message_fuzz.hpp"
 #include "unit/codec/message_kit.hpp"
 
@@ -15,20 +14,16 @@ using namespace specverify;
 
 namespace {
 
-std::filesystem::path folder_of(const char* name, const char* way) {
-  return std::filesystem::path("tests/fuzz/corpus") / (std::string(name) + "_" + way);
-}
+std::string target_of(const char* name, bool raw) { return std::string(name) + (raw ? "_raw" : "_body"); }
 
 //! `before` and `behind`: bytes at the front and at the end of the message that its body has not.
 void write_seed(const char* name, const std::string& label, unsigned choice, std::span<const std::byte> message,
                 std::size_t before, std::size_t behind) {
   for (const bool raw : {true, false}) {
-    const auto folder = folder_of(name, raw ? "raw" : "body");
-    std::filesystem::create_directories(folder);
-    std::ofstream file(folder / label, std::ios::binary);
-    file.put(static_cast<char>(choice));
     const auto part = raw ? message : message.subspan(before, message.size() - before - behind);
-    file.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+    std::vector<std::byte> input{static_cast<std::byte>(choice)};
+    input.insert(input.end(), part.begin(), part.end());
+    specverify_fuzz::keep_input(target_of(name, raw), label, input);
   }
 }
 
@@ -180,11 +175,10 @@ void write_seeds() {
   }
   for (const hidden_format format : {hidden_format::float16, hidden_format::int8}) {
     const attached with({5, format}, 1);
-    const auto folder = folder_of("hidden", "raw");
-    std::filesystem::create_directories(folder);
-    std::ofstream file(folder / (format == hidden_format::float16 ? "halves" : "bytes"), std::ios::binary);
-    file.put(format == hidden_format::float16 ? 0 : 1);
-    file.write(reinterpret_cast<const char*>(with.hidden.data()), static_cast<std::streamsize>(with.hidden.size()));
+    const bool halves = format == hidden_format::float16;
+    std::vector<std::byte> input{halves ? std::byte{0} : std::byte{1}};
+    input.insert(input.end(), with.hidden.begin(), with.hidden.end());
+    specverify_fuzz::keep_input("hidden_raw", halves ? "halves" : "bytes", input);
   }
   keep("refuse", "seed", 0, encode_refuse(specverify_fuzz::answered, {errc::busy, part::session, 7}, out));
   keep("stop", "seed", 0, encode_stop({stop_cause::cancelled, 70000, place.prefix_hash}, out));
@@ -193,28 +187,22 @@ void write_seeds() {
 }  // namespace
 
 TEST_CASE("T29 NET-7 the committed corpus of every fuzz target") {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seeds();
+  if (specverify_fuzz::writes_corpus()) write_seeds();
   auto all = std::vector(specverify_fuzz::targets.begin(), specverify_fuzz::targets.end());
   all.push_back({"hidden", specverify_fuzz::take_hidden, message_kind::draft});
   for (const auto& target : all) {
     for (const bool raw : {true, false}) {
       if (!raw && target.take == specverify_fuzz::take_hidden) continue;  // no message, so no body of one
-      const auto folder = folder_of(target.name, raw ? "raw" : "body");
-      CAPTURE(folder.string());
-      REQUIRE(std::filesystem::is_directory(folder));
-      int inputs = 0;
-      for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-        std::ifstream file(entry.path(), std::ios::binary);
-        const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-        const auto input = std::as_bytes(std::span(bytes));
+      const auto inputs = specverify_fuzz::corpus_of(target_of(target.name, raw));
+      CAPTURE(target.name);
+      for (const auto& [name, input] : inputs) {
         if (raw) {
           specverify_fuzz::raw_input(target.take, input);
         } else {
           specverify_fuzz::body_input(target.take, target.kind, input);
         }
-        ++inputs;
       }
-      CHECK(inputs > 0);
+      CHECK(inputs.size() > 0);
     }
   }
 }

@@ -4,38 +4,16 @@
 // SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
+#include "fuzz/corpus.hpp"
 #include "fuzz/restore_seeds.hpp"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 using namespace specverify_fuzz;
 
 namespace {
 
-std::filesystem::path folder_of(side restored) {
-  return std::filesystem::path("tests/fuzz/corpus") / (restored == side::edge ? "restore_edge" : "restore_cloud");
-}
-
-std::filesystem::path file_of(side restored, const restore_seed& seed) {
-  return folder_of(restored) / (name_of(seed.kind) + std::to_string(seed.choice));
-}
-
-std::vector<std::byte> content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const auto bytes = std::as_bytes(std::span<const char>(content));
-  return {bytes.begin(), bytes.end()};
-}
-
-void write_seed(const std::filesystem::path& file, const std::vector<std::byte>& bytes) {
-  std::filesystem::create_directories(file.parent_path());
-  std::ofstream out(file, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
+std::string target_of(side restored) { return restored == side::edge ? "restore_edge" : "restore_cloud"; }
 
 // Whether the journal of an input is what the input's name says, as it stands and as it is mended.
 void check_journal(side restored, const restore_seed& seed, const std::vector<std::byte>& input) {
@@ -69,22 +47,19 @@ void replay_changed(side restored, std::vector<std::byte> content, specverify_te
 void replay(side restored) {
   specverify_test::dice dice(13);
   for (const restore_seed& seed : make_seeds(restored)) {
-    const std::filesystem::path file = file_of(restored, seed);
-    INFO("SPECVERIFY_WRITE_CORPUS=1 writes it anew: ", file.string());
+    const std::string name = name_of(seed.kind) + std::to_string(seed.choice);
+    INFO("SPECVERIFY_WRITE_CORPUS=1 writes it anew: ", name);
     const bool seed_was_made = !seed.bytes.empty();
     CHECK(seed_was_made);
     if (!seed_was_made) continue;
     check_journal(restored, seed, seed.bytes);
     replay_changed(restored, seed.bytes, dice);
-    if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) write_seed(file, seed.bytes);
-    check_journal(restored, seed, content_of(file));
+    if (writes_corpus()) keep_input(target_of(restored), name, seed.bytes);
+    check_journal(restored, seed, corpus_of(target_of(restored))[name]);
   }
-  std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(restored))) {
-    replay_changed(restored, content_of(entry.path()), dice);
-    ++files;
-  }
-  CHECK(files >= script_formats);
+  const corpus inputs = corpus_of(target_of(restored));
+  for (const auto& [name, content] : inputs) replay_changed(restored, content, dice);
+  CHECK(inputs.size() >= script_formats);
 }
 
 }  // namespace

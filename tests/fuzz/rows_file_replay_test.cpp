@@ -30,7 +30,7 @@ std::vector<std::string> seeds() {
 TEST_CASE("T29 fuzz replay: files of recorded rows") {
   std::size_t files = 0, read = 0, refused = 0;
   specverify_fuzz::replay_corpus(
-      "tests/fuzz/corpus/rows_file", seeds(),
+      "rows_file", seeds(),
       [&](std::span<const std::byte> bytes) {
         ++files;
         read += specverify_fuzz::rows_file_input(bytes) ? 1u : 0u;

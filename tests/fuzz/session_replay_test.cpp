@@ -2,20 +2,10 @@
 // The committed scripts of the session's fuzz target, and some made by a fixed generator.
 #include <doctest/doctest.h>
 
+#include "fuzz/corpus.hpp"
 #include "fuzz/session_body.hpp"
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 namespace {
-
-const std::filesystem::path folder = "tests/fuzz/corpus/session";
-
-std::vector<char> content_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 //! What a committed script comes to.
 struct outcome {
@@ -25,8 +15,8 @@ struct outcome {
 };
 outcome of(const char* seed) {
   outcome made;
-  const std::vector<char> content = content_of(folder / seed);
-  specverify_fuzz::session_run(std::as_bytes(std::span<const char>(content)), [&made](const auto& script) {
+  const std::vector<std::byte> content = specverify_fuzz::corpus_of("session")[seed];
+  specverify_fuzz::session_run(content, [&made](const auto& script) {
     made = {script.end(), script.streams(), script.at_cloud()};
   });
   return made;
@@ -36,8 +26,8 @@ outcome of(const char* seed) {
 
 TEST_CASE("T29 NET-7 fuzz replay: scripts of the session") {
   std::size_t scripts = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    specverify_fuzz::session_input(std::as_bytes(std::span<const char>(content_of(file.path()))));
+  for (const auto& [name, content] : specverify_fuzz::corpus_of("session")) {
+    specverify_fuzz::session_input(content);
     ++scripts;
   }
   CHECK(scripts > 0);

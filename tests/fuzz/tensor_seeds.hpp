@@ -4,11 +4,9 @@
 #ifndef SPECVERIFY_TESTS_FUZZ_TENSOR_SEEDS_HPP
 #define SPECVERIFY_TESTS_FUZZ_TENSOR_SEEDS_HPP
 
+#include "fuzz/corpus.hpp"
+
 #include <cstdint>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,16 +23,13 @@ inline std::string tensor_file_of(std::string header, std::size_t size) {
   return file;
 }
 
-//! Calls `use(bytes)` for each file of a corpus, and `use_changed(bytes)` for copies with other bytes or another end.
-//! SPECVERIFY_WRITE_CORPUS=1 writes the seeds first.
+//! Calls `use(bytes)` for each input of a target's corpus, and `use_changed(bytes)` for copies with other bytes or
+//! another end. SPECVERIFY_WRITE_CORPUS=1 writes the seeds first.
 template <class Use, class UseChanged>
-void replay_corpus(const std::filesystem::path& folder, const std::vector<std::string>& seeds, const Use& use,
+void replay_corpus(const std::string& target, const std::vector<std::string>& seeds, const Use& use,
                    const UseChanged& use_changed) {
-  if (std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr) {
-    std::filesystem::create_directories(folder);
-    for (std::size_t i = 0; i < seeds.size(); ++i)
-      std::ofstream(folder / ("seed" + std::to_string(i)), std::ios::binary) << seeds[i];
-  }
+  for (std::size_t i = 0; i < seeds.size() && writes_corpus(); ++i)
+    keep_input(target, "seed" + std::to_string(i), seeds[i]);
   std::uint64_t state = 88172645463325252u;
   const auto below = [&state](std::size_t size) {
     state ^= state << 13;
@@ -42,15 +37,13 @@ void replay_corpus(const std::filesystem::path& folder, const std::vector<std::s
     state ^= state << 17;
     return static_cast<std::size_t>((state >> 32) * size >> 32);
   };
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::string content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    use(std::as_bytes(std::span<const char>(content)));
+  for (const auto& [name, content] : corpus_of(target)) {
+    use(std::span<const std::byte>(content));
     for (int i = 0; i < 500 && !content.empty(); ++i) {
-      std::string changed = content;
-      for (std::size_t n = below(3); n < 3; ++n) changed[below(changed.size())] = static_cast<char>(below(256));
-      if (below(4) == 0) changed.resize(below(changed.size() + 8), '\0');
-      use_changed(std::as_bytes(std::span<const char>(changed)));
+      std::vector<std::byte> changed = content;
+      for (std::size_t n = below(3); n < 3; ++n) changed[below(changed.size())] = static_cast<std::byte>(below(256));
+      if (below(4) == 0) changed.resize(below(changed.size() + 8));
+      use_changed(std::span<const std::byte>(changed));
     }
   }
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How a device and a server of strangers prove to each other that they have the device's key.
 #include "edge_cloud/serve/key_challenge.hpp"
+#include "fuzz/corpus.hpp"
 #include "fuzz/key_challenge_body.hpp"
 #include "session/hash_model.hpp"
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -128,15 +126,10 @@ TEST_CASE("key challenge: frames of other lengths are none of these") {
 }
 
 TEST_CASE("T29 fuzz replay: frames before a device is known") {
-  const std::filesystem::path folder = "tests/fuzz/corpus/key_challenge";
   std::size_t useful = 0;
   std::vector<std::vector<std::byte>> seeds;
-  REQUIRE(std::filesystem::exists(folder));
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    const std::vector<char> content{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    const auto bytes = std::as_bytes(std::span(content));
-    seeds.emplace_back(bytes.begin(), bytes.end());
+  for (const auto& [name, bytes] : specverify_fuzz::corpus_of("key_challenge")) {
+    seeds.push_back(bytes);
     useful += specverify_fuzz::key_challenge_input(bytes) ? 1u : 0u;
   }
   CHECK(useful == 3);
