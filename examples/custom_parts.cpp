@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of your own: which tokens a law keeps, how long a round is, and which tokens the device does not ask about.
+// Parts of your own: a sparsifier, a window, and a skip policy.
 #include <random>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 #include <thread>
 #include "tutorial/model.hpp"
 using namespace specverify;
-// A sparsifier: of 16 tokens those within a factor of 64 of the likeliest. Any choice keeps the target's law.
+// A sparsifier: keeps those of the 16 likeliest tokens that are within a factor of 64 of the likeliest. Any choice
+// keeps the target's distribution.
 struct near_likeliest {
   using state_type = no_state;
   static constexpr top_k widest{16};
@@ -16,7 +17,7 @@ struct near_likeliest {
     return widest.workspace_size({}, vocab_size) + slice_bytes<token_id>(16) + slice_bytes<std::uint32_t>(16);
   }
   result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
-    workspace_scope scope(scratch);  // gives back what was taken, unless `keep` is called
+    workspace_scope scope(scratch);  // releases the memory it takes, unless `keep` is called
     const auto likeliest = widest.select(row, {}, scratch);
     const auto ids = scratch.take<token_id>(16);
     const auto weights = scratch.take<std::uint32_t>(16);
@@ -33,11 +34,11 @@ struct near_likeliest {
   }
   no_state advance(no_state, const support&) const noexcept { return {}; }
 };
-struct follow_window {  // one draft more than stood last time, and none behind a law with many tokens
+struct follow_window {  // drafts one more than were accepted last time, but none after a distribution with many tokens
   draft_plan begin(const observation& seen) const noexcept { return {std::min(seen.last_accepted + 1, 4u)}; }
   bool proceed(std::uint32_t, const law& next, std::uint64_t) const noexcept { return next.size < 12; }
 };
-struct every_eighth {  // a skip policy: lossy, and it says so
+struct every_eighth {  // a skip policy, which must declare that it is lossy
   static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
   static constexpr guarantee strength = guarantee::lossy;
   bool send(const skip_observation& seen) const noexcept { return seen.position % 8 != 0; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides keep a journal on disk. Both processes end in mid-text, again and again, and others go on.
+// Both sides keep a journal on disk. Both processes end in mid-text, again and again, and new processes continue.
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -14,7 +14,8 @@ struct journal_file {
     std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(all.data()), std::streamsize(all.size()));
     return all;
   }
-  // Behind a torn record nothing may be appended. Without a whole record nothing was sent yet: false, a new session.
+  // Nothing may be appended after a torn record. Returns false if there is no whole record; then nothing was sent yet,
+  // and a new session begins.
   result<bool> goes_on(const result<journal_reading>& restored) const {
     const bool fresh = !restored && (restored.error().code == errc::unknown_session ||  // an empty file
                                      restored.error().code == errc::truncated);
@@ -22,16 +23,16 @@ struct journal_file {
     if (fs::exists(path)) fs::resize_file(path, fresh ? 0 : restored->valid_bytes);
     return !fresh;
   }
-  status write(const session_output& out) const {  // not ok: no later output is handed out, and the run ends
+  status write(const session_output& out) const {  // on an error no later output is handed out, and the run ends
     const fs::path to = path.string() + (out.replaces ? ".new" : "");
     std::ofstream file(to, std::ios::binary | (out.replaces ? std::ios::trunc : std::ios::app));
     file.write(reinterpret_cast<const char*>(out.bytes.data()), std::streamsize(out.bytes.size()));
     if (!file.flush()) return {errc::engine_failed, part::host, 0};
-    if (out.replaces) fs::rename(to, path);  // against power cuts: fsync of the file before, of the folder behind it
+    if (out.replaces) fs::rename(to, path);  // against power cuts: fsync the file before, and the folder after
     return {};
   }
 };
-result<bool> live(const fs::path& folder, session_time now) {  // one life of both; true: the text is complete
+result<bool> live(const fs::path& folder, session_time now) {  // one process of each side; true: the text is complete
   constexpr std::uint32_t V = tutorial_model::vocab_size;
   const session_secret own = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");  // of each side, and always the same
   auto edge = make_edge({.session_id = 1, .secret = own, .vocab_size = V, .token_budget = 60});
@@ -44,7 +45,7 @@ result<bool> live(const fs::path& folder, session_time now) {  // one life of bo
   if (!found) return found.error();
   const status began = *found ? status{} : edge->start(std::array<token_id, 1>{1}, now);
   if (!began.ok()) return began;
-  std::vector<std::vector<std::byte>> up, down;  // messages under way
+  std::vector<std::vector<std::byte>> up, down;  // messages in flight
   const auto work = [&](auto& session, tutorial_model model, const journal_file& file, auto& sent) {
     return drive(session, model, [&](const session_output& out) -> status {
       if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
@@ -52,7 +53,7 @@ result<bool> live(const fs::path& folder, session_time now) {  // one life of bo
     });
   };
   status why = work(*edge, {1.0}, at_edge, up);
-  for (int turns = 0; why.ok() && turns < 3; ++turns) {  // then both are killed, and what is under way is lost
+  for (int turns = 0; why.ok() && turns < 3; ++turns) {  // then both are killed, and messages in flight are lost
     for (const auto& message : std::exchange(up, {}))
       if (why = deliver(*cloud, message, now); why.ok()) why = work(*cloud, {0.0}, at_cloud, down);
     for (const auto& message : std::exchange(down, {}))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sparsifier that takes its arrays from the scratch: the likeliest token, and every other of probability epsilon.
+// A sparsifier that takes arrays from the workspace. It keeps the likeliest token and all others of probability epsilon
+// or more.
 #include <specverify/sparsify/concepts.hpp>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct above_epsilon {
     const auto stays = [&](std::size_t i) { return weighed[i] >= least || listed[i] == row.argmax(); };
     std::size_t size = 0;
     for (std::size_t i = 0; i < listed.size(); ++i) size += stays(i) ? 1u : 0u;
-    workspace_scope scope(scratch);  // gives back what was taken, unless `keep` is called
+    workspace_scope scope(scratch);  // releases the memory it takes, unless `keep` is called
     const auto ids = scratch.take<token_id>(size);
     const auto weights = scratch.take<std::uint32_t>(size);
     if (!ids || !weights) return status{errc::workspace_too_small, part::host, static_cast<std::uint32_t>(size)};
@@ -38,7 +39,7 @@ struct above_epsilon {
     return support{*ids, *weights, row.total_weight(), row.vocab_size()};
   }
 };
-constexpr status check(const above_epsilon& chosen) noexcept {  // `make` of a session calls it
+constexpr status check(const above_epsilon& chosen) noexcept {  // called by a session's `make`
   const bool fits = chosen.epsilon > 0 && chosen.epsilon <= 1;
   return fits ? status{} : status{errc::invalid_argument, part::host, 0};
 }

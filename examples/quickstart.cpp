@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud in one program: a small model drafts, a large one verifies, the text has the large one's law.
+// A device and a cloud in one program. A small model drafts, a large model verifies, and the text has the large model's
+// distribution.
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
@@ -9,7 +10,8 @@
 #include <thread>
 
 using namespace specverify;
-// Your models: logits that are a function of the last token; the small model sees the large one's through noise.
+// Replace this by your models. The logits are a function of the last token; the small model sees those of the large one
+// with noise.
 struct toy_model {
   static constexpr std::uint32_t vocab_size = 1000;
   double noise;
@@ -35,7 +37,7 @@ struct toy_model {
 status run_cloud(message_pipe& pipe) {
   auto link = pipe.cloud();
   const session_secret secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
-  const std::uint64_t salt = salt_from(std::random_device{});  // a new one for each session
+  const std::uint64_t salt = salt_from(std::random_device{});  // must differ between sessions
   auto cloud = make_cloud({.secret = secret, .salt = salt, .vocab_size = toy_model::vocab_size});
   toy_model large{0.0};
   return cloud ? serve(*cloud, large, link) : cloud.error();

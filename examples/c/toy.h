@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of the three programs: logits that are a function of the last token, to a small model through noise.
+// Models of the three programs. The logits are a function of the last token; the small model gets them with noise.
 #ifndef TOY_H
 #define TOY_H
 

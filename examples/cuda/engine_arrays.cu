@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a serving engine's arrays and a batch: a kernel before verify_batch and one behind. A graph may capture all.
+// Converts a serving engine's arrays to a batch and back: one kernel before verify_batch and one after. A graph can
+// capture all three.
 #include <specverify/cuda/verify.cuh>
 
 using namespace specverify;
 
-// Arrays of the engine, in device memory. A null pointer in `sampling`: nobody asks for it.
+// Arrays of the engine, in device memory. A null pointer in `sampling` means that the option is off.
 struct engine_arrays {
   struct {
-    const float* temperatures;  // one a request, as the three below
-    const std::int32_t* top_k;  // below 1, or V and more: off
+    const float* temperatures;  // indexed by request, like the next ones
+    const std::int32_t* top_k;  // below 1, or at least V: off
     const float* top_p;
     const float* min_p;
   } sampling;
   const std::int32_t* draft_ids;  // of all requests
-  std::int32_t* tokens;           // out, requests x width: what each commits, then -1
-  std::uint32_t width;            // the most drafts of a request, plus 1
+  std::int32_t* tokens;           // output, requests x width: tokens to commit, then -1
+  std::uint32_t width;            // maximum drafts of a request, plus 1
 };
 
-// What the kernel below writes, in device memory. Rounds point to all of them.
+// Arrays that the kernel below writes, in device memory. The rounds point to them.
 struct batch_arrays {
-  double* temperatures;         // one a row
-  row_truncation* truncations;  // one a row
-  device_draft* drafts;         // one a draft
+  double* temperatures;         // indexed by row
+  row_truncation* truncations;  // indexed by row
+  device_draft* drafts;         // indexed by draft
 };
 
-// A thread block a request, whose rows begin at draft_begin[i] + i.
+// One thread block per request, whose rows begin at draft_begin[i] + i.
 __global__ void take_kernel(engine_arrays in, device_rounds<float> rounds, batch_arrays out) {
   const std::uint32_t i = blockIdx.x, first = rounds.draft_begin[i], last = rounds.draft_begin[i + 1];
   row_truncation cut;
@@ -53,7 +54,8 @@ __global__ void give_kernel(engine_arrays out, device_rounds<float> rounds, cons
   }
 }
 
-// Before verify_memory_size, too: the scratch has to know that rows may be truncated. Set kept_capacity yourself.
+// Call it before verify_memory_size, because the workspace depends on whether rows may be truncated. Set kept_capacity
+// yourself.
 inline void point_to(device_rounds<float>& rounds, const batch_arrays& arrays) {
   rounds.drafts = arrays.drafts;
   rounds.transform.temperatures = arrays.temperatures;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a batch on a stream: a token and the 16 largest entries of each row of bf16 logits.
+// One step of a batch on a stream: a token and the 16 largest entries for each row of bf16 logits.
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>
 
 using namespace specverify;
 
-// Device memory of a step, made once by the engine.
+// Device memory of a step. The engine allocates it once.
 struct step_memory {
   device_memory digests;       // device_batch_size(rows, transform) bytes, aligned to 64
   device_uniforms<> uniforms;  // keys, positions and rounds, read when the kernels run
-  device_token* tokens;        // one a row
-  device_supports supports;    // 16 entries a row
+  device_token* tokens;        // one per row
+  device_supports supports;    // 16 entries per row
 };
 
-// Enqueues three kernels and returns. A graph may capture them.
+// Enqueues three kernels and returns, so a graph can capture it.
 status enqueue_step(const device_rows<bfloat16_bits>& rows, double temperature, const step_memory& memory,
                     cudaStream_t stream) {
   device_transform transform;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies the drafts of 64 requests at each step: captured in a graph once, replayed on one stream.
+// Verifies the drafts of 64 requests at each step. A graph captures the step once and replays it on one stream.
 #include <specverify/core/secret.hpp>
 #include <specverify/cuda/verify.cuh>
 
@@ -9,15 +9,15 @@
 
 using namespace specverify;
 
-// Device memory of a step, made once by the engine. What it holds changes from replay to replay.
+// Device memory of a step. The engine allocates it once, and its contents may change between replays.
 struct verification {
   device_rounds<bfloat16_bits> rounds;  // rows, drafts and their offsets
-  device_uniforms<> uniforms;           // a key, a position and a round for each request
-  device_verdict* verdicts;             // one a request
+  device_uniforms<> uniforms;           // key, position and round of each request
+  device_verdict* verdicts;             // one per request
   device_memory scratch;                // verify_memory_size(exec::cuda{}, rounds) bytes, aligned to 64
 };
 
-// Enqueues one kernel and returns. A graph may capture it.
+// Enqueues one kernel and returns, so a graph can capture it.
 status enqueue_verification(const verification& step, cudaStream_t stream) {
   return verify_batch(exec::cuda{stream}, device_token_rule{}, step.rounds, step.uniforms, {step.verdicts, nullptr},
                       step.scratch);
@@ -34,9 +34,9 @@ T* on_device(const std::vector<T>& values) {
 
 int main() {
   constexpr std::uint32_t requests = 64, size = 32000;
-  std::vector<device_draft> drafts;  // without laws: point masses, lossless whatever the drafter did
-  std::vector<std::uint32_t> begin{0}, places(2 * requests);        // a position and a round of each request
-  const session_secret secret = secret_from(std::random_device{});  // the server's own
+  std::vector<device_draft> drafts;  // without distributions: point masses, which are lossless for any drafter
+  std::vector<std::uint32_t> begin{0}, places(2 * requests);        // position and round of each request
+  const session_secret secret = secret_from(std::random_device{});  // secret of the server
   const std::uint64_t salt = salt_from(std::random_device{});       // of the session
   std::vector<philox_key> keys;
   for (std::uint32_t i = 0; i < requests; ++i) {
@@ -45,7 +45,7 @@ int main() {
     places[i] = 100 + i;
     keys.push_back(derive_verdict_key(secret, i, salt));
   }
-  const std::uint32_t rows = begin.back() + requests;  // a row a draft, and one more for each request
+  const std::uint32_t rows = begin.back() + requests;  // one row per draft, and one more per request
   std::vector<bfloat16_bits> logits(std::size_t{rows} * size);
   for (std::size_t v = 0; v < logits.size(); ++v) logits[v] = {static_cast<std::uint16_t>(0x4180u + v % 61)};
   verification step{};
@@ -64,7 +64,7 @@ int main() {
   cudaStreamEndCapture(stream, &graph);
   if (!why.ok() || cudaGraphInstantiate(&replay, graph, 0) != cudaSuccess) return 1;
   std::vector<device_verdict> verdicts(requests);
-  for (int round = 0; round < 3; ++round) {  // an engine's own kernels write logits, drafts, positions and rounds
+  for (int round = 0; round < 3; ++round) {  // an engine's kernels write logits, drafts, positions and rounds here
     cudaMemcpyAsync(there, places.data(), places.size() * sizeof(std::uint32_t), cudaMemcpyHostToDevice, stream);
     cudaGraphLaunch(replay, stream);
     cudaMemcpyAsync(verdicts.data(), step.verdicts, requests * sizeof(device_verdict), cudaMemcpyDeviceToHost, stream);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a batch with Thrust: a token and the 16 largest entries of each row of bf16 logits.
+// One step of a batch with Thrust: a token and the 16 largest entries for each row of bf16 logits.
 #include <specverify/device/digest.hpp>
 #include <specverify/device/sample.hpp>
 #include <specverify/device/select.hpp>
 
 using namespace specverify;
 
-// Device memory of a step, made once by the engine.
+// Device memory of a step. The engine allocates it once.
 struct step_memory {
   device_memory digests;       // device_batch_size(rows, transform) bytes, aligned to 64
   device_uniforms<> uniforms;  // keys, positions and rounds
-  device_token* tokens;        // one a row
-  device_supports supports;    // 16 entries a row
+  device_token* tokens;        // one per row
+  device_supports supports;    // 16 entries per row
 };
 
 // Any policy of Thrust: thrust::device, thrust::cuda::par(allocator).on(stream), thrust::omp::par.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The large model's side: one session a connection, one after the other. usage: cloud SOCKET TIMES
+// The side of the large model. Serves one session per connection, one after another. usage: cloud SOCKET TIMES
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -25,7 +25,7 @@ int main(int count, char** arguments) {
     auto session = sv::make_cloud({.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
                                    .salt = sv::salt_from(std::random_device{}),
                                    .vocab_size = engine::vocab_size,
-                                   .max_text_length = engine::context - 8});  // room for a round's drafts
+                                   .max_text_length = engine::context - 8});  // room for the drafts of a round
     const sv::status why = session ? sv::serve(*session, model, link) : session.error();
     std::cout << "cloud: " << why.text().view() << ", " << (session ? session->length() : 0) << " tokens\n";
     ::close(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small model's side: writes one text. usage: device SOCKET SESSION_ID
+// The side of the small model. Writes one text. usage: device SOCKET SESSION_ID
 #include <cstdlib>
 #include <iostream>
 #include <thread>
@@ -11,7 +11,7 @@ int main(int count, char** arguments) {
   if (count != 3) return 2;
   const int file = ::socket(AF_UNIX, SOCK_SEQPACKET, 0);
   const sockaddr_un address = socket_link::address(arguments[1]);
-  int tries = 500;  // of 10 ms each
+  int tries = 500;  // 10 ms each
   while (::connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (--tries == 0) return std::cout << "no cloud\n", 1;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -19,7 +19,7 @@ int main(int count, char** arguments) {
   socket_link link(file);
   engine small(0.7);
   engine_model model{small};
-  const sv::edge_options options{.session_id = std::strtoull(arguments[2], nullptr, 10),  // another one for each text
+  const sv::edge_options options{.session_id = std::strtoull(arguments[2], nullptr, 10),  // must differ between texts
                                  .secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3"),
                                  .vocab_size = engine::vocab_size,
                                  .token_budget = 60,
@@ -33,5 +33,5 @@ int main(int count, char** arguments) {
   const sv::session_statistics& seen = session->statistics();
   std::cout << "\ndevice: " << text.error().text().view() << ", " << seen.rounds << " rounds, " << seen.bytes_up
             << " bytes up\n";
-  return text && std::cout.flush() ? 0 : 1;  // what it printed has arrived
+  return text && std::cout.flush() ? 0 : 1;  // everything printed has arrived
 }

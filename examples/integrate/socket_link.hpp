@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole messages over a Unix socket that keeps their boundaries. Over TCP or TLS, write each one's length before it.
+// Whole messages over a Unix socket that keeps message boundaries. Over TCP or TLS, write the length before each
+// message.
 #pragma once
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,7 +21,7 @@ class socket_link {
   specverify::status send(std::span<const std::byte> message) {
     ssize_t sent = -1;
     do sent = ::send(file_, message.data(), message.size(), MSG_NOSIGNAL);
-    while (sent < 0 && errno == EINTR);  // a signal of the process: nothing is lost
+    while (sent < 0 && errno == EINTR);  // a signal; nothing is lost
     return sent == static_cast<ssize_t>(message.size()) ? specverify::status{} : lost();
   }
   specverify::result<std::span<const std::byte>> receive(std::optional<specverify::session_time> until) {
@@ -29,10 +30,10 @@ class socket_link {
       const int wait = !until ? -1 : *until <= at ? 0 : static_cast<int>((*until - at + 999) / 1000);
       pollfd asked{file_, POLLIN, 0};
       const int ready = ::poll(&asked, 1, wait);
-      if (ready == 0) return std::span<const std::byte>{};  // the time has passed
+      if (ready == 0) return std::span<const std::byte>{};  // the time is over
       const ssize_t got = ready < 0 ? -1 : ::recv(file_, room_.data(), room_.size(), 0);
       if (got > 0) return std::span<const std::byte>(room_).first(static_cast<std::size_t>(got));
-      if (got == 0 || errno != EINTR) return lost();  // after a signal the wait goes on
+      if (got == 0 || errno != EINTR) return lost();  // after a signal it waits again
     }
   }
   specverify::session_time now() const {

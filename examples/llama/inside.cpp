@@ -16,7 +16,7 @@
 using namespace specverify;
 using watched_model = llama_cpp::with_inside<llama_cpp::model>;
 
-struct opened {  // a file, a context on it, and what is seen inside; in this order
+struct opened {  // a file, its context, and the observed data, in this order
   std::unique_ptr<llama_model, decltype(&llama_model_free)> weights{nullptr, llama_model_free};
   llama_cpp::inside seen;
   std::unique_ptr<llama_context, decltype(&llama_free)> context{nullptr, llama_free};
@@ -30,7 +30,8 @@ struct opened {  // a file, a context on it, and what is seen inside; in this or
   }
 };
 
-//! WISV's target: a decision head scores the drafts that are not the target's own, by the states of both models.
+//! WISV's target: a decision head scores drafts that differ from the target's choice, from the hidden states of both
+//! models.
 struct scoring_target : watched_model {
   const decision_head* head;
   const cloud_session* session;
@@ -45,7 +46,7 @@ struct scoring_target : watched_model {
       if (const auto read = decode_hidden(asked.bytes.subspan(found * each, each), hidden_format::float16, state);
           !read)
         return read.error();
-      const auto rho = head_score(weights, drafter_input::hidden_state, state, hidden(i),  // the target's own, of row i
+      const auto rho = head_score(weights, drafter_input::hidden_state, state, hidden(i),  // the target's, at row i
                                   standardise(*channel, weights.channel));
       if (!rho) return rho.error();
       out[found++] = *rho;
@@ -65,7 +66,7 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   auto edge = make_edge(device, system);
   auto cloud = make_cloud(cloud_side, system);
   if (!edge || !cloud) return 4;
-  if constexpr (requires { target.session; }) {  // WISV: the edge reports what it measured of its link
+  if constexpr (requires { target.session; }) {  // WISV: the edge reports its measurements of the link
     target.session = &*cloud;
     edge->record_channel({4e6F, 8e6F, 0.01F, 0.01F, 0.05F});
   }
@@ -73,7 +74,7 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
   std::thread server([&, link = pipe.cloud()]() mutable { (void)serve(*cloud, target, link); });
   const auto why = [&, link = pipe.edge()]() mutable {
     const auto text = generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link);
-    return edge->refusal().ok() ? text.error() : edge->refusal();  // what the cloud found, where it found it
+    return edge->refusal().ok() ? text.error() : edge->refusal();  // prefer the cloud's reason
   }();
   server.join();
   for (const token_id token : edge->text()) std::fputs(llama_cpp::piece_of(drafter.vocab(), token).c_str(), stdout);
@@ -82,7 +83,7 @@ int write(const Preset& system, edge_options device, cloud_options cloud_side, w
 
 int main(int argc, char** argv) {
   if (argc != 4 && argc != 5) return 2;
-  const bool scored = argc == 5;  // WISV; else UI, which looks at the drafter's attention alone
+  const bool scored = argc == 5;  // WISV; otherwise UI, which needs only the drafter's attention
   opened small(argv[1], {.hidden = scored, .attention = !scored}),
       large(argv[2], {.hidden = scored, .attention = false});
   auto first = llama_cpp::model::make(small.context.get()), second = llama_cpp::model::make(large.context.get());

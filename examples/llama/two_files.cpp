@@ -10,7 +10,7 @@
 #include <thread>
 
 using namespace specverify;
-struct opened {  // a file, and a context on it; your program has these already
+struct opened {  // a file and its context; your program already has these
   std::unique_ptr<llama_model, decltype(&llama_model_free)> weights{nullptr, llama_model_free};
   std::unique_ptr<llama_context, decltype(&llama_free)> context{nullptr, llama_free};
   explicit opened(const char* file) {
@@ -29,7 +29,7 @@ status run_device(message_pipe& pipe, llama_cpp::model& drafter, const edge_opti
     for (const token_id token : out.tokens) std::fputs(llama_cpp::piece_of(drafter.vocab(), token).c_str(), stdout);
   };
   const auto text = generate(*edge, llama_cpp::tokens_of(drafter.vocab(), prompt), drafter, link, on_committed(show));
-  return edge->refusal().ok() ? text.error() : edge->refusal();  // what the cloud found, where it found it
+  return edge->refusal().ok() ? text.error() : edge->refusal();  // prefer the cloud's reason
 }
 
 int main(int argc, char** argv) {

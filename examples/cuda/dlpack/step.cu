@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draw from each row of logits, for engines in Python: a library that takes the tensors of torch, JAX or CuPy by
-// DLPack. It allocates nothing, waits for nothing, and a CUDA graph may capture its call.
+// Draws a token from each row of logits, for engines in Python: a library that takes tensors of torch, JAX or CuPy by
+// DLPack. It does not allocate or wait, so a CUDA graph can capture the call.
 //   nvcc -std=c++17 -O2 -arch=sm_80 -shared -Xcompiler -fPIC -Iinclude examples/cuda/dlpack/step.cu -o libstep.so
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
@@ -9,7 +9,7 @@ using namespace specverify;
 
 extern "C" {
 
-// DLTensor of DLPack's C interface, whose layout does not change.
+// DLTensor of DLPack's C interface, which has a fixed layout.
 struct dl_tensor {
   void* data;
   std::int32_t device_type, device_id;  // 2: CUDA
@@ -17,16 +17,16 @@ struct dl_tensor {
   std::uint8_t code, bits;  // 2: float, 4: bfloat, 0: int, 1: unsigned
   std::uint16_t lanes;
   std::int64_t* shape;
-  std::int64_t* strides;  // in elements; null: rows without gaps
+  std::int64_t* strides;  // in elements; null: no gaps between rows
   std::uint64_t byte_offset;
 };
 
-// What a step reads and writes, all on the same device.
+// Inputs and outputs of a step, which must all be on the same device.
 struct step_tensors {
   const dl_tensor* logits;     // rows x V: float32, float16 or bfloat16
-  const dl_tensor* memory;     // bytes: as many as step_bytes says
+  const dl_tensor* memory;     // as many bytes as step_bytes returns
   const dl_tensor* keys;       // rows x 2, 32 bits
-  const dl_tensor* positions;  // rows, 32 bits: of the token that is drawn, in its text
+  const dl_tensor* positions;  // rows, 32 bits: position of the drawn token in the text
   const dl_tensor* rounds;     // rows, 32 bits
   const dl_tensor* tokens;     // rows x 5, 32 bits: status (0: ok), where, token, trials, flags
 };
@@ -41,12 +41,12 @@ T* data_of(const dl_tensor& tensor) {
   return reinterpret_cast<T*>(static_cast<char*>(tensor.data) + tensor.byte_offset);
 }
 
-// From one row to the next, in elements. Some exporters say 1 where there is one row.
+// Returns the elements between the beginnings of two rows. Some exporters store 1 if there is only one row.
 std::int64_t pitch_of(const dl_tensor& tensor) {
   return tensor.strides == nullptr || tensor.shape[0] == 1 ? tensor.shape[1] : tensor.strides[0];
 }
 
-// rows, and `columns` 32-bit numbers each, without gaps.
+// Returns whether a tensor has `rows` rows of `columns` 32-bit numbers without gaps.
 bool is_list(const dl_tensor& tensor, std::int64_t rows, std::int64_t columns) {
   const bool has_shape = tensor.ndim == 1 ? columns == 1 : tensor.ndim == 2 && tensor.shape[1] == columns;
   const bool is_dense = tensor.strides == nullptr || rows == 1 ||
@@ -82,7 +82,7 @@ status draw(const step_tensors& in, double temperature, cudaStream_t stream) {
 
 extern "C" {
 
-// Bytes of `memory` for logits of so many rows and ids.
+// Returns the bytes of `memory` for logits of this many rows and ids.
 std::size_t step_bytes(std::uint32_t rows, std::uint32_t vocab_size) {
   device_rows<float> shape;
   shape.count = rows;
@@ -91,7 +91,7 @@ std::size_t step_bytes(std::uint32_t rows, std::uint32_t vocab_size) {
   return device_batch_size(shape, {});
 }
 
-// 0, or the number of an error (docs/errors.md).
+// Returns 0, or the number of an error (docs/errors.md).
 int step_draw(const step_tensors* in, double temperature, void* stream) {
   const dl_tensor& logits = *in->logits;
   const bool has_rows = logits.ndim == 2 && logits.device_type == 2 && logits.lanes == 1 && logits.shape[0] > 0 &&
