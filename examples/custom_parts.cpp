@@ -6,8 +6,7 @@
 #include <thread>
 #include "tutorial/model.hpp"
 using namespace specverify;
-// A sparsifier: keeps those of the 16 likeliest tokens that are within a factor of 64 of the likeliest. Any choice
-// keeps the target's distribution.
+// A sparsifier: of the 16 likeliest tokens, those within a factor of 64 of the first. Any choice is lossless.
 struct near_likeliest {
   using state_type = no_state;
   static constexpr top_k widest{16};

@@ -14,12 +14,11 @@ struct journal_file {
     std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(all.data()), std::streamsize(all.size()));
     return all;
   }
-  // Nothing may be appended after a torn record. Returns false if there is no whole record; then nothing was sent yet,
-  // and a new session begins.
+  // Drops a torn record. Returns false if there is no whole record: nothing was sent yet, and a new session begins.
   result<bool> goes_on(const result<journal_reading>& restored) const {
     const bool fresh = !restored && (restored.error().code == errc::unknown_session ||  // an empty file
                                      restored.error().code == errc::truncated);
-    if (!restored && !fresh) return restored.error();  // the tables below say what to do
+    if (!restored && !fresh) return restored.error();  // see docs/errors.md
     if (fs::exists(path)) fs::resize_file(path, fresh ? 0 : restored->valid_bytes);
     return !fresh;
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud in one program. A small model drafts, a large model verifies, and the text has the large model's
-// distribution.
+// A device and a cloud in one program. The text has the distribution of the large model, which verifies the drafts.
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
@@ -10,8 +9,7 @@
 #include <thread>
 
 using namespace specverify;
-// Replace this by your models. The logits are a function of the last token; the small model sees those of the large one
-// with noise.
+// Replace this by your models. Here logits depend on the last token; the small model sees the large one's with noise.
 struct toy_model {
   static constexpr std::uint32_t vocab_size = 1000;
   double noise;
