@@ -11,7 +11,7 @@
 
 namespace edge_cloud {
 
-namespace plot_detail {
+namespace detail {
 
 inline void write_data(std::span<const run_report> reports, const std::filesystem::path& file) {
   std::ofstream out(file);
@@ -82,15 +82,15 @@ plot )";
   out << "\nunset multiplot\n";
 }
 
-}  // namespace plot_detail
+}  // namespace detail
 
 //! Writes demo.svg into `folder`. Returns an empty path if gnuplot is missing; data and script are written in any case.
 [[nodiscard]] inline std::filesystem::path draw_plot(std::span<const run_report> reports,
                                                      const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "demo.tsv", script = folder / "demo.gnuplot",
                               picture = folder / "demo.svg";
-  plot_detail::write_data(reports, data);
-  plot_detail::write_script(reports, data, picture, script);
+  detail::write_data(reports, data);
+  detail::write_script(reports, data, picture, script);
   const std::string command = "gnuplot '" + script.string() + "' 2>'" + (folder / "gnuplot.log").string() + "'";
   return std::system(command.c_str()) == 0 ? picture : std::filesystem::path{};
 }

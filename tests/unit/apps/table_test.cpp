@@ -76,7 +76,7 @@ TEST_CASE("systems: --set reaches each system that has the setting") {
 TEST_CASE("plot: no bars on a logarithmic axis") {
   const run_report report = of_passes(1, 1);
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "specverify_plot_test.gnuplot";
-  plot_detail::write_script(std::span(&report, 1), "data", "picture", file);
+  edge_cloud::detail::write_script(std::span(&report, 1), "data", "picture", file);
   std::stringstream script;
   script << std::ifstream(file).rdbuf();
   std::filesystem::remove(file);
