@@ -3,8 +3,10 @@
 #ifndef SPECVERIFY_TESTS_OUTPUTS_EXAMINED_ROW_HPP
 #define SPECVERIFY_TESTS_OUTPUTS_EXAMINED_ROW_HPP
 
+#include <specverify/decision_head/mlp.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/row/argmax.hpp>
+#include <specverify/row/blocks.hpp>
 #include <specverify/row/integer_weights.hpp>
 #include <specverify/row/parallel.hpp>
 #include <specverify/sparsify/threshold.hpp>
@@ -12,20 +14,133 @@
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 #include <specverify/verify/semantic.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <thread>
 #include <vector>
 
-#include "claimed_row.hpp"
-#include "head_case.hpp"
 #include "row_case.hpp"
 
 namespace row_outputs {
+
+//! A number as a float holds it; those of float and of 16 bits only.
+template <class Scalar>
+float float_of(Scalar value) {
+  if constexpr (std::is_same_v<Scalar, float>) {
+    return value;
+  } else if constexpr (std::is_same_v<Scalar, bfloat16_bits>) {
+    const std::uint32_t bits = std::uint32_t{value.bits} << 16;
+    float made;
+    std::memcpy(&made, &bits, sizeof(made));
+    return made;
+  } else {
+    const std::uint32_t exponent = (value.bits >> 10) & 31u, mantissa = value.bits & 1023u;
+    const float sign = (value.bits & 0x8000u) != 0 ? -1.0f : 1.0f;
+    if (exponent == 31) return sign * std::numeric_limits<float>::infinity();
+    if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+    return sign * std::ldexp(static_cast<float>(mantissa + 1024u), static_cast<int>(exponent) - 25);
+  }
+}
+
+//! Logits after bias and mask.
+template <class Scalar>
+std::vector<float> transformed(const std::vector<Scalar>& row, std::uint32_t stride, const row_transform& transform) {
+  std::vector<float> made(row.size() / stride);
+  for (std::size_t v = 0; v < made.size(); ++v) made[v] = float_of(row[v * stride]);
+  for (std::size_t i = 0; i < transform.bias_ids.size(); ++i)
+    made[static_cast<std::size_t>(transform.bias_ids[i])] += transform.bias_values[i];
+  for (std::size_t v = 0; v < made.size() && !transform.mask_words.empty(); ++v) {
+    if ((transform.mask_words[v / 64] >> (v % 64) & 1u) == 0) made[v] = -std::numeric_limits<float>::infinity();
+  }
+  return made;
+}
+
+struct claims {
+  std::vector<float> maxima, sums;
+  row_blocks view;
+
+  claims(const std::vector<float>& logits, double temperature, std::uint32_t block_size) {
+    for (std::size_t first = 0; first < logits.size(); first += block_size) {
+      const std::size_t end = std::min<std::size_t>(logits.size(), first + block_size);
+      float maximum = -std::numeric_limits<float>::infinity();
+      for (std::size_t v = first; v < end; ++v) maximum = std::max(maximum, logits[v]);  // a NaN is passed over
+      double sum = 0;
+      for (std::size_t v = first; v < end && std::isfinite(maximum); ++v) {
+        const double below = static_cast<double>(logits[v]) - static_cast<double>(maximum);
+        if (below <= 0 && temperature > 0) sum += std::exp(below / temperature);
+      }
+      maxima.push_back(maximum);
+      sums.push_back(sum > 0 ? static_cast<float>(sum) : 1.0f);
+    }
+    view = {block_size, maxima, sums, 0x1.0p-10};
+  }
+  claims(const claims&) = delete;
+  claims& operator=(const claims&) = delete;
+};
+
+constexpr std::uint32_t head_positions = 5;
+//! Logits of two builds differ by less (decision_head/mlp.hpp).
+constexpr double head_margin = 1e-4;
+
+//! Multiples of 2^-bits, up to `largest`, a power of 2.
+inline std::vector<float> multiples(std::size_t size, int bits, float largest, generator& random) {
+  const std::uint32_t most = std::uint32_t{1} << bits;
+  std::vector<float> made(size);
+  for (float& value : made)
+    value = std::ldexp(largest * (static_cast<float>(random.below(2 * most + 1)) - static_cast<float>(most)), -bits);
+  return made;
+}
+
+struct exact_head {
+  head_shape shape{hidden_mode::predicting, 41, 75, 27};
+  std::vector<float> first, first_bias, second;
+
+  exact_head() {
+    generator random{17};
+    first = multiples(shape.width * shape.input_size(), 14, 0.25f, random);
+    first_bias = multiples(shape.width, 14, 0.25f, random);
+    second = multiples(shape.width, 10, 1.0f, random);
+  }
+  [[nodiscard]] head_weights view() const { return {shape, first, first_bias, second, 0.125f, {}, 0.5}; }
+};
+
+//! The states of a few positions.
+struct head_states {
+  std::vector<float> drafter, target;
+  channel_vector channel{};
+
+  head_states(const head_shape& shape, generator& random)
+      : drafter(multiples(head_positions * shape.drafter_size, 13, 1.0f, random)),
+        target(multiples(head_positions * shape.target_size, 13, 1.0f, random)) {
+    const std::vector<float> said = multiples(channel.size(), 13, 1.0f, random);
+    for (std::size_t i = 0; i < channel.size(); ++i) channel[i] = said[i];
+  }
+};
+
+//! g of one position. Every step is exact.
+inline double exact_logit(const exact_head& head, const head_states& states, std::uint32_t position) {
+  const head_shape& shape = head.shape;
+  std::vector<float> inputs;
+  const auto add = [&](std::span<const float> more) { inputs.insert(inputs.end(), more.begin(), more.end()); };
+  add(std::span(states.drafter).subspan(position * shape.drafter_size, shape.drafter_size));
+  add(std::span(states.target).subspan(position * shape.target_size, shape.target_size));
+  add(states.channel);
+  double logit = 0.125;
+  for (std::size_t k = 0; k < shape.width; ++k) {
+    double unit = static_cast<double>(head.first_bias[k]);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      unit += static_cast<double>(head.first[k * inputs.size() + i]) * static_cast<double>(inputs[i]);
+    if (unit > 0) logit += static_cast<double>(head.second[k]) * unit;
+  }
+  return logit;
+}
 
 inline constexpr const char* names[] = {"readings", "weights",       "survivors", "tokens", "verdicts", "residuals",
                                         "laws",     "disagreements", "means",     "claims", "heads"};
