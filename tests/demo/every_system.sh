@@ -15,7 +15,7 @@ grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is n
 if "$program" demo --salt 1 --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
 grep -q 'there are target, qs, ' "$folder/refused" || fail "the systems are not listed"
 refused_head() {  # what the line must say, then drafter size, target size, mode
-  python3 "$here/make_head.py" "$folder/other.safetensors" "${@:2}"
+  python3 "$here/make_file.py" head "$folder/other.safetensors" "${@:2}"
   if "$program" demo --salt 1 --pace none --systems wisv:with_draft=1 --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then
     fail "a head of other states ran: ${*:2}"
   fi
@@ -27,11 +27,11 @@ refused_head 'trained on consuming states' 96 128 consuming
 
 if "$program" demo --salt 1 --pace none --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
 grep -q 'needs a network that plans its rounds' "$folder/refused" || fail "the missing network is not named"
-python3 "$here/make_policy.py" "$folder/policy.dqn" 15 15
+python3 "$here/make_file.py" policy "$folder/policy.dqn" 15 15
 head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
 if "$program" demo --salt 1 --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
 
-python3 "$here/make_head.py" "$folder/head.safetensors" 96 128
+python3 "$here/make_file.py" head "$folder/head.safetensors" 96 128
 fh=wisv:with_draft=1 sh=wisv:with_draft=0
 systems=hlm,qs-adaptive,qs-dqn,c-sqs,c-sqs:support_size=256,k-sqs:max_draft_length=12:round_bits=1000,c-sqs:max_draft_length=12:round_bits=1000,rand-hlm,u-hlm,cu-hlm,cu-hlm-online:support_size=1024,compressed-hlm,ui,sd-reject,greedy,$fh,$sh,wisv
 "$program" demo --salt 1 --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \

@@ -46,7 +46,7 @@ run qs "edge cloud" --loss 0.05 "${@:2}"
 run qs-adaptive "edge cloud" --up-kbit 100 "${@:2}"
 run target "edge cloud" --down-kbit 2 "${@:2}"
 run u-hlm "edge cloud" "${@:2}"
-python3 "$(dirname "$0")/make_head.py" "$folder/head.safetensors" 96 128
+python3 "$(dirname "$0")/make_file.py" head "$folder/head.safetensors" 96 128
 run wisv:with_draft=0 "cloud edge" --head "$folder/head.safetensors" "${@:2}"
 run wisv "edge cloud" --protocol lazy --head "$folder/head.safetensors" --loss 0.05 "${@:2}"
 echo "kill_and_resume: all checks passed"

@@ -16,7 +16,7 @@ run() {
 drafts() { echo $((100 * $(number "$1" drafted) / $(number "$1" rounds))); }
 resolution() { echo $(($(number "$1" resolution_sum) / $(number "$1" drafted))); }
 
-python3 "$here/make_policy.py" "$folder/policy.dqn" 17 6  # (3, 240) on a slow uplink, (8, 720) on a fast one
+python3 "$here/make_file.py" policy "$folder/policy.dqn" 17 6  # (3, 240) on a slow uplink, (8, 720) on a fast one
 run --systems qs-dqn --policy "$folder/policy.dqn" --up-kbit 350
 [ "$(resolution qs-dqn)" -eq 240 ] || fail "the learned window has resolution $(resolution qs-dqn) in the low state"
 [ "$(drafts qs-dqn)" -gt 200 ] && [ "$(drafts qs-dqn)" -le 300 ] || fail "it drafts $(drafts qs-dqn) a hundred rounds in the low state"

@@ -49,7 +49,7 @@ high=$(milliseconds hlm)
 [ "$high" -lt $((low / 2)) ] || fail "14 tokens of HLM take $low ms in the low state and $high ms in the high one"
 
 # The edge sees the state change: a network that plans by it takes one resolution after the other.
-python3 "$(dirname "$0")/make_policy.py" "$folder/policy.dqn" 17 6  # (3, 240) on a slow uplink, (8, 720) on a fast one
+python3 "$(dirname "$0")/make_file.py" policy "$folder/policy.dqn" 17 6  # (3, 240) on a slow uplink, (8, 720) on a fast one
 resolution=240
 for states in low high; do
   run --systems qs-dqn --policy "$folder/policy.dqn" --tokens 40 --channel-trace "$folder/$states.csv"

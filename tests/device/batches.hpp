@@ -18,7 +18,6 @@
 
 #include "../unit/row/row_cases.hpp"
 #include "support/hard_rows.hpp"
-#include "support/truncations.hpp"
 
 namespace device_tests {
 

@@ -17,7 +17,6 @@
 
 #include "../unit/row/row_cases.hpp"
 #include "support/hard_rows.hpp"
-#include "support/truncations.hpp"
 
 namespace gpu_tests {
 

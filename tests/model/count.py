@@ -4,8 +4,7 @@ from math import ceil, log2
 
 from cloud import Cloud
 from edge import Edge
-from engine import Engine
-from session import Terms
+from session import Engine, Terms
 from states import CLOUD, EDGE
 
 ID_BITS, MOST_DRAFTS, LENGTHS = 17, 8, (1, 4, 8)  # V = 128 256

@@ -11,9 +11,8 @@ from collections import Counter, deque
 from cloud import Cloud
 from delivery import Delivery
 from edge import Edge
-from engine import Engine
 from peers import LyingCloud, LyingDevice
-from session import Terms, V, digest
+from session import V, Engine, Terms, digest
 
 ENDS = ("finished", "failed")
 

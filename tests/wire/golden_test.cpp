@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of every message are the ones in tests/wire/golden.txt, on every machine (the s390x leg is big-endian).
-// decode_golden.py reads the same file with a decoder of its own. SPECVERIFY_WRITE_GOLDEN=1 writes it anew.
+// decode_golden_test.py reads the same file with a decoder of its own. SPECVERIFY_WRITE_GOLDEN=1 writes it anew.
 #include <doctest/doctest.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared noise against tests/noise/golden.txt, which golden.py computed in exact integers and decimal logarithms.
+// Shared noise against tests/noise/golden.txt, which golden_test.py computed in exact integers and decimal logarithms.
 #include <specverify/core/noise.hpp>
 
 #include <doctest/doctest.h>

@@ -5,7 +5,7 @@
 //! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38, monotone in
 //!             the range that support_code uses (tests); constexpr. The tables are round(2^63 * -log2(reciprocal /
 //!             2^17)) with reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256));
-//!             tests/wire/decode_golden.py derives them again.
+//!             tests/wire/decode_golden_test.py derives them again.
 #ifndef SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 #define SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 

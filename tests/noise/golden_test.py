@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Prints golden times of shared noise, from the text of docs/algorithms/noise.md alone: exact integers, decimal logs.
+"""Compares the golden times of shared noise with those of docs/algorithms/noise.md: exact integers, decimal logarithms.
 
-usage: tests/noise/golden.py > tests/noise/golden.txt"""
+usage: tests/noise/golden_test.py [--print]     --print: only prints the times, for tests/noise/golden.txt"""
 import decimal
+import pathlib
+import sys
 
 decimal.getcontext().prec = 60
 MASK = 0xFFFFFFFF
@@ -28,13 +30,21 @@ def time(h):
     return -(1 - (decimal.Decimal(h) + decimal.Decimal("0.5")) / 2**64).ln()
 
 
-if __name__ == "__main__":
-    print("# key position id h time")
+def lines():
+    yield "# key position id h time"
     for key in (0, 1, 0x0123456789ABCDEF, 2**64 - 1):
         for position in (0, 7, 2**32 - 1):
             for token in (0, 1, 2, 3, 4, 49151, 1048575):
                 h = bits(key, position, token)
-                print(f"{key:x} {position} {token} {h:016x} {time(h):.25e}")
-    print("# edges of the logarithm: h time")
+                yield f"{key:x} {position} {token} {h:016x} {time(h):.25e}"
+    yield "# edges of the logarithm: h time"
     for h in (0, 1, 2, 1023, 2**53, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2**11, 2**64 - 2, 2**64 - 1):
-        print(f"- - - {h:016x} {time(h):.25e}")
+        yield f"- - - {h:016x} {time(h):.25e}"
+
+
+if __name__ == "__main__":
+    text = "".join(line + "\n" for line in lines())
+    if "--print" in sys.argv:
+        print(text, end="")
+    elif text != pathlib.Path(__file__).with_name("golden.txt").read_text():
+        sys.exit("tests/noise/golden.txt has other times")
