@@ -9,6 +9,17 @@ my $text = -e $page ? slurp($page) : $mark;
 my ($head) = split /\Q$mark\E/, $text, 2;
 my ($calls, %rooms, @order) = (0);
 
+# The text between the last `;`, `{` or `}` and an offset.
+sub since_last {
+  my ($code, $to) = @_;
+  my $from = 0;
+  for my $mark (';', '{', '}') {
+    my $at = rindex $$code, $mark, $to - 1;
+    $from = $at + 1 if $at + 1 > $from && $to > 0;
+  }
+  return substr $$code, $from, $to - $from;
+}
+
 # The scope of each offset of a code: 'public', or '' where a user cannot call; and the class that is open.
 sub scopes {
   my ($code) = @_;
@@ -18,7 +29,7 @@ sub scopes {
     if (defined $2) { $stack[-1][0] = $2 eq 'public' ? $stack[-1][2] // '' : ''; }
     elsif ($1 eq '}') { pop @stack if @stack > 1 }
     else {
-      my ($before) = substr($code, 0, $here) =~ /([^;{}]*)\z/;
+      my $before = since_last(\$code, $here);
       my ($outer, $class) = @{$stack[-1]};
       if ($before =~ /\bnamespace\s*([\w:]*)\s*$/) { push @stack, [$1 =~ /detail|^$/ ? '' : $outer, ''] }
       elsif ($before =~ /\b(struct|class)\s+(?:\[\[\w+\]\]\s*)?(?:SPECVERIFY_\w+\s+)?(\w+)(?:<[^{]*>)?(?:\s+final)?\s*(?::[^{]*)?$/ && $before !~ /\)\s*(?:const)?\s*(?:noexcept)?\s*$|\benum\b/) {
@@ -78,7 +89,7 @@ for my $file (grep { !m{/(kernel|detail|cuda)/} && m{^include/specverify/[^/]+/}
     ++$index while $index < @offsets && $offsets[$index] <= $begin;
     my ($scope, $class) = $index ? @{$at->{$offsets[$index - 1]}} : ('public', '');
     next if $scope ne 'public' || $call =~ /^(?:operator|bool$|SPECVERIFY|[A-Z_]+$)/;
-    my ($before) = substr($code, 0, $begin) =~ /([^;{}]*)\z/;
+    my $before = since_last(\$code, $begin);
     next if $before =~ /\bfriend\b|\bconcept\b|::\s*\w+\s*\($|~\w+\s*\($|\busing\b/;
     my ($inner) = $class =~ /(\w+)$/;
     next if defined $inner && ($inner eq $call || $inner =~ /_access$|_storage$/);
