@@ -27,7 +27,7 @@ for my $page (pages()) {
   complain($page, 'the last fence does not end') if $fence;
 }
 # A block that is no program is used by its name or by its folder's (pages/FOLDER), or by another block of its folder.
-my $users = join "\n", map { slurp($_) } grep { !m{^tests/(fuzz/corpus|lint)/} } files(qr/\.(cpp|hpp|cu|c|h|sh|py|txt)$|^scripts\/[^.]*$/, qw(tests examples apps scripts));
+my $users = join "\n", map { slurp($_) } grep { !m{^tests/(fuzz/corpus|lint)/} } files(qr/\.(cpp|hpp|inc|cu|c|h|sh|py|txt)$|^scripts\/[^.]*$/, qw(tests examples apps scripts));
 for my $block (grep { defined $_->{at} && !$_->{program} } @blocks) {
   my ($folder, $file) = $block->{name} =~ m{^(?:(.*)/|)([^/]+)$};
   my $used = defined $folder ? qr/\Q$block->{name}\E|\Q$folder\E["\/]/ : qr/\Q$file\E/;

@@ -11,11 +11,7 @@
 
 #include <doctest/doctest.h>
 
-// Numbers for the figure of apps/lab/README.md, which is compiled.
-namespace lab {
-constexpr double mean = 3, low = 2, high = 4, gain = 0.5;
-}
-#include "lab/figure.inc"
+#include "lab_page.inc"
 
 namespace {
 
