@@ -108,6 +108,12 @@ class cloud_session : public detail::endpoint {
   }
 
   // cloud_handshake.hpp: connections, messages, refusals, failure
+  struct edge_place {  // an edge's position and connection, from the last hello
+    std::uint32_t round = 0, length = 0;
+    std::uint64_t hash = 0;
+    std::uint8_t check_bits = 0;
+    bool lists_stops = false;
+  };
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
@@ -130,7 +136,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status check_text(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   void begin_session(const hello_message& hello) noexcept;
-  [[nodiscard]] status answer(const detail::edge_place& edge) noexcept;
+  [[nodiscard]] status answer(const edge_place& edge) noexcept;
   [[nodiscard]] status answer_owed() noexcept;
   void in_step() noexcept;
   void settle() noexcept;
@@ -181,11 +187,11 @@ class cloud_session : public detail::endpoint {
   channel_report channel_{};
   status failure_{};
   session_state<cloud_table> state_;
-  std::optional<detail::edge_place> owed_{};  // a hello that arrived while the engine worked
-  bool shaken_ = false;                       // a hello was answered over this connection
-  bool peer_lists_stops_ = false;             // as in the last hello
-  bool rows_wanted_ = false;                  // the engine has an `evaluate`
-  bool stopped_ = false;                      // the edge sent stop, and the host was told
+  std::optional<edge_place> owed_{};  // a hello that arrived while the engine worked
+  bool shaken_ = false;               // a hello was answered over this connection
+  bool peer_lists_stops_ = false;     // as in the last hello
+  bool rows_wanted_ = false;          // the engine has an `evaluate`
+  bool stopped_ = false;              // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
 };
 

@@ -240,7 +240,14 @@ class edge_session : public detail::endpoint {
   wiped<edge_options> options_;
   detail::drafter drafter_;
   detail::sparsifier_states states_;
-  detail::fetched_text fetched_{};
+  struct fetched_text {  // text that only the cloud has; it counts when it is complete
+    std::uint32_t length = 0, round = 0;
+    std::uint64_t hash = 0;
+    verdict_notice last{};
+    std::uint32_t at = 0;      // end of the text received so far
+    std::uint64_t so_far = 0;  // hash of the text received so far
+  };
+  fetched_text fetched_{};
   detail::ahead_view ahead_{};
   detail::link_view link_{};
   detail::edge_drafts drafts_;

@@ -217,15 +217,15 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   refusal_ = {};
   if (state_ == cloud_state::blank) begin_session(*read);
   state_.take(message_kind::hello);
-  const detail::edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
-                                stop_tokens_hash(*read).has_value()};
+  const edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
+                        stop_tokens_hash(*read).has_value()};
   if (!engine_works()) return answer(edge);
   owed_ = edge;  // the verdict comes first; the response then has the new position
   return {};
 }
 
 //! Sends this side's position. Then the longer side sends the missing text; if the lengths are equal, both go on.
-SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noexcept {
+SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
     return refuse(refusal_ = {errc::prefix_mismatch, part::session, edge.length});
@@ -262,7 +262,7 @@ SPECVERIFY_BODY status cloud_session::answer(const detail::edge_place& edge) noe
 
 //! Answers the hello that arrived while the engine worked.
 SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
-  const std::optional<detail::edge_place> edge = std::exchange(owed_, std::nullopt);
+  const std::optional<edge_place> edge = std::exchange(owed_, std::nullopt);
   return edge.has_value() ? answer(*edge) : status{};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that a cloud keeps: the edge's position, the drafts of the open round, and the scores.
+//! State that a cloud keeps: the drafts of the open round, and the scores.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 
@@ -18,15 +18,6 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-//! An edge's position and connection, from its hello.
-struct edge_place {
-  std::uint32_t round = 0;
-  std::uint32_t length = 0;
-  std::uint64_t hash = 0;
-  std::uint8_t check_bits = 0;
-  bool lists_stops = false;
-};
 
 //! The drafts of the open round as received: with laws, with claimed laws and probabilities in rows, or as ids only.
 //! Also the skipped tokens before them, which the edge committed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that an edge keeps: fetched text, tokens ahead, the link, and the sparsifier's learnt states.
+//! State that an edge keeps: tokens ahead, the link, and the sparsifier's learnt states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
@@ -18,16 +18,6 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-
-//! Text that only the cloud has. It counts when it is complete.
-struct fetched_text {
-  std::uint32_t length = 0;  //!< of the cloud's text
-  std::uint32_t round = 0;   //!< of the cloud
-  std::uint64_t hash = 0;    //!< of the cloud's text
-  verdict_notice last{};     //!< of the cloud
-  std::uint32_t at = 0;      //!< end of the text received so far
-  std::uint64_t so_far = 0;  //!< hash of the text received so far
-};
 
 //! Tokens written ahead of the cloud while the link is lost: when the next one is due, which ones are shown, and the
 //! round of the counters.
