@@ -10,3 +10,7 @@ wanted='    built 1 of 9
     built 2 of 9
 error'
 [ "$code" = 3 ] && [ "$said" = "$wanted" ] || { echo "exit code $code: $said"; exit 1; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+said=$(printf '7: measured: 43 files\n7: other\n1/1 Test #7: traced_round ...... Passed 0.10 sec\n' | perl scripts/progress "$work/log" "$work/result")
+[ "$(grep -c 'measured: 43 files' <<<"$said")" = 1 ] && ! grep -q other <<<"$said" || { echo "measured: $said"; exit 1; }
