@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// After construction a session allocates nothing: per drafted token, per verdict, per message.
+// After construction a session must not allocate: per drafted token, per verdict, per message.
 #include <support/alloc_guard.hpp>
 #include <support/secret_of.hpp>
 
@@ -21,7 +21,7 @@ using namespace specverify_test;
 
 namespace {
 
-//! An engine with everything that a session may ask for; the numbers mean nothing.
+//! An engine with every optional member of a session's model; the numbers mean nothing.
 struct reserved_model : engine_model {
   explicit reserved_model(hash_engine& used) : engine_model{used} {}
   std::array<float, 8> state{1, 2, 3};
@@ -35,14 +35,14 @@ struct reserved_model : engine_model {
   }
 };
 
-//! The messages of one side's turn, in memory that is there.
+//! Messages of one side's turn, in preallocated memory.
 struct messages {
   messages() {
     for (auto* turn : {&said, &heard})
       for (std::vector<std::byte>& message : *turn) message.reserve(1 << 18);
   }
   void push(std::span<const std::byte> message) { said[count++].assign(message.begin(), message.end()); }
-  //! What was said is to be heard: so many.
+  //! Swaps the buffers, and returns the number of messages to receive.
   std::size_t turn() {
     std::swap(said, heard);
     return std::exchange(count, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A pair whose messages are handed over in both directions until nothing is under way; deadlines pass then.
+//! A pair whose messages are delivered in both directions until none is in flight. Then deadlines pass.
 #ifndef SPECVERIFY_SESSION_BOTH_WAYS_HPP
 #define SPECVERIFY_SESSION_BOTH_WAYS_HPP
 
@@ -11,11 +11,12 @@
 
 namespace specverify_test {
 
-//! Messages of both directions, in order. `copies` of each message arrive: 0 if it is lost. It may change the message.
+//! Messages of both directions, in order. `copies` returns how many copies of a message arrive (0: it is lost), and may
+//! change the message.
 struct wire {
   pair& p;
   std::function<int(bytes&, bool upward)> copies = [](bytes&, bool) { return 1; };
-  std::function<void(int step)> before = [](int) {};  // each message that is handed over
+  std::function<void(int step)> before = [](int) {};  // before each message is delivered
   std::deque<bytes> up{}, down{};
   int ticks = 0;  // deadlines that have passed
 
@@ -27,7 +28,7 @@ struct wire {
   [[nodiscard]] bool over() const {
     return p.edge->state() == sv::edge_state::finished || p.edge->state() == sv::edge_state::failed;
   }
-  //! Until nothing is under way and no deadline is left, or one more than `deadlines` would pass.
+  //! Runs until no message is in flight and no deadline is left, or until one more than `deadlines` would pass.
   void run(int deadlines = 40) {
     take(p.run_edge(), up);
     for (int steps = 0; steps < 2000; ++steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bit budget in a session: no position of C-SQS or K-SQS costs more than a round has, whatever the rule would keep;
-// the laws that were cut are counted, and the threshold does not wind up while they are.
+// A bit budget in a session: no position of C-SQS or K-SQS may cost more than a round has, for any support of the rule.
+// Distributions that were cut are counted, and meanwhile the threshold must not wind up.
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t gpt_vocab = 50257, max_length = 20;
 
-//! What each drafted law held.
+//! Records the size of each drafted distribution.
 struct watched_window : sv::bit_budget_window {
   std::vector<std::uint32_t>* sizes = nullptr;
 
@@ -32,9 +32,9 @@ struct watched_window : sv::bit_budget_window {
 
 struct story {
   sv::session_statistics statistics{};
-  std::vector<std::uint32_t> sizes{};  // ids of each law that a round drafted
+  std::vector<std::uint32_t> sizes{};  // ids of each distribution that a round drafted
   std::vector<sv::round_record> rounds{};
-  std::vector<sv::conformal_state> states{};  // after each round, of a threshold
+  std::vector<sv::conformal_state> states{};  // threshold state after each round
 };
 
 template <class Sparsifier>
@@ -84,7 +84,7 @@ story write_text(const Sparsifier& sparsifier, const watched_window& plan,
   return made;
 }
 
-//! Laws are drafted in order, rounds are decided in order: checks each round's bits by the formula of the paper.
+//! Distributions are drafted and rounds decided in order. Checks each round's bits by the formula of the paper.
 void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolution) {
   std::size_t next = 0;
   std::uint64_t clamped = 0;
@@ -97,7 +97,7 @@ void check_bits(const story& told, std::uint64_t budget, std::uint32_t resolutio
     }
     CHECK(round.support_sum == kept);
     CHECK(bits <= static_cast<double>(budget));
-    CHECK(8 * round.draft_bytes <= budget + 300);  // header, and each token's place among its ids
+    CHECK(8 * round.draft_bytes <= budget + 300);  // header, and each token's index among its ids
     clamped += round.clamped;
   }
   CHECK(next == told.sizes.size());
@@ -121,7 +121,7 @@ TEST_CASE(
   check_bits(told, 5000, 100);
   for (const std::uint32_t size : told.sizes) CHECK(size == 582);
   CHECK(told.statistics.budget_clamp == told.statistics.drafted);
-  for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);  // nothing else fits, yet L >= 1
+  for (const sv::round_record& round : told.rounds) CHECK(round.drafted <= 1);  // there is room for no more, but L >= 1
   for (const sv::conformal_state& state : told.states) CHECK(state.cap_hits == state.updates);
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("E9 a support that fits is left alone, be it small or nearly the vocab
 }
 
 TEST_CASE("E9 while the budget cuts, the threshold stays above -eta (1 - alpha)") {
-  // not even all V fit
+  // even all V tokens cost too much
   const watched_window window{{8, 100, 0, gpt_vocab, 1000, 0, sv::position_accounting::threshold}};
   const sv::conformal sparsifier = threshold_of(2e-5, 0.1);
   const story told = write_text(sparsifier, window);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threshold that a session journals after every round is the one of a replay over the committed text: accepted and
-// resampled positions move it, bonus tokens do not, unless the rule counts the law that a window was closed before.
+// The threshold that a session journals after every round must equal that of a replay over the committed text. Accepted
+// and resampled positions move it. Bonus tokens do not, unless the rule counts the distribution at which a window
+// closed.
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 #include <specverify/sparsify/conformal.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t vocab_size = 30, resolution = 60, draft_length = 4, max_length = 150;
 
-//! Closes a window at every fifth position of the text: a function of the position, so laws stay exact.
+//! Closes a window at every fifth position of the text. This depends only on the position, so distributions stay exact.
 struct stopping_window {
   [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {draft_length, resolution}; }
   [[nodiscard]] sv::plan_range range() const noexcept { return {draft_length, resolution, resolution}; }
@@ -35,7 +36,7 @@ struct replayed {
   std::uint32_t updates = 0;
 };
 
-//! One more position of the text, by the definitions in long double.
+//! Updates the state for one more position of the text, by the definitions in long double.
 void learn(const sv::conformal& sparsifier, const std::vector<float>& logits, replayed& state) {
   long double sum = 0, kept = 0, largest = 0;
   for (const float z : logits) sum += std::exp(static_cast<long double>(z));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a session ends: by a stop token that only the cloud lists, and what the sides say of their stop tokens.
+// Ends of a session: a stop token that only the cloud lists, and the stop tokens in both hellos.
 #include <session/both_ways.hpp>
 
 using namespace specverify;
@@ -7,7 +7,7 @@ using namespace specverify_test;
 
 namespace {
 
-//! Ends a text of these options in its middle, by the cloud's list alone.
+//! Ends a text with these options in the middle, because only the cloud lists the token.
 pair_options ended_by_cloud(pair_options o) {
   pair p(o);
   (void)p.edge->start(std::vector<token_id>{4, 5, 6}, p.now);
@@ -18,7 +18,7 @@ pair_options ended_by_cloud(pair_options o) {
   return o;
 }
 
-//! A hello that lists other stop tokens, of more text.
+//! Returns a hello with other stop tokens and a longer text.
 bytes with_stop_tokens(const bytes& hello, std::uint64_t hash, std::uint32_t more = 0) {
   auto other = decode_hello(hello).value();
   hello_fields fields;
@@ -78,7 +78,7 @@ TEST_CASE("ends: an edge without its journal hears of an end that only the cloud
   SUBCASE("stream") { o.mode = session_mode::stream; }
   pair p(ended_by_cloud(o));
   REQUIRE(p.edge->start(std::vector<token_id>{4, 5, 6}, p.now).ok());
-  // the edge dies when the cloud has its last token, and nothing of that arrives
+  // the edge process ends when the cloud has its last token, and nothing of that arrives
   wire link{p, [&](const bytes&, bool upward) { return !upward && p.cloud->state() == cloud_state::finished ? 0 : 1; }};
   link.run(0);
   REQUIRE(p.cloud->state() == cloud_state::finished);
@@ -126,7 +126,7 @@ TEST_CASE("ends: a hello that is refused says nothing of the edge's stop tokens"
   const auto forge = [&](int) {
     if (refused > 0 || p.cloud->state() != cloud_state::filling) return;
     ++refused;
-    CHECK(p.cloud->receive(forged, p.now).code == errc::base_length_mismatch);  // more text than there may be
+    CHECK(p.cloud->receive(forged, p.now).code == errc::base_length_mismatch);  // more text than allowed
     (void)p.run_cloud();
   };
   wire link{p, [](const bytes&, bool) { return 1; }, forge};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash engine as the host's loop takes it: a language_model that says where session and engine disagree.
+// Adapts a hash engine to the host's loop: a language_model that reports if session and engine disagree.
 #ifndef SPECVERIFY_TESTS_SESSION_ENGINE_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_ENGINE_MODEL_HPP
 
@@ -9,7 +9,7 @@
 
 namespace specverify_test {
 
-//! What a status of the tests' own engines looks like.
+//! Error status of the tests' engines.
 inline constexpr specverify::status wrong_position{specverify::errc::base_length_mismatch, specverify::part::host, 1};
 
 struct engine_model {

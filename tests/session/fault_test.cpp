@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fault schedules of every rule over every transport: kills between any two outputs, of both sides at once, journals
-// cut to any prefix, connections that break, brokers that outlive both sides, datagrams that are lost, copied, late and
-// damaged, engines that do not repeat their rows, clocks that jump, hosts that end a text, and clouds that lie, forget
-// or say nothing. Committed text stays, both ends have the same text, and it is that of a run without faults where
-// nothing was cut. 1 000 schedules, 100 000 with SPECVERIFY_LONG=1 (with a table), or as many as SPECVERIFY_SCHEDULES
-// says.
+// Fault schedules of every rule over every transport: kills between any two outputs, also of both sides at once;
+// journals cut to any prefix; broken connections; brokers that outlive both sides; datagrams that are lost, copied,
+// late and damaged; engines that do not repeat their rows; clocks that jump; hosts that end a text; and clouds that
+// lie, forget or are silent. Committed text must not change, and both ends must have the same text. If nothing was cut,
+// it must equal the text of a run without faults. There are 1 000 schedules, 100 000 with SPECVERIFY_LONG=1 (with a
+// table), or SPECVERIFY_SCHEDULES of them.
 #include <doctest/doctest.h>
 
 #include <session/simulation.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A session whose messages go from hand to hand: nothing is lost, no time passes, both engines answer at once.
+//! A session whose messages are passed directly: nothing is lost, no time passes, and both engines answer at once.
 #ifndef SPECVERIFY_SESSION_HAND_TO_HAND_HPP
 #define SPECVERIFY_SESSION_HAND_TO_HAND_HPP
 
@@ -22,7 +22,7 @@ struct hand_to_hand {
   std::vector<std::byte> journal;
   bool finished = false;
 
-  //! An engine that must agree with its session at every step.
+  //! An engine that must agree with the session at every step.
   struct strict_model {
     hash_engine& engine;
     [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
@@ -34,7 +34,7 @@ struct hand_to_hand {
     void truncate(std::uint32_t position) { REQUIRE(engine.cut(position)); }
   };
 
-  //! Does what the edge asks for until it waits for the cloud; `hear` is told of each output behind the journal.
+  //! Does the edge's work until it waits for the cloud. `hear` gets each output after the journal's.
   template <class Policy, class Edge, class Hear>
   void serve(Policy policy, Edge& edge, hash_engine& engine, const Hear& hear) {
     using specverify::session_action;
@@ -49,7 +49,7 @@ struct hand_to_hand {
     REQUIRE(specverify::drive(policy, edge, model, observer).ok());
   }
 
-  //! What was sent up reaches the cloud, and what it says to that reaches the edge.
+  //! Delivers the edge's messages to the cloud, and the cloud's answers to the edge.
   template <class Policy, class Edge>
   void exchange(Policy policy, specverify::cloud_session& cloud, hash_engine& engine, Edge& edge) {
     using specverify::session_action;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose rows are a pure function of the prefix, and an engine whose cache checks what a session asks.
+// A model whose rows are a pure function of the prefix, and an engine whose cache checks the session's calls.
 #ifndef SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 
@@ -23,7 +23,7 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-//! Deterministic numbers for schedules; not the library's generator.
+//! Deterministic numbers for schedules, independent of the library's generator.
 class dice {
  public:
   explicit dice(std::uint64_t seed) : state_(mix(seed)) {}
@@ -35,7 +35,7 @@ class dice {
   std::uint64_t state_;
 };
 
-//! A hidden state of a few numbers in [-1, 1).
+//! Returns a hidden state of a few numbers in [-1, 1).
 template <std::size_t Size>
 std::array<float, Size> hidden_of(std::uint64_t prefix) {
   std::array<float, Size> made{};
@@ -43,7 +43,7 @@ std::array<float, Size> hidden_of(std::uint64_t prefix) {
   return made;
 }
 
-//! An attention row over a few positions: even after half of the prefixes, with few large weights after the others.
+//! Returns an attention row over a few positions: flat for half of the prefixes, with few large weights for the others.
 inline std::array<float, 12> attention_of(std::uint64_t prefix) {
   std::array<float, 12> made{};
   const int sharpness = mix(prefix ^ 0xA77E) % 2 == 0 ? 0 : 4;
@@ -57,18 +57,18 @@ inline std::array<float, 12> attention_of(std::uint64_t prefix) {
   return made;
 }
 
-//! A score: a function of what travelled, of what the target knows, and of nothing else.
+//! Returns a score that depends only on the sent vector and the target's prefix.
 inline double score_of(std::span<const std::byte> vector, std::uint64_t target) {
   std::uint64_t hash = mix(target);
   for (const std::byte byte : vector) hash = mix(hash ^ std::to_integer<std::uint64_t>(byte));
   return static_cast<double>(hash >> 11) * 0x1.0p-53;
 }
 
-//! Target and drafter share most of their logits, so that some drafts are accepted and some are not.
+//! Target and drafter share most of their logits, so some drafts are accepted and others are not.
 struct hash_model {
   std::uint32_t vocab_size = 40;
   std::uint64_t seed = 1;
-  float agreement = 1.0F;  // weight of the shared part; the target has nothing else
+  float agreement = 1.0F;  // weight of the shared part; the target has only that
   std::uint64_t own = 0;
 
   void row(std::uint64_t prefix, std::span<float> out) const {
@@ -81,9 +81,9 @@ struct hash_model {
   }
 };
 
-//! A cache of tokens. `feed` and `cut` fail when the session's idea of the cache is not ours. With a jitter its rows do
-//! not repeat: each life of the cache, which `clear` begins, adds noise of its own to the logits, as an engine does
-//! that is fed in batches of another shape.
+//! A cache of tokens. `feed` and `cut` fail if the session and the cache disagree. With a jitter, rows do not repeat:
+//! after each `clear` the engine adds other noise to the logits, like an engine that is fed in batches of another
+//! shape.
 class hash_engine {
  public:
   explicit hash_engine(const hash_model& model, float jitter = 0) : model_(model), jitter_(jitter) {}
@@ -116,7 +116,7 @@ class hash_engine {
     prefixes_.clear();
     ++life_;
   }
-  //! What a model knows behind the token at `position`: the hash of the text up to it.
+  //! Returns the hash of the text up to the token at `position`, which is all that a model can depend on.
   [[nodiscard]] std::uint64_t knows(std::size_t position) const {
     return position < prefixes_.size() ? prefixes_[position] : 0;
   }
@@ -127,7 +127,7 @@ class hash_engine {
     views_.reserve(rows);
   }
   [[nodiscard]] std::span<const specverify::row_view<float>> rows() const { return views_; }
-  //! Of the rows that were fed last, one behind the other.
+  //! Returns the rows of the last feed, one after another.
   [[nodiscard]] std::span<const float> logits() const { return values_; }
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device at will and a cloud that is killed at any output: the text that the cloud commits has the target's law. The
-// device wants texts that begin with token 0 and remembers all that it was ever sent. It breaks connections, comes back
-// with less text, with text and rounds of its own, and drafts anew for rounds that it has seen. V = 3, texts of 4
-// tokens, `required` is unconditional, and all 81 texts are counted. 20 000 sessions, 200 000 with SPECVERIFY_LONG=1.
+// A device with arbitrary behaviour, and a cloud that is killed at any output: the cloud's text must still have the
+// target's distribution. The device wants texts that begin with token 0 and remembers everything it has received. It
+// breaks connections, returns with less text, with its own text or rounds, and drafts again for rounds that it has
+// seen. V = 3, texts of 4 tokens, `required` is unconditional, and all 81 texts are counted. 20 000 sessions, 200 000
+// with SPECVERIFY_LONG=1.
 #include <specverify/host/drive.hpp>
 #include <specverify/policy/window.hpp>
 #include <specverify/session/cloud.hpp>
@@ -31,7 +32,7 @@ using ids = std::vector<token_id>;
 
 constexpr std::uint32_t vocab_size = 3, tokens = 4, texts = 81, most_drafts = 3, chunk = 8;
 
-//! Of the token behind `text`, which begins with a prompt of one token.
+//! Returns the distribution of the token after `text`, which begins with a prompt of one token.
 std::array<double, vocab_size> law_after(std::span<const token_id> text) {
   constexpr std::array<std::array<double, vocab_size>, 5> laws{
       {{.5, .3, .2}, {.2, .5, .3}, {.4, .4, .2}, {.6, .1, .3}, {.1, .2, .7}}};
@@ -70,7 +71,7 @@ edge_options device_options() {
   return made;
 }
 
-//! What an honest edge would say.
+//! Returns the hello of an honest edge.
 hello_message honest_hello() {
   auto edge = std::move(make_edge(device_options(), fixed_window{most_drafts})).value();
   REQUIRE(edge.start(std::array<token_id, 1>{0}, 1).ok());
@@ -89,11 +90,11 @@ class hostile_session {
     begin_cloud();
   }
 
-  //! The text that the cloud commits in the end.
+  //! Returns the text that the cloud commits in the end.
   ids run() {
     for (int step = 0; step < 2000; ++step) {
       if (cloud_->length() == tokens + 1) return {cloud_->text().begin(), cloud_->text().end()};
-      if (cloud_->state() == cloud_state::failed) begin_cloud();  // the device said what no edge says
+      if (cloud_->state() == cloud_state::failed) begin_cloud();  // the device sent what no edge sends
       killed_at_ = chance_.chance(0.4)    ? behind_message
                    : chance_.chance(0.25) ? static_cast<int>(chance_.below(6))
                                           : never;
@@ -111,7 +112,7 @@ class hostile_session {
     FAIL("no end");
     return {};
   }
-  //! Times that the cloud did not know what it had shown.
+  //! Number of times that the cloud had forgotten text it had sent.
   int forgotten = 0;
 
  private:
@@ -137,7 +138,7 @@ class hostile_session {
     REQUIRE(cloud_->restore(disk_).ok());
     (void)take([](const session_output&) {});
   }
-  //! Takes outputs until the cloud is killed. True: it wants rows, and the engine is fed.
+  //! Takes outputs until the cloud is killed. Returns true if it needs rows, after feeding the engine.
   template <class OnOutput>
   bool take(const OnOutput& on_output) {
     const status killed{errc::engine_failed, part::host, 0};
@@ -171,7 +172,8 @@ class hostile_session {
     say(encode_hello(hello, space_));
   }
 
-  //! With all that it has seen, or less, or with text of its own behind that; with a round that it likes.
+  //! Sends hello with all the text that the device has seen, with less, or with text of its own after it, and with a
+  //! round of its choice.
   void shake_hands(bool unhappy) {
     std::size_t shown = unhappy ? 1 : seen_.size();
     if (!unhappy && chance_.chance(0.5)) shown = 1 + chance_.below(shown);
@@ -215,8 +217,9 @@ class hostile_session {
     in_step_ = text_.size() == wanted_;
   }
 
-  //! What it wants: 0 first, then the likeliest token or any. If the first token is open, and it was shown one
-  //! before, it drafts that: under the same numbers it would be rejected, and 0 be likely.
+  //! Returns the tokens that the device wants: 0 first, then the likeliest token or any. If the first token is open and
+  //! the device has seen one before, it drafts that token, because with equal random numbers it would be rejected and 0
+  //! would be likely.
   [[nodiscard]] ids wish() {
     if (unwanted_ && text_.size() == 1 && chance_.chance(0.7)) return {*unwanted_};
     ids wished = text_;
@@ -265,12 +268,12 @@ class hostile_session {
   const hello_message& terms_;
   std::uint64_t salt_;
   dice chance_;
-  bytes disk_{};  // of the cloud
+  bytes disk_{};  // the cloud's disk
   std::optional<cloud_session> cloud_{};
   target_model engine_{};
-  ids seen_{0}, text_{0};                 // the longest text that the device was ever shown; where it is
-  std::uint32_t round_ = 1, wanted_ = 0;  // wanted: the length of which the cloud's hello told
-  std::optional<token_id> unwanted_{};    // a first token that it was shown instead of 0
+  ids seen_{0}, text_{0};                 // the longest text that the device has seen; its current text
+  std::uint32_t round_ = 1, wanted_ = 0;  // wanted_: length in the cloud's hello
+  std::optional<token_id> unwanted_{};    // a first token that it got instead of 0
   bool in_step_ = false, is_dead_ = false;
   int killed_at_ = never;  // of the outputs to come
   std::array<std::byte, 512> space_{};
@@ -312,5 +315,5 @@ TEST_CASE("T1 NET-5 SEC-1 a hostile device: the text has the target's law, with 
   INFO("p-value ", fits->p_value, ", P(first = 0) ", static_cast<double>(wished) / static_cast<double>(sessions));
   const bool text_has_the_law = fits->p_value > 1e-4;
   CHECK(text_has_the_law);
-  CHECK(forgotten == 0);  // what was shown was on disk
+  CHECK(forgotten == 0);  // everything that was sent was on disk
 }

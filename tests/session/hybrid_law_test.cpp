@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of whole sessions in which the edge commits tokens alone, against the mixture of the papers, written down
-// here in long double: out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d p_v, p = norm((y -
-// x)+), s_d = P(d is kept | d). Texts of two tokens, so that a kept token meets an upload, a second kept one, and
-// nothing.
+// Distribution of whole sessions in which the edge commits some tokens on its own, compared with the mixture of the
+// papers in long double: out(v) = x_v s_v + x_v (1 - s_v)(1 - beta_v) + sum_d x_d (1 - s_d) beta_d p_v, p = norm((y -
+// x)+), s_d = P(d is kept | d). Texts have two tokens, so that a kept token is followed by an upload, by another kept
+// token, or by nothing.
 #include <doctest/doctest.h>
 
 #include <specverify/host/drive.hpp>
@@ -58,8 +58,8 @@ probabilities softmax_of(const row& z, long double temperature) {
 
 enum class kind { always, coin, uncertain, important };
 
-//! After a token below 2 the drafted one matters: four weights are near the largest. After the others one weight has
-//! nearly all.
+//! After a token below 2 the drafted token matters, because four weights are near the largest. After other tokens one
+//! weight has nearly all.
 constexpr bool important_after(token_id last) { return last < 2; }
 std::array<float, 5> attention_after(token_id last) {
   return important_after(last) ? std::array<float, 5>{0.22F, 0.21F, 0.2F, 0.2F, 0.17F}
@@ -68,9 +68,9 @@ std::array<float, 5> attention_after(token_id last) {
 
 constexpr int disagreement_bound = static_cast<int>(gate * samples);  // kept up to here
 
-//! P(j of the draws at random temperatures give another token | the edge drew d), j = 0 .. samples.
+//! Returns P(j of the draws at random temperatures give another token | the edge drew d), j = 0 .. samples.
 std::array<long double, samples + 1> disagreements_of(const row& z, std::uint32_t d) {
-  constexpr int steps = 20000;  // midpoints; towards 0 the law is the argmax
+  constexpr int steps = 20000;  // midpoints; towards 0 the distribution is the argmax
   long double same = 0;
   for (int i = 0; i < steps; ++i)
     same += softmax_of(z, static_cast<long double>(maximum_temperature) * (i + 0.5L) / steps)[d];
@@ -84,7 +84,7 @@ std::array<long double, samples + 1> disagreements_of(const row& z, std::uint32_
   return made;
 }
 
-//! P(the edge keeps d | it drew d).
+//! Returns P(the edge keeps d | it drew d).
 long double kept(kind how, token_id last, const row& z, std::uint32_t d) {
   if (how == kind::always) return 0;
   if (how == kind::important && !important_after(last)) return 1;
@@ -110,7 +110,7 @@ probabilities mixture(kind how, token_id last) {
   return out;
 }
 
-//! Logits and attention follow from the last token.
+//! Logits and attention depend on the last token.
 struct last_token_model {
   bool is_drafter;
   std::array<float, vocab_size> z{};
@@ -126,14 +126,14 @@ struct last_token_model {
   void truncate(std::uint32_t) {}
 };
 
-//! How laws travel.
+//! Encoding of distributions.
 struct law_kind {
   law_format format = law_format::fp16_row;
   std::uint32_t resolution = 0;
   bool draw_from_row = false;
 };
 
-//! A text of two tokens behind the prompt {1}.
+//! Returns a text of two tokens after the prompt {1}.
 template <class Sparsifier = top_k, class Skip = always_send>
 std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, const law_kind& laws = {},
                                        const Sparsifier& sparsifier = {}) {
@@ -165,7 +165,7 @@ std::array<token_id, 2> session_of_two(std::uint64_t id, const Skip& skip = {}, 
   return {edge.text()[1], edge.text()[2]};
 }
 
-//! Counts texts of `runs` sessions and says how well they fit the law given by that of one token after another.
+//! Counts texts of `runs` sessions, and tests how well they fit the distribution given per token.
 template <class Law, class Run>
 double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
   std::array<double, vocab_size * vocab_size> expected{};
@@ -187,8 +187,8 @@ double fit(const Law& law_after, const Run& run, std::uint64_t runs) {
 
 probabilities target_after(token_id last) { return softmax_of(logits(false, last), 1); }
 
-//! One round in the paper's order, where d came from x: tested against x_d, the residual against x^, that of
-//! quantize/claim.hpp.
+//! One round in the paper's order, in which d comes from x: it is tested against x_d, and the residual is taken against
+//! x^, as in quantize/claim.hpp.
 class row_round {
  public:
   explicit row_round(token_id last)
@@ -200,7 +200,7 @@ class row_round {
     summary_ = *reading;
   }
 
-  //! Adds `share` of the law of the committed token, where the k largest travel with d.
+  //! Adds `share` of the distribution of the committed token if the k largest entries are sent with d.
   void add(probabilities& out, long double share, std::uint32_t d, std::uint32_t support_size,
            std::uint32_t resolution) {
     workspace scratch{std::span<std::byte>(more_)}, law_space{std::span<std::byte>(law_memory_)};
@@ -239,8 +239,8 @@ probabilities from_row_after(token_id last, std::uint32_t support_size, std::uin
   return out;
 }
 
-//! k(t)* by its definition: N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta, beta^ = clip(.815 u - .066, 0, 1), s(z)
-//! = ln(1 + e^2z) / 2.
+//! Returns k(t)* by definition: N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta, beta^ = clip(.815 u - .066, 0, 1),
+//! s(z) = ln(1 + e^2z) / 2.
 std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double uncertainty, long double theta) {
   probabilities sorted = x;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -256,8 +256,8 @@ std::uint32_t online_size(const probabilities& x, std::uint32_t d, long double u
   return vocab_size;
 }
 
-//! CU-HLM online: tokens that no draw disagrees with are kept, the others travel together with k(t)* tokens, or with
-//!                the most of any token.
+//! CU-HLM online: tokens without a disagreeing draw are kept. The others are sent together with k(t)* tokens, or with
+//! the maximum over all tokens.
 probabilities online_after(token_id last, double theta, std::uint32_t resolution, bool follows_token) {
   row_round round(last);
   probabilities out{};
@@ -283,7 +283,7 @@ void compare(kind how, const Skip& skip, std::uint64_t runs) {
   if (how == kind::always) {
     CHECK(fit(target_after, run, runs) > 1e-4);
   } else {
-    CHECK(fit(target_after, run, runs) < 1e-9);  // the numbers could tell
+    CHECK(fit(target_after, run, runs) < 1e-9);  // the test can distinguish the distributions
   }
 }
 
@@ -302,7 +302,7 @@ TEST_CASE(
   const uncertainty_and_importance_gate skip{gate, {}, {static_cast<std::uint32_t>(samples), maximum_temperature}};
   compare(kind::important, skip, 60000);
   const auto run = [&](std::uint64_t id) { return session_of_two(id, skip); };
-  // uncertainty alone is another law
+  // uncertainty without attention gives another distribution
   CHECK(fit([](token_id last) { return mixture(kind::uncertain, last); }, run, 60000) < 1e-9);
 }
 

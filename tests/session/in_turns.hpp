@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole session over a link that loses nothing: each side speaks when the other has spoken.
+// A whole session over a link without losses. Each side sends after the other has sent.
 #ifndef SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
 #define SPECVERIFY_TESTS_SESSION_IN_TURNS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of the pages, while a timer interrupts every call that waits: nothing is lost, and no wait ends early.
+// The links of the pages, while a timer interrupts every waiting call: nothing may be lost, and no wait may end early.
 #include <specverify/all.hpp>
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@
 #include <string>
 #include <thread>
 
-// Programs as the pages print them, each in a namespace; what they include stands above.
+// Programs from the pages, each in a namespace. Headers that they include are included above.
 namespace of_tutorial {
 #define main run
 #include "tutorial/session.cpp"
@@ -50,7 +50,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-//! SIGALRM every millisecond, whose handler restarts nothing.
+//! SIGALRM every millisecond, with a handler that does not restart calls.
 class alarms {
  public:
   alarms() {
@@ -72,7 +72,7 @@ class alarms {
   struct sigaction before_ {};
 };
 
-//! A thread that gets no signal: all of them go to the one that waits.
+//! Runs a thread that gets no signal, so all signals go to the waiting thread.
 template <class Work>
 std::thread undisturbed(Work work) {
   sigset_t alarm{}, before{};
@@ -84,7 +84,7 @@ std::thread undisturbed(Work work) {
   return started;
 }
 
-//! `end` waits for a message that `said` brings, for a time that passes, and for room: `heard` is read late.
+//! `end` waits for a message from `said`, for a time that passes, and for room, because `heard` is read late.
 template <class Link>
 void check_waits(Link& end, int heard, int said) {
   const alarms disturbing;
@@ -159,7 +159,7 @@ TEST_CASE("NET-5 programs of the pages: a session goes on while signals come") {
       ended = of_integrate::run_device(3, of_device);
     });
     const int served = of_integrate::run_cloud(3, of_cloud);
-    if (served != 0) std::exit(std::puts("the cloud takes a signal for a failure") < 0 ? 2 : 1);  // the device waits on
+    if (served != 0) std::exit(std::puts("the cloud takes a signal for a failure") < 0 ? 2 : 1);  // the device waits
     other.join();
     CHECK(ended == 0);
     std::filesystem::remove_all(name);

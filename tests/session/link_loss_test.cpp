@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the edge does while the link is lost. Written ahead, retracted or carried over: the text has the target's law.
+// Behaviour of the edge while the link is lost. If text is written ahead, retracted or carried over, it must still have
+// the target's distribution.
 #include <doctest/doctest.h>
 
 #include <specverify/host/drive.hpp>
@@ -45,7 +46,7 @@ std::array<long double, vocab_size> law_after(token_id last) {
   return p;
 }
 
-//! Logits follow from the last token; nobody takes notice of a cut.
+//! Logits depend on the last token; truncation has no effect.
 struct last_token_model {
   bool is_drafter;
   std::array<std::array<float, vocab_size>, 4> z{};
@@ -64,8 +65,8 @@ struct outcome {
 
 constexpr fixed_window two_drafts{2, 20};
 
-//! A session whose link is lost in some rounds, before or after the cloud has the draft; the edge writes some tokens
-//! ahead.
+//! Runs a session whose link is lost in some rounds, before or after the cloud has the draft. The edge writes some
+//! tokens ahead.
 outcome lossy_session(std::uint64_t id, bool bonus) {
   edge_options device;
   device.session_id = id;
@@ -168,8 +169,8 @@ TEST_CASE("T1 NET-5 a session that writes ahead while the link is lost keeps the
     REQUIRE(fits.ok());
     CHECK(fits->p_value > 1e-4);
     CHECK(ahead > 10000);
-    CHECK(stood > 500);     // written ahead, shown, and drafted once more as the same token
-    CHECK(exchanged == 0);  // what was shown is taken back before another token takes its place
+    CHECK(stood > 500);     // written ahead, shown, and drafted again as the same token
+    CHECK(exchanged == 0);  // shown text is retracted before another token replaces it
   }
 }
 
@@ -247,6 +248,6 @@ TEST_CASE("session: a row that is written ahead is supplied before anything else
   CHECK(edge.tick(1).ok());
   CHECK(drain(true) == 1);
   CHECK(edge.statistics().written_ahead == 2);
-  CHECK_FALSE(edge.deadline().has_value());  // as many as were allowed
+  CHECK_FALSE(edge.deadline().has_value());  // as many as allowed
   CHECK(edge.length() == 1);                 // nothing is committed
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short message about a long text: what it costs its receiver does not grow with the text.
+// The cost of a short message to its receiver must not grow with the length of the text.
 #include <doctest/doctest.h>
 
 #include <specverify/codec/message.hpp>
@@ -29,7 +29,7 @@ std::vector<token_id> tokens(std::uint32_t count) {
   return made;
 }
 
-//! The messages among a session's outputs. `journal`: gets the records.
+//! Returns the messages among a session's outputs. `journal` gets the records.
 template <class Session>
 std::vector<bytes> sent(Session& session, bytes* journal = nullptr) {
   std::vector<bytes> messages;
@@ -43,7 +43,7 @@ std::vector<bytes> sent(Session& session, bytes* journal = nullptr) {
   return messages;
 }
 
-//! An edge whose prompt has `length` tokens, and a cloud that has taken it.
+//! An edge whose prompt has `length` tokens, and a cloud that has received it.
 struct filled {
   std::vector<token_id> prompt;
   bytes edge_journal{}, cloud_journal{};
@@ -71,7 +71,7 @@ struct filled {
     options.limits.max_message_bytes = 2 * one_message;
     return specverify::make_cloud(options).value();
   }
-  //! Until the cloud has the prompt. Returns the edge's hello.
+  //! Runs until the cloud has the prompt. Returns the edge's hello.
   bytes fill() {
     const bytes hello = sent(edge, &edge_journal).front();
     REQUIRE(cloud.receive(hello, 0).ok());
@@ -83,7 +83,7 @@ struct filled {
     REQUIRE(cloud.state() == cloud_state::ready);
     return hello;
   }
-  //! A hello like this one, of the first `length` tokens.
+  //! Returns this hello for the first `length` tokens.
   [[nodiscard]] bytes with_length(bytes hello, std::uint32_t length) const {
     auto other = decode_hello(hello).value();
     other.length = length;
@@ -93,7 +93,7 @@ struct filled {
   }
 };
 
-//! A cloud's hello, with the nonce of the hello that it answers.
+//! Returns a cloud's hello with the nonce of the hello that it answers.
 bytes answer_to(const bytes& hello, bytes answer) {
   auto theirs = decode_hello(answer).value();
   theirs.nonce = decode_hello(hello).value().nonce;
@@ -101,7 +101,7 @@ bytes answer_to(const bytes& hello, bytes answer) {
   return answer;
 }
 
-//! Seconds that a message takes: the least of a few.
+//! Returns the seconds that a message takes: the minimum of a few runs.
 template <class Message, class Receive>
 double seconds_of(const Message& message, const Receive& receive) {
   double least = std::numeric_limits<double>::infinity();
@@ -114,7 +114,7 @@ double seconds_of(const Message& message, const Receive& receive) {
   return least;
 }
 
-//! A device that wants the last token of the text, again and again.
+//! A device that asks for the last token of the text again and again.
 double seconds_of_hello(std::uint32_t length) {
   filled both(length);
   const bytes hello = both.with_length(both.fill(), length - 1);
@@ -125,7 +125,7 @@ double seconds_of_hello(std::uint32_t length) {
                     });
 }
 
-//! A device that says stop with less text than the cloud has.
+//! A device that sends stop with less text than the cloud has.
 double seconds_of_stop(std::uint32_t length) {
   filled both(length);
   (void)both.fill();
@@ -139,7 +139,7 @@ double seconds_of_stop(std::uint32_t length) {
                     });
 }
 
-//! A cloud that lacks the end of the edge's prompt, and is sent it piece by piece.
+//! A cloud that lacks the end of the edge's prompt and gets it in chunks.
 double seconds_of_pieces(std::uint32_t length) {
   filled both(length, 16);
   REQUIRE(both.cloud.receive(sent(both.edge).front(), 0).ok());
@@ -187,7 +187,7 @@ TEST_CASE("session: a restored side knows the hash of each part of a long text")
     CHECK(both.edge.receive(claim, 0).ok());
     CHECK_MESSAGE(sent(both.edge).size() >= (short_text - length) / 100, "text after ", length);
   }
-  // A cloud that lost its journal takes the text from the restored edge, in pieces.
+  // A cloud that lost its journal gets the text from the restored edge, in chunks.
   both.edge = filled::make_edge(short_text, 100);
   both.cloud = filled::make_cloud(short_text);
   REQUIRE(both.edge.restore(both.edge_journal, 0).ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options choose how much memory a session may use: it touches no page before it is used, and what cannot be had is
-// out_of_memory.
+// Options determine a session's memory. Pages must not be touched before they are used, and a failed allocation must
+// return out_of_memory.
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -45,14 +45,14 @@ constexpr std::uint32_t most = 0xffffffffu;
   return service;
 }
 
-//! Bytes of this process in memory.
+//! Returns the resident bytes of this process.
 [[nodiscard]] std::size_t resident() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;
   return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-//! `ulimit -v` for a scope: what is in use now and `more` bytes.
+//! Applies `ulimit -v` in a scope: the current usage plus `more` bytes.
 class address_limit {
  public:
   explicit address_limit(std::size_t more) {
@@ -76,7 +76,7 @@ class address_limit {
 }  // namespace
 
 TEST_CASE("memory is not touched before it is used") {
-  if (!SPECVERIFY_TEST_OWN_MEMORY) return;  // a sanitizer's shadow is touched
+  if (!SPECVERIFY_TEST_OWN_MEMORY) return;  // a sanitizer touches its shadow memory
   constexpr std::uint32_t tokens = 1u << 25;
   const std::size_t before = resident();
   const auto edge = make_edge(device_with(tokens));

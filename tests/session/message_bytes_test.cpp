@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of drafts and their answers, as they pass a transport: ids alone with a vocabulary of 128 256.
+// Bytes of drafts and answers on a transport: only ids, with a vocabulary of 128 256.
 #include <doctest/doctest.h>
 
 #include <specverify/delivery/delivered.hpp>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t vocab_size = 128256;
 
-//! The next token follows from the last one, and both models agree.
+//! The next token depends on the last one, and both models agree.
 struct agreed_model {
   std::vector<token_id> last{};
   std::vector<float> logits = std::vector<float>(vocab_size);
@@ -40,7 +40,7 @@ struct agreed_model {
   void truncate(std::uint32_t) {}
 };
 
-//! Notes the largest message of each kind. `head`: bytes of a datagram before its message.
+//! Records the largest message of each kind. `head`: bytes of a datagram before its message.
 template <class Link>
 struct noted {
   static constexpr bool ordered_and_whole = true;
@@ -62,7 +62,7 @@ struct seen_bytes {
   std::map<message_kind, std::size_t> up, down;
 };
 
-//! One text. `over_delivery`: with 4 bytes of check in its datagrams.
+//! Runs one text. `over_delivery`: datagrams have a check of 4 bytes.
 seen_bytes run(std::uint32_t draft_length, std::uint8_t check_bits, bool over_delivery) {
   edge_options device;
   device.secret = specverify_test::secret_of(1);
@@ -120,7 +120,7 @@ seen_bytes run(std::uint32_t draft_length, std::uint8_t check_bits, bool over_de
 
 struct line {
   std::uint32_t draft_length;
-  std::size_t draft, feedback;  // without a check, and most
+  std::size_t draft, feedback;  // without a check, at most
 };
 
 }  // namespace

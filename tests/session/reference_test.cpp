@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session writes what a plain loop writes that calls the row, the draft and the rule directly, with the same keys: no
-// session, no bytes.
+// A session's text must equal that of a plain loop that calls row, draft and rule directly with the same keys, without
+// a session and without bytes.
 #include <doctest/doctest.h>
 
 #include <specverify/quantize/draft_law.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of the text over restarts, with engines whose rows do not repeat: each life of an engine adds noise of its
-// own to the logits.
+// Distribution of the text over restarts, with engines whose rows do not repeat: after each restart an engine adds
+// other noise to the logits.
 #include <doctest/doctest.h>
 
 #include <session/simulation.hpp>
@@ -25,7 +25,7 @@ simulated_system system_of_draw(std::uint64_t draw) {
   return made;
 }
 
-//! The target's own product law of each text of four tokens, behind the prompt.
+//! Returns the target's probability of each text of four tokens after the prompt.
 std::vector<double> product_law() {
   const simulated_system system = system_of_draw(0);
   const std::uint32_t texts = 1u << (2 * tokens);
@@ -49,8 +49,8 @@ std::vector<double> product_law() {
   return made;
 }
 
-//! Pearson's statistic of `sessions` texts, each with one kill at a moment that the draw decides. One session in three
-//! loses journals.
+//! Returns Pearson's statistic of `sessions` texts. Each has one kill at a time that depends on the draw, and one
+//! session in three loses journals.
 double distance(std::uint64_t sessions, float jitter, const std::vector<double>& law, std::uint64_t& kills) {
   std::vector<std::uint64_t> seen(law.size());
   double whole = 0;
@@ -62,7 +62,7 @@ double distance(std::uint64_t sessions, float jitter, const std::vector<double>&
     CHECK(session_survived);
     if (!session_survived) return 1e9;
     kills += run.counts().kills;
-    if (run.reason().code == sv::errc::unknown_session) continue;  // the edge was killed before anybody had its prompt
+    if (run.reason().code == sv::errc::unknown_session) continue;  // killed before anyone had the prompt
     ++whole;
     std::size_t text = 0;
     for (std::uint32_t i = 0; i < tokens; ++i) text |= static_cast<std::size_t>(run.text()[i]) << (2 * i);
@@ -78,11 +78,12 @@ double distance(std::uint64_t sessions, float jitter, const std::vector<double>&
 
 }  // namespace
 
-// 255 degrees of freedom: mean 255, deviation 22.6. 420 is beyond 7 deviations: less than 10^-9 for the true law.
+// 255 degrees of freedom: mean 255, deviation 22.6. 420 is 7 deviations above: less than 10^-9 for the true
+// distribution.
 TEST_CASE("NET-5 restart: the law over restarts is the target's, with drafter rows that do not repeat") {
   const std::uint64_t sessions = std::getenv("SPECVERIFY_LONG") != nullptr ? 200000 : 20000;
   const std::vector<double> law = product_law();
-  for (const float jitter : {1e-3F, 3.0F}) {  // the second: a drafter that is another one after a restart
+  for (const float jitter : {1e-3F, 3.0F}) {  // the second makes another drafter after a restart
     std::uint64_t kills = 0;
     const double law_distance = distance(sessions, jitter, law, kills);
     CAPTURE(law_distance);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips until both sides are in step again, and to the end. A trip: all messages of the edge go up, and all
+// Round trips until both sides agree again, and until the end. In one trip all messages of the edge go up, and all
 // answers come down.
 #include <session/both_ways.hpp>
 
@@ -10,7 +10,7 @@ using namespace specverify_test;
 
 namespace {
 
-constexpr std::uint32_t piece = 2;  // ids of a text message
+constexpr std::uint32_t piece = 2;  // ids per text message
 
 struct counted {
   pair p;
@@ -66,7 +66,7 @@ TEST_CASE("round trips: a verdict that was lost with its connection comes with h
   CHECK(c.until([&] { return c.is_in_step(); }) == 1);
   CHECK(c.drafts == 0);
   CHECK(c.p.edge->length() > had);
-  CHECK(c.p.edge->statistics().accepted == c.p.cloud->statistics().accepted);  // it was heard as a verdict
+  CHECK(c.p.edge->statistics().accepted == c.p.cloud->statistics().accepted);  // it arrived as a verdict
 }
 
 TEST_CASE("round trips: a draft that was lost with its connection goes up behind hello") {
@@ -88,7 +88,7 @@ TEST_CASE("round trips: a cloud without a journal is filled with ten pieces behi
   c.p.new_cloud();
   c.connect();
   CHECK(c.until([&] { return c.p.edge->state() == edge_state::sending_text; }) == 1);
-  (void)c.up();  // all pieces and the draft, without an answer in between
+  (void)c.up();  // all chunks and the draft, without an answer in between
   CHECK(c.pieces >= 10);
   CHECK(c.drafts == 1);
   CHECK(c.p.cloud->length() > c.p.edge->length());

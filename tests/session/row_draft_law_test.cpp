@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions in CU-HLM's order: the drafted token is tested against its probability in the drafter's row. The share of
-// numbers that accept a draft is measured to 2^-18 by sessions whose salts are sorted by that number; what is committed
-// under the others is counted. Together they are the law of the committed token, which is held against T7's bound.
+// Sessions in CU-HLM's order: the drafted token is tested against its probability in the drafter's row. Sessions with
+// salts sorted by the acceptance number measure the share of accepting numbers to 2^-18. The committed tokens under the
+// other numbers are counted. Together they give the distribution of the committed token, which is compared with T7's
+// bound.
 #include <specverify/policy/window.hpp>
 #include <specverify/quantize/claim.hpp>
 #include <specverify/sparsify/top_k.hpp>
@@ -26,11 +27,11 @@ namespace {
 constexpr std::uint32_t vocab_size = 6, resolution = 15;
 constexpr std::uint32_t salts = std::uint32_t{1} << 18;
 constexpr double widest_gap = 5e-5;  // between the numbers of two salts
-constexpr double noise = 0.01;       // of a law that 6 000 sessions counted; 0.005 was measured
+constexpr double noise = 0.01;       // of a distribution counted over 6 000 sessions; 0.005 was measured
 using probabilities = std::array<double, vocab_size>;
 using logits = std::array<float, vocab_size>;
 
-//! Salts of the cloud, by the number that the first draft behind a prompt of one token meets.
+//! Salts of the cloud, sorted by the acceptance number of the first draft after a prompt of one token.
 const std::vector<std::pair<double, std::uint64_t>>& sorted_salts() {
   static const auto made = [] {
     std::vector<std::pair<double, std::uint64_t>> all;
@@ -59,7 +60,7 @@ struct constant_model {
   void truncate(std::uint32_t) {}
 };
 
-//! A drafter and a target over six tokens, one of which the lattice leaves nothing, and k.
+//! A drafter and a target over six tokens, one of which gets nothing from the lattice, and k.
 struct pair_of_rows {
   logits drafter{}, target{};
   std::uint32_t support_size = 0;
@@ -84,7 +85,7 @@ struct outcome {
   token_id token = no_token;
   bool accepted = false;
 };
-//! A session of one token. `secret`: of the device, whose draws follow from it.
+//! Runs a session of one token. `secret`: of the device, which determines its draws.
 outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint64_t salt) {
   edge_options device;
   device.secret = secret_of(secret);
@@ -111,7 +112,7 @@ outcome session_of_one(const pair_of_rows& rows, std::uint64_t secret, std::uint
   return {edge.text()[1], edge.statistics().accepted > 0};
 }
 
-//! For each token the secret of a device that drafts it. Where the number is next to 0 each draft is accepted.
+//! Returns, for each token, the secret of a device that drafts it. With the number next to 0 each draft is accepted.
 std::array<std::uint64_t, vocab_size> devices_for(const pair_of_rows& rows) {
   std::array<std::uint64_t, vocab_size> made{};
   std::uint32_t missing = (1u << vocab_size) - 1;
@@ -125,7 +126,7 @@ std::array<std::uint64_t, vocab_size> devices_for(const pair_of_rows& rows) {
   return made;
 }
 
-//! The first of the sorted numbers that rejects the draft of this device.
+//! Returns the first of the sorted numbers that rejects this device's draft.
 std::size_t first_rejecting(const pair_of_rows& rows, std::uint64_t secret) {
   const auto& all = sorted_salts();
   std::size_t low = 0, high = all.size();
@@ -140,8 +141,8 @@ std::size_t first_rejecting(const pair_of_rows& rows, std::uint64_t secret) {
   return low;
 }
 
-//! The law of the token that is committed in place of this device's draft, as `sessions` of the rejecting numbers
-//! from `first` on have it.
+//! Returns the distribution of the token that replaces this device's draft, counted over `sessions` of the rejecting
+//! numbers from `first` on.
 probabilities replacement(const pair_of_rows& rows, std::uint64_t secret, std::size_t first, std::size_t sessions) {
   const auto& all = sorted_salts();
   probabilities made{};
@@ -167,7 +168,7 @@ double distance(const probabilities& a, const probabilities& b) {
   return sum / 2;
 }
 
-//! The law that travels with a draft of `token`.
+//! Returns the distribution that is sent with a draft of `token`.
 probabilities travelling(const pair_of_rows& rows, token_id token) {
   const top_k sparsifier{rows.support_size, true};
   read_request wanted = sparsifier.request({}, vocab_size);
@@ -195,7 +196,7 @@ TEST_CASE("T7 sessions in the paper's order: a draft is tested against its proba
     const probabilities replacing = residual_of(rows.y, rows.x);
     probabilities out{};
     double bound = 0;
-    const bool counts = run % 6 == 0;  // the sessions that replace a draft are many
+    const bool counts = run % 6 == 0;  // because many sessions replace a draft
     for (std::uint32_t d = 0; d < vocab_size; ++d) {
       const std::size_t rejecting = first_rejecting(rows, devices[d]);
       const double share = rejecting == salts ? 1.0 : sorted_salts()[rejecting].first;
@@ -254,7 +255,7 @@ TEST_CASE("NET-8 cloud: a draft whose probability is 0, above 1 or missing is re
     CHECK(cloud.statistics().emitted == 0);
     return cloud.refusal();
   };
-  const auto with = [&](std::uint32_t units) {  // behind the byte with kind and number of drafts
+  const auto with = [&](std::uint32_t units) {  // after the byte with kind and number of drafts
     return refusal_of([units](auto& message) { specverify::numeric::store_le(message.data() + 1, units, 4); });
   };
   CHECK(with(1).ok());

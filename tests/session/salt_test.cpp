@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that comes twice with one session id: it sees the first verdict and drafts the second time by what it saw.
-// Each cloud session has a salt of its own, so the second text has the target's law all the same.
+// A device that opens one session id twice: it sees the first verdict, and then drafts accordingly. Each cloud session
+// has another salt, so the second text must still have the target's distribution.
 #include <specverify/policy/window.hpp>
 #include <specverify/testing/chi_square.hpp>
 
@@ -45,7 +45,7 @@ struct answer {
   bool accepted = false;
 };
 
-//! What becomes of one drafted token in a new session.
+//! Returns the result for one drafted token in a new session.
 answer ask(std::uint64_t session_id, std::uint64_t salt, token_id drafted) {
   edge_options device{.session_id = session_id, .secret = secret_of(1), .vocab_size = vocab_size};
   device.format = law_format::token_only;
@@ -64,8 +64,8 @@ answer ask(std::uint64_t session_id, std::uint64_t salt, token_id drafted) {
   return {edge.text()[1], edge.statistics().accepted > 0 && edge.text()[1] == drafted};
 }
 
-//! The first tokens of second sessions; the device wants token 0. One that is accepted would be accepted again under
-//! the same numbers. Where it was not, the uniform is above .4, so token 1 would be rejected and leave 0 or 2.
+//! Counts the first tokens of second sessions; the device wants token 0. An accepted token would be accepted again with
+//! the same numbers. After a rejection the uniform is above .4, so token 1 would be rejected and leave 0 or 2.
 std::array<std::uint64_t, vocab_size> second_texts(bool new_salts, std::uint64_t devices) {
   std::array<std::uint64_t, vocab_size> seen{};
   for (std::uint64_t id = 1; id <= devices; ++id) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies between the two hosts of a simulation, with its faults: whole messages over a pipe or a broker, or
-// datagrams under delivery.
+// Link between the two hosts of a simulation, with its faults: whole messages over a pipe or a broker, or datagrams
+// under delivery.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATED_LINK_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATED_LINK_HPP
 
@@ -28,15 +28,15 @@ using bytes = std::vector<std::byte>;
 enum class side : std::uint8_t { edge, cloud };
 
 enum class link_kind : std::uint8_t {
-  pipe,       //!< in order, each once; it breaks, what was sent before may still go up, and nobody has a timer
+  pipe,       //!< in order, each once. If it breaks, earlier messages may still go up. Nobody has a timer
   broker,     //!< in order, each once; it outlives both processes
   datagrams,  //!< lost, copied, late and damaged, under delivery
   copies      //!< at least once, under delivery without timers
 };
 
-//! What happened between the hosts.
+//! Events between the hosts.
 struct link_counts {
-  std::uint64_t connections = 0, broken = 0, replaced = 0;  // replaced: by one that was accepted late
+  std::uint64_t connections = 0, broken = 0, replaced = 0;  // replaced: by a connection that was accepted late
   std::uint64_t lost = 0, damaged = 0, late = 0, copies = 0;
 
   link_counts& operator+=(const link_counts& o) {
@@ -53,28 +53,28 @@ class simulated_link {
   simulated_link& operator=(const simulated_link&) = delete;
   virtual ~simulated_link() = default;
 
-  // The host of one side.
-  //! It may take one more output of its session.
+  // Calls of a side's host.
+  //! Returns whether it may take one more output of its session.
   [[nodiscard]] virtual bool takes(side) const { return true; }
   virtual void send(side from, std::span<const std::byte> message, sv::session_time now) = 0;
-  //! It has taken all outputs, and its session hears messages.
+  //! Must be called when the host has taken all outputs and its session can receive messages.
   virtual void drained(side, sv::session_time) {}
 
-  // The host of the edge.
+  // Calls of the edge's host.
   [[nodiscard]] virtual bool stands() const = 0;
   [[nodiscard]] virtual bool may_connect(bool cloud_lives) const = 0;
   virtual void connect(sv::session_time now) = 0;
   [[nodiscard]] virtual std::optional<sv::session_time> deadline() const { return std::nullopt; }
   virtual void tick(sv::session_time) {}
 
-  // The world.
+  // Calls of the simulation.
   [[nodiscard]] virtual bool carries_to(side) const = 0;
-  //! Something arrives; the message, if it brings one. `room`: the session hears messages.
+  //! Lets something arrive, and returns a message if it brings one. `room`: the session can receive messages.
   [[nodiscard]] virtual std::optional<bytes> arrive(side to, bool room, sv::session_time now) = 0;
   virtual void die(side) = 0;
-  //! The connection is lost. False: this one is not lost like that.
+  //! Loses the connection. Returns false if this link cannot lose it that way.
   virtual bool break_off() { return false; }
-  //! Whether what was sent and injected is what arrived and was counted.
+  //! Returns whether the sent and injected messages are those that arrived and were counted.
   [[nodiscard]] virtual bool adds_up() const { return true; }
 
   link_counts counts{};
@@ -134,7 +134,7 @@ class message_link final : public simulated_link {
     from.pop_front();
     return first;
   }
-  //! The host reads the new connection only, from its hello on. An older one may be accepted after it.
+  //! The host reads only the new connection, from its hello on. An older connection may be accepted after it.
   [[nodiscard]] bytes next_up() {
     bytes message = taken(up_);
     if (!is_hello(message)) return message;
@@ -157,13 +157,13 @@ class message_link final : public simulated_link {
   bool stands_ = false;
   std::deque<bytes> up_{}, down_{};
   std::deque<bytes> before_{};   // of a connection that is gone
-  std::optional<bytes> late_{};  // a hello of one
+  std::optional<bytes> late_{};  // a hello of such a connection
 };
 
-//! What datagrams suffer.
+//! Faults of datagrams.
 struct datagram_faults {
-  double noise = 0;   //!< of each: lost, damaged or late
-  double copies = 0;  //!< before each: one of any age comes once more; fewer with each copy
+  double noise = 0;   //!< probability that a datagram is lost, damaged or late
+  double copies = 0;  //!< probability that a datagram of any age is repeated; it falls with each copy
   bool timers = true;
 };
 
@@ -207,7 +207,7 @@ class datagram_link final : public simulated_link {
     if (heard && !heard->empty()) message.emplace(heard->begin(), heard->end());
     if (const std::uint64_t incarnations = at.at->statistics().incarnations; incarnations != at.incarnations) {
       at.incarnations = incarnations;
-      if (to == side::cloud) at.unsent.clear();  // it was meant for another one
+      if (to == side::cloud) at.unsent.clear();  // it was sent for another one
     }
     flush(now);
     return message;
@@ -220,7 +220,7 @@ class datagram_link final : public simulated_link {
     counts.lost += of(which).coming.size();
     of(which).coming.clear();
   }
-  //! The client's process gives up an incarnation that nobody answers.
+  //! The client's process gives up an incarnation without an answer.
   bool break_off() override {
     if (suffers_.timers) return false;
     counts.broken += 1;
@@ -244,7 +244,7 @@ class datagram_link final : public simulated_link {
  private:
   struct end {
     std::unique_ptr<sv::delivery> at{};
-    std::deque<bytes> unsent{};  // behind a full window
+    std::deque<bytes> unsent{};  // after a full window
     std::deque<bytes> coming{};  // to this side
     std::uint64_t incarnations = 0;
     sv::delivery_statistics before{};  // of earlier processes
@@ -269,7 +269,7 @@ class datagram_link final : public simulated_link {
       end &at = of(from), &to = of(from == side::edge ? side::cloud : side::edge);
       while (!at.unsent.empty()) {
         if (at.at->send(at.unsent.front(), now).code == sv::errc::busy) break;
-        at.unsent.pop_front();  // or it was said to nobody
+        at.unsent.pop_front();  // or nobody received it
       }
       for (auto made = at.at->next_datagram(); !made.empty(); made = at.at->next_datagram()) {
         to.coming.emplace_back(made.begin(), made.end());
@@ -280,7 +280,7 @@ class datagram_link final : public simulated_link {
   static void insert(std::deque<bytes>& into, std::uint64_t at, bytes datagram) {
     into.insert(into.begin() + static_cast<std::ptrdiff_t>(at), std::move(datagram));
   }
-  //! The next datagram as it arrives; none if it does not.
+  //! Returns the next datagram as it arrives, or nothing if it is lost.
   [[nodiscard]] std::optional<bytes> next(side to) {
     if (chance_.chance(suffers_.copies) && !ever_.empty()) {
       const auto& [where, copy] = ever_[static_cast<std::size_t>(chance_.below(ever_.size()))];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sessions that simulations run: options of both sides, two models, and what the edge's parts are.
+// Sessions of the simulations: options of both sides, two models, and the edge's parts.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATED_SYSTEM_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATED_SYSTEM_HPP
 
@@ -25,11 +25,11 @@ namespace sv = specverify;
 
 inline constexpr std::size_t hidden_size = 6;
 
-//! What an edge has learnt, as its journal has it.
+//! State that an edge has learnt, from its journal.
 struct learnt {
   std::uint64_t drafted = 0, accepted = 0, draft_bytes = 0;
   std::array<float, sv::observed_probabilities> probabilities{};
-  double threshold = 0;  // of a rule that has one
+  double threshold = 0;  // only for a rule with a threshold
   friend bool operator==(const learnt&, const learnt&) = default;
 };
 
@@ -57,7 +57,7 @@ learnt read(std::span<const std::byte> journal) {
 
 }  // namespace parts
 
-//! Gives a system its edge. `Parts`: a window, then a sparsifier, a gate, or neither.
+//! Gives a system its edge. `Parts`: a window, then a sparsifier, a skip policy, or neither.
 template <class Sparsifier = sv::top_k, class... Parts>
 void give_parts(simulated_system& to, const Parts&... parts) {
   to.service.limits = sv::cloud_session::limits_for(sv::format_of(to.device, parts...), to.service.text_chunk);
@@ -65,7 +65,7 @@ void give_parts(simulated_system& to, const Parts&... parts) {
   to.read_learnt = parts::read<Sparsifier>;
 }
 
-//! Two sides that agree, without the edge's parts.
+//! Returns two sides that agree, without the edge's parts.
 inline simulated_system system_of(std::uint64_t session_id, std::uint32_t vocab_size = 40,
                                   std::uint32_t prompt_length = 5) {
   simulated_system made;
@@ -86,14 +86,14 @@ inline simulated_system system_of(std::uint64_t session_id, std::uint32_t vocab_
   return made;
 }
 
-//! Four drafts with laws of the eight likeliest tokens.
+//! Returns a system with four drafts and distributions of the eight likeliest tokens.
 inline simulated_system plain_system(std::uint64_t session_id) {
   simulated_system made = system_of(session_id);
   give_parts(made, sv::fixed_window{4, 50}, sv::top_k{8});
   return made;
 }
 
-//! What schedules are drawn from.
+//! Kinds of systems in schedules.
 enum class kind_of_system : std::uint8_t {
   token,
   greedy,
@@ -119,7 +119,7 @@ inline void give_token(simulated_system& to, const sv::fixed_window& window, dic
                                sv::law_format::token_only,       sv::law_format::top_k_tail};
   to.device.format = formats[static_cast<std::size_t>(chance.below(formats.size()))];
   to.device.draw_from_row = to.device.format == sv::law_format::top_k_tail && chance.chance(0.5);
-  if (to.device.draw_from_row) return give_parts(to, window, sv::top_k{7});  // and the token, in laws of 8
+  if (to.device.draw_from_row) return give_parts(to, window, sv::top_k{7});  // and the token, in distributions of 8
   if (sv::has_support(to.device.format)) return give_parts(to, window, sv::top_k{8});
   give_parts(to, window);
 }
@@ -154,7 +154,7 @@ inline void give_gate(simulated_system& to, const sv::fixed_window& window, dice
 
 }  // namespace parts
 
-//! The system of a schedule.
+//! Returns the system of a schedule.
 inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, bool unconditional, dice& chance) {
   simulated_system made = system_of(seed, 24, chance.chance(0.5) ? 1 : 5);
   constexpr std::array<std::uint32_t, 4> lengths{1, 2, 4, 4}, budgets{3, 8, 14, 30}, chunks{1, 2, 5, 24};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One schedule: two hosts with their journals, and a link between them, under random faults. One step takes one output,
-// supplies one row, or lets one message arrive; a process may die between any two. Asserts what holds at every moment:
-// committed text stays, what is told is on disk, what no engine decided is told as the edge's, nobody waits for ever.
+// One schedule: two hosts with journals, and a link between them, under random faults. One step takes one output,
+// supplies one row, or lets one message arrive; a process may die between any two steps. It checks rules that must
+// always hold: committed text does not change, announced text is on disk, text that no engine decided is marked as the
+// edge's, and nobody waits forever.
 #ifndef SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 #define SPECVERIFY_TESTS_SESSION_SIMULATION_HPP
 
@@ -27,31 +28,31 @@
 
 namespace specverify_test {
 
-//! A cloud that is not honest.
+//! Behaviour of a dishonest cloud.
 enum class lie : std::uint8_t {
   none,
-  silent,   //!< says nothing
+  silent,   //!< sends nothing
   forgets,  //!< forgets everything with each message
-  bits,     //!< some messages of an honest one with a bit changed, under a checksum that is right
-  own_text  //!< comes back with more text than it had, and with a later round
+  bits,     //!< changes a bit in some honest messages, under a correct checksum
+  own_text  //!< returns with more text than it had, and with a later round
 };
 
-//! What a session goes through.
+//! Settings of one run.
 struct schedule {
   std::uint64_t seed = 1;
   link_kind link = link_kind::pipe;
   lie liar = lie::none;
-  std::uint32_t faults = 0;                 // kills, and connections or deadlines before their time
-  bool cuts = false;                        // some kills cost a part of the journal
+  std::uint32_t faults = 0;                 // kills, and early connections or deadlines
+  bool cuts = false;                        // whether some kills cost a part of the journal
   double noise = 0, copies = 0;             // datagram_faults
-  float edge_jitter = 0, cloud_jitter = 0;  // of the logits of each life of an engine: hash_engine
-  std::uint64_t stop_at = 0;                // the host of the edge wants no more text, after so many steps
-  std::uint64_t kill_at = 0;                // one more kill, of either side, after so many steps
-  bool trace = false;                       // tells the story of the run on stderr
+  float edge_jitter = 0, cloud_jitter = 0;  // noise of logits after each restart: hash_engine
+  std::uint64_t stop_at = 0;                // the edge's host wants no more text after this many steps
+  std::uint64_t kill_at = 0;                // one more kill, of either side, after this many steps
+  bool trace = false;                       // whether to print the run on stderr
 };
 
-//! With SPECVERIFY_WRITE_OUT, bytes of journals and messages go to the system, as from a host: valgrind then names
-//! those that nobody wrote (written_bytes_test.sh). SPECVERIFY_WRITE_OUT=planted: with one such byte.
+//! If SPECVERIFY_WRITE_OUT is set, bytes of journals and messages go to the system, as from a host, so that valgrind
+//! can report uninitialized bytes (written_bytes_test.sh). SPECVERIFY_WRITE_OUT=planted adds one such byte.
 inline void write_out(std::span<const std::byte> written) {
   static const char* const wanted = std::getenv("SPECVERIFY_WRITE_OUT");
   if (wanted == nullptr) return;
@@ -62,16 +63,16 @@ inline void write_out(std::span<const std::byte> written) {
   (void)!::write(file, copy.get(), written.size() + (planted ? 1 : 0));
 }
 
-//! A process with its engine, its disk, and what its host has heard.
+//! A process with its engine, its disk, and the outputs that its host has received.
 template <class Session>
 struct simulated_host {
-  std::optional<Session> session{};  // none: it is dead
+  std::optional<Session> session{};  // none: the process is dead
   hash_engine engine;
   std::vector<bytes> disk{};        // records
-  std::vector<token_id> told{};     // committed text, prompt included
-  sv::session_statistics before{};  // of earlier lives
+  std::vector<token_id> told{};     // committed text, with the prompt
+  sv::session_statistics before{};  // of earlier processes
   std::uint64_t sent = 0;           // messages
-  std::uint32_t floor = 0;          // keep_from of the last feed: nothing is cut below
+  std::uint32_t floor = 0;          // keep_from of the last feed: no truncation below
   bool was_cut = false, over = false, has_rows = false;
   std::optional<sv::status> failure{};
 
@@ -81,7 +82,7 @@ struct simulated_host {
     for (const bytes& record : disk) all.insert(all.end(), record.begin(), record.end());
     return all;
   }
-  //! The text that the journal holds.
+  //! Returns the text that the journal holds.
   [[nodiscard]] std::vector<token_id> held() const {
     std::vector<token_id> text;
     for (const bytes& record : disk) {
@@ -97,14 +98,14 @@ struct simulated_host {
   }
 };
 
-//! What a simulation did, and what its sides owe to that.
+//! Events of a simulation, for comparison with the sides' statistics.
 struct simulation_counts {
   std::uint64_t kills = 0, cuts = 0, jumps = 0, lies = 0, handed_over = 0, stops = 0;
-  std::uint64_t starts = 0, restarts = 0;         // lives of the edge that shake hands; of either side with a past
-  std::uint64_t disconnects = 0, reconnects = 0;  // that the edge's host told
+  std::uint64_t starts = 0, restarts = 0;         // edge processes with a handshake; restored processes
+  std::uint64_t disconnects = 0, reconnects = 0;  // reported by the edge's host
   std::uint64_t ticks = 0, again = 0;             // deadlines; handshakes because the cloud had none
   std::uint64_t messages = 0, unsent = 0;         // taken from the sessions; lost with a process
-  std::uint64_t up = 0, down = 0, hellos = 0;     // that the sessions heard
+  std::uint64_t up = 0, down = 0, hellos = 0;     // received by the sessions
 
   simulation_counts& operator+=(const simulation_counts& o) {
     for (const auto count :
@@ -137,7 +138,7 @@ class simulation {
     edge_.told = cloud_.told = system.prompt;
   }
 
-  //! Runs the session to its end. False: `trouble()` says what went wrong.
+  //! Runs the session to its end. Returns false on an error; `trouble()` describes it.
   bool run() {
     begin_edge();
     begin_cloud();
@@ -160,16 +161,16 @@ class simulation {
   }
 
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
-  //! ok: the text is whole, and both sides have said so.
+  //! Returns ok if the text is complete and both sides have reported that.
   [[nodiscard]] sv::status reason() const {
     const sv::status why = edge_.failure.value_or(sv::status{});
     return why.code == sv::errc::refused_by_peer ? edge_.session->refusal() : why;
   }
-  //! Behind the prompt, as the edge's host heard it.
+  //! Returns the text after the prompt, as the edge's host received it.
   [[nodiscard]] std::vector<token_id> text() const {
     return {edge_.told.begin() + static_cast<std::ptrdiff_t>(system_.prompt.size()), edge_.told.end()};
   }
-  //! The edge's host ended the text, or it was complete by then.
+  //! Returns whether the edge's host ended the text, even if it was complete by then.
   [[nodiscard]] bool was_stopped() const { return counts_.stops > 0; }
   [[nodiscard]] bool was_cut() const { return edge_.was_cut || cloud_.was_cut; }
   [[nodiscard]] const simulation_counts& counts() const { return counts_; }
@@ -209,14 +210,14 @@ class simulation {
   [[nodiscard]] bool has_timers() const {
     return with_.link == link_kind::broker || with_.link == link_kind::datagrams;
   }
-  //! What the edge takes for the time.
+  //! Returns the time of the edge's clock.
   [[nodiscard]] sv::session_time edge_time() const { return now_ + ahead_; }
 
   // Processes.
   void begin_edge() {
     tell("edge", "BEGINS", edge_.disk.size());
     sv::edge_options o = system_.device;
-    o.salt = chance_.next();  // another life has other nonces
+    o.salt = chance_.next();  // other nonces after a restart
     auto made = system_.make_edge(o);
     if (!made.ok()) return void(fail("edge options"));
     edge_.session.emplace(std::move(made).value());
@@ -227,7 +228,7 @@ class simulation {
     if (link_->may_connect(cloud_.session.has_value())) link_->connect(now_);
     const auto read = edge_.session->restore(edge_.journal(), edge_time());
     counts_.restarts += read.ok() || edge_.sent > 0 ? 1u : 0u;
-    edge_.over = edge_.session->state() == sv::edge_state::finished;  // before the host heard of it
+    edge_.over = edge_.session->state() == sv::edge_state::finished;  // before the host got it
     counts_.starts += edge_.over ? 0u : 1u;
     if (read.ok()) restored(edge_, "edge", read->valid_bytes);
     shown_ = system_.prompt;
@@ -244,7 +245,7 @@ class simulation {
   void begin_cloud() {
     tell("cloud", "BEGINS", cloud_.disk.size());
     sv::cloud_options o = system_.service;
-    o.salt += cloud_.disk.empty() ? emptied_ : 1000 + counts_.kills;  // a restored one goes on with the journal's
+    o.salt += cloud_.disk.empty() ? emptied_ : 1000 + counts_.kills;  // a restored cloud keeps the journal's salt
     auto made = sv::make_cloud(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_.session.emplace(std::move(made).value());
@@ -260,7 +261,7 @@ class simulation {
       fail("restore of the cloud: " + std::string(sv::name(read.error().code)));
     cloud_.disk.clear();
   }
-  //! A restored side has its text again; the host cuts off a record that was torn.
+  //! A restored side has its text again. The host truncates a torn record.
   template <class Session>
   void restored(simulated_host<Session>& host, const char* who, std::size_t valid) {
     if (host.journal().size() > valid) host.disk.pop_back();
@@ -290,7 +291,7 @@ class simulation {
          out = host.session->next())
       counts_.unsent += out.action == sv::session_action::send ? 1u : 0u;
   }
-  //! To any prefix: whole records, and perhaps a part of one more.
+  //! Cuts a journal to any prefix: whole records, and perhaps a part of one more.
   template <class Session>
   void cut_journal(simulated_host<Session>& host, side which) {
     counts_.cuts += 1;
@@ -307,7 +308,7 @@ class simulation {
     forget(edge_);
     forget(cloud_);
   }
-  //! What a side whose journal was cut has told counts as far as some honest journal still has it.
+  //! Announced text of a side whose journal was cut counts only as far as an honest journal still has it.
   template <class Session>
   void forget(simulated_host<Session>& host) {
     if (!host.was_cut) return;
@@ -321,7 +322,7 @@ class simulation {
     if (keep < host.told.size()) host.told.resize(keep);
   }
 
-  // What can happen next.
+  // Possible next events.
   enum class action : std::uint8_t {
     begin_edge,
     drain_edge,
@@ -416,13 +417,13 @@ class simulation {
     }
     return true;
   }
-  //! The cloud's host may hear of a connection that was lost.
+  //! The cloud's host may notice a lost connection.
   void notice_break() {
     if (link_->counts.broken == broken_) return;
     broken_ = link_->counts.broken;
     tells_cloud_ = chance_.chance(0.5);
   }
-  //! A row is wanted that may be written ahead: the session hears nothing else.
+  //! Returns whether a requested row may be written ahead; the session then receives nothing else.
   [[nodiscard]] bool is_writing_ahead() const {
     return system_.device.on_link_loss == sv::link_loss::continue_local && edge_.session->wants_rows();
   }
@@ -466,7 +467,7 @@ class simulation {
     if (with_.liar == lie::none) expect(cloud_.session->round() >= round, "the round of the cloud went back");
     if (!fills) note_verified(first);
   }
-  //! The text that grew here is what the engine decided.
+  //! New text here was decided by the engine.
   void note_verified(std::size_t first) {
     const std::span<const token_id> text = cloud_.session->text();
     for (std::size_t at = first; at < text.size(); ++at) verified_[at] = text[at];
@@ -475,7 +476,7 @@ class simulation {
   [[nodiscard]] static bool is_draft(std::span<const std::byte> message) {
     return sv::kind_of(message).value() == sv::message_kind::draft;
   }
-  //! The journal ends with an open draft, where one has to be.
+  //! Returns whether the journal ends with an open draft, if it must.
   [[nodiscard]] bool keeps_draft() const {
     if (system_.device.journal_drafts != sv::draft_journaling::always) return true;
     if (edge_.disk.empty()) return false;
@@ -573,7 +574,7 @@ class simulation {
         break;
     }
   }
-  //! What the host is told is final.
+  //! Handles text that is announced as final.
   template <class Session>
   void commit(simulated_host<Session>& host, const char* who, std::size_t position, std::span<const token_id> tokens) {
     if (&host.told == &cloud_.told && with_.liar != lie::none) return;
@@ -583,7 +584,7 @@ class simulation {
       if (host.told[position + i] != tokens[i]) return void(fail(std::string(who) + ": committed text was changed"));
     }
   }
-  //! What a reader sees: tokens come in order, and none is exchanged without being taken back first.
+  //! Handles text that a reader sees: tokens come in order, and a token is replaced only after it is retracted.
   void show(const sv::session_output& out) {
     if (out.position > shown_.size()) return void(fail("a gap in the text shown"));
     for (std::size_t i = 0; i < out.tokens.size(); ++i) {
@@ -592,7 +593,7 @@ class simulation {
       if (shown_[at] != out.tokens[i]) return void(fail("a token that was shown was exchanged"));
     }
   }
-  //! What the engine did not decide is told as the edge's, and never under `unconditional`.
+  //! Text that the engine did not decide must be marked as the edge's, and is never allowed under `unconditional`.
   void check_authority(const sv::session_output& out) {
     if (with_.liar != lie::none) return;
     for (std::size_t i = 0; i < out.tokens.size(); ++i) {
@@ -634,7 +635,7 @@ class simulation {
     (void)cloud_.session->supply_scores(scores, now_);
     note_verified(first);
   }
-  //! What a cloud says, honest or not.
+  //! Sends a message of the cloud, honest or not.
   void say(std::span<const std::byte> message) {
     if (with_.liar == lie::silent) return;
     bytes said(message.begin(), message.end());
@@ -644,14 +645,14 @@ class simulation {
   }
 
   // Time and faults.
-  //! Nothing else can happen, or it is too early. False: no time would help.
+  //! Lets time pass if nothing else can happen, or too early. Returns false if no time would help.
   bool time_passes() {
     std::optional<sv::session_time> next = link_->deadline();
     if (edge_.session && edge_.session->deadline()) {
       const sv::session_time of_edge = *edge_.session->deadline() - std::min(*edge_.session->deadline(), ahead_);
-      if (of_edge > now_ || !next) next = next ? std::min(*next, of_edge) : of_edge;  // else it waits for room to send
+      if (of_edge > now_ || !next) next = next ? std::min(*next, of_edge) : of_edge;  // else it waits for room
     }
-    if (!next) {  // without timers: the host of a dead process's peer, or of a liar's, ends the connection
+    if (!next) {  // without timers, the host of a dead process's or a liar's peer ends the connection
       const bool allowed = with_.liar != lie::none || (with_.link == link_kind::copies && faults_ > 0);
       return allowed && link_->break_off();
     }
@@ -690,7 +691,7 @@ class simulation {
     kill(cloud_, side::cloud, with_.cuts && chance_.chance(0.6));
     if (with_.liar == lie::own_text) lengthen_journal();
   }
-  //! The journal of a cloud that lies consistently: more text than it had, perhaps a later round, and right hashes.
+  //! Makes the journal of a consistent liar: more text than it had, perhaps a later round, and correct hashes.
   void lengthen_journal() {
     std::vector<token_id> text(512);
     const auto read = sv::read_journal<sv::cloud_snapshot>(cloud_.journal(), text);
@@ -726,7 +727,7 @@ class simulation {
     check_ledger();
     if (edge_.failure) return check_reason();
     const std::span<const token_id> text = edge_.session->text();
-    // A host that ends a text does not wait for what is missing.
+    // A host that ends a text does not wait for missing tokens.
     const bool told =
         is_prefix(text, edge_.told) && (text.size() == edge_.told.size() || (was_stopped() && edge_.was_cut));
     expect(told, "the host was told another text");
@@ -742,7 +743,7 @@ class simulation {
     expect(text.size() - agreed <= system_.device.attachments.max_skipped, "more tokens alone than agreed");
   }
 
-  //! What the sides have counted is what the simulation did.
+  //! The sides' counters must match the events of the simulation.
   void check_ledger() {
     if (edge_.session) drop_outputs(edge_);
     if (cloud_.session) drop_outputs(cloud_);
@@ -760,7 +761,7 @@ class simulation {
     expect(cloud.handshakes == c.hellos, "ledger: hellos");
     if (with_.liar == lie::none) expect(edge.corrupt + cloud.corrupt == 0, "ledger: a check did not fit");
   }
-  //! Between honest sides nothing ends by name but what nobody has, and what nobody may hand over.
+  //! Between honest sides a session may fail only if nobody has the text, or nobody may hand it over.
   void check_reason() {
     if (with_.liar != lie::none) return;
     const sv::errc why = reason().code;
@@ -784,18 +785,18 @@ class simulation {
   simulated_host<sv::edge_session> edge_;
   simulated_host<sv::cloud_session> cloud_;
   std::unique_ptr<simulated_link> link_{};
-  std::vector<token_id> shown_{system_.prompt};  // what a reader sees, tentative tokens included
+  std::vector<token_id> shown_{system_.prompt};  // what a reader sees, with tentative tokens
   std::map<std::size_t, token_id> verified_{};   // tokens that the cloud's engine decided
-  std::vector<std::uint64_t> asked_{};           // of `score`
+  std::vector<std::uint64_t> asked_{};           // positions of `score`
   bytes vectors_{};
   std::uint32_t score_position_ = 0, score_rows_ = 0;
-  std::uint64_t broken_ = 0;  // connections
+  std::uint64_t broken_ = 0;  // number of broken connections
   bool tells_cloud_ = false;
-  bool lacked_text_ = false;  // the cloud, when it spoke to this life of the edge
+  bool lacked_text_ = false;  // whether the cloud lacked text when it answered this edge process
   bool wants_scores_ = false;
-  bool offline_ = false;                  // as the edge's host has said
-  sv::session_time now_ = 1, ahead_ = 0;  // the edge's clock is ahead of the world's
-  sv::hello_name answered_{};             // the last hello that the cloud heard
+  bool offline_ = false;                  // as reported by the edge's host
+  sv::session_time now_ = 1, ahead_ = 0;  // the edge's clock is ahead of the simulation's
+  sv::hello_name answered_{};             // the last hello that the cloud received
   std::uint64_t emptied_ = 0;             // a cloud that lost its whole journal draws a new salt
   std::uint32_t faults_ = 0;
   simulation_counts counts_{};

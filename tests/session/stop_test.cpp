@@ -15,7 +15,8 @@ namespace {
 constexpr stop_cause cancelled = stop_cause::cancelled;
 const std::vector<token_id> prompt{4, 5, 6};
 
-//! Options whose sessions pass through every state: the prompt takes pieces, mismatches are scored, vectors asked for.
+//! Returns options whose sessions pass through every state: the prompt takes several chunks, mismatches are scored,
+//! vectors are requested.
 pair_options with_every_state(bool semantic) {
   pair_options o;
   if (!semantic) return o;
@@ -25,17 +26,17 @@ pair_options with_every_state(bool semantic) {
   return o;
 }
 
-//! Both sides are over, and the cloud's place is free.
+//! Checks that both sides are over, and the cloud's session can be forgotten.
 void check_cancelled(const pair& p) {
   CHECK(p.edge->state() == edge_state::finished);
   CHECK(p.edge_end == stop_reason::cancelled);
   CHECK(p.cloud->state() == cloud_state::finished);
-  const bool whole = p.cloud->length() == p.cloud->prompt_length() + p.options.budget;  // the edge lacks its end
+  const bool whole = p.cloud->length() == p.cloud->prompt_length() + p.options.budget;  // the edge lacks the end
   CHECK(p.cloud_end == (whole ? stop_reason::budget : stop_reason::cancelled));
   CHECK_FALSE(p.cloud_failure.has_value());
 }
 
-//! The cloud has the first piece of the prompt, and the others are lost. Returns the edge's hello.
+//! The cloud gets the first chunk of the prompt, and the others are lost. Returns the edge's hello.
 bytes fill_a_part(pair& p) {
   const bytes hello = p.start();
   REQUIRE(p.edge->receive(p.answers(hello).front(), p.now).ok());
@@ -266,7 +267,7 @@ TEST_CASE("stop: the answer to hello comes first") {
   const bytes journal = p.edge_journal;
   p.new_edge();
   REQUIRE(p.edge->restore(journal, p.now).ok());
-  CHECK(p.run_edge().size() == 1);  // and is lost
+  CHECK(p.run_edge().size() == 1);  // and it is lost
   REQUIRE(p.edge->stop(cancelled, p.now).ok());
   CHECK(p.run_edge().empty());
   wire{p}.run();

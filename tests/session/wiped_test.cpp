@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secrets and keys do not stay in the memory that a session leaves behind.
+// Secrets and keys must not remain in the memory of a destroyed session.
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/edge.hpp>
 
@@ -58,7 +58,7 @@ TEST_CASE("SEC-1 session: an edge leaves neither its secret nor its draft key in
   device.vocab_size = 64;
   place_of<edge_session> edge(make_edge(device));
   const auto key = bytes_of(derive_draft_key(device.secret, device.session_id));
-  CHECK(edge.shows(secret_bytes()));  // the test finds what is there
+  CHECK(edge.shows(secret_bytes()));  // the test can find the secret
   CHECK(edge.shows(key));
   edge.end();
   CHECK_FALSE(edge.shows(secret_bytes()));

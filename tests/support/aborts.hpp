@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a call ends the program, as an assertion of the library does.
+//! Tests whether a call ends the program, like a failed assertion of the library.
 #ifndef SPECVERIFY_TESTS_SUPPORT_ABORTS_HPP
 #define SPECVERIFY_TESTS_SUPPORT_ABORTS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace specverify_test {
 
-//! Runs it in a process of its own, without its words.
+//! Runs the call in a child process, without output.
 template <class Run>
 [[nodiscard]] bool aborts(const Run& run) {
   const pid_t child = fork();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counting operator new of every test executable. A file of its own: where a compiler sees both ends of a pair it
-// warns of the mismatch.
+// The counting operator new of every test executable. It is in a separate file, because a compiler that sees both new
+// and delete warns of a mismatch.
 #include "support/alloc_guard.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the heap allocations of this thread, and their bytes: `alloc_guard guard; ...; CHECK(guard.count() == 0);`
-// The counter is defined next to the operator new that counts (alloc_guard.cpp), so a guard that links does count.
+// The counter is defined next to the counting operator new (alloc_guard.cpp), so a guard that links does count.
 #ifndef SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
 #define SPECVERIFY_TESTS_SUPPORT_ALLOC_GUARD_HPP
 

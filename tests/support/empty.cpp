@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the precompiled headers of the tests (SPECVERIFY_PRECOMPILE).
+// Source file for the precompiled headers of the tests (SPECVERIFY_PRECOMPILE).

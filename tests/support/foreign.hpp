@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The headers of other libraries that tests and the library include: compiled once for the twins and for
+//! Headers of other libraries that the tests and the library include, compiled once for the mutants and for
 //! tests/compile_fail.
 #ifndef SPECVERIFY_TESTS_SUPPORT_FOREIGN_HPP
 #define SPECVERIFY_TESTS_SUPPORT_FOREIGN_HPP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros of other libraries, as a program has them when it includes the library: scripts/lint/foreign_macros.pl reads
-//! this list, tests/compile_fail/headers.cpp compiles the headers with it. What cannot be a name of ours is left
-//! out: names in capitals, and with a prefix, such as Py_ and Q_.
+//! Macros of other libraries that a program may have defined when it includes the library.
+//! scripts/lint/foreign_macros.pl reads this list, and tests/compile_fail/headers.cpp compiles the headers with it.
+//! Names that we cannot use are left out: names in capitals, and names with a prefix such as Py_ and Q_.
 #ifndef SPECVERIFY_TESTS_SUPPORT_FOREIGN_MACROS_HPP
 #define SPECVERIFY_TESTS_SUPPORT_FOREIGN_MACROS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message that was changed, and whose checksum is right again if it has one.
+// Changes a message so that its checksum, if it has one, is correct again.
 #ifndef SPECVERIFY_TESTS_SUPPORT_FORGE_HPP
 #define SPECVERIFY_TESTS_SUPPORT_FORGE_HPP
 
@@ -11,9 +11,8 @@
 
 namespace specverify_test {
 
-//! Changes bit `bit` of a message. The check of a steady message does not cover its content; hello and refuse get
-//! their header anew. `answered`: the hello that a refusal names. False, and nothing is changed: the bit is one of the
-//! header.
+//! Changes bit `bit` of a message. The check of a steady message does not cover its content; hello and refuse get a new
+//! header. `answered`: the hello that a refusal names. Returns false and changes nothing if the bit is in the header.
 inline bool forge(std::span<std::byte> message, const specverify::hello_name& answered, std::size_t bit) {
   namespace sv = specverify;
   const auto kind = sv::kind_of(message);

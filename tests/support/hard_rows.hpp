@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows on which a search for the largest entries is hard: one list for tests and benchmarks.
+//! Rows that are hard to search for the largest entries: one list for tests and benchmarks.
 #ifndef SPECVERIFY_TESTS_SUPPORT_HARD_ROWS_HPP
 #define SPECVERIFY_TESTS_SUPPORT_HARD_ROWS_HPP
 
@@ -13,8 +13,8 @@ namespace hard_rows {
 
 inline constexpr std::uint32_t kinds = 15;
 
-//! The logit of an id, below `kinds`, from a normal number of the caller's. No product is rounded before a sum, so that
-//! every build has the same rows.
+//! Returns the logit of an id; `kind` must be below `kinds`, and `normal` is the caller's normal number. No product is
+//! rounded before a sum, because every build must have the same rows.
 inline float value_of(std::uint32_t kind, std::uint32_t id, std::uint32_t size, float normal) {
   const float none = -std::numeric_limits<float>::infinity();
   const float place = static_cast<float>(id) / static_cast<float>(size);
@@ -32,13 +32,13 @@ inline float value_of(std::uint32_t kind, std::uint32_t id, std::uint32_t size, 
     case 5:
       return 4.0f * std::floor(normal);  // multiples of 4
     case 6:
-      return id % (size / 100 + 1) == 0 ? normal : none;  // about 100 finite ones
+      return id % (size / 100 + 1) == 0 ? normal : none;  // about 100 finite values
     case 7:
-      return id % 1024 < 16 ? -100.0f : normal;  // the sampled ids say nothing
+      return id % 1024 < 16 ? -100.0f : normal;  // the sampled ids are useless
     case 8:
-      return id % 1024 < 16 ? 15.0f : normal;  // or too much
+      return id % 1024 < 16 ? 15.0f : normal;  // or misleading
     case 9:
-      return id % 1024 < 16 ? none : 4.0f * normal;  // or are all forbidden
+      return id % 1024 < 16 ? none : 4.0f * normal;  // or all forbidden
     case 10:
       return id == size / 2 ? 1e4f : normal;  // one far above
     case 11:

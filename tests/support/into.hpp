@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Takes a result apart for tests that look at the status and at the value: the value goes to the first argument, which
-//! stays as it was where there is none, and the status comes back.
+//! Splits a result for tests of status and value: the value goes to the first argument, which is unchanged if there is
+//! none, and the status is returned.
 #ifndef SPECVERIFY_TESTS_SUPPORT_INTO_HPP
 #define SPECVERIFY_TESTS_SUPPORT_INTO_HPP
 
@@ -16,7 +16,7 @@ template <class Value>
   if (made) value = *made;
   return made.error();
 }
-//! How many elements were written.
+//! Stores the number of elements that were written.
 template <class Element>
 [[nodiscard]] specverify::status into(std::size_t& written, const specverify::result<std::span<Element>>& made) {
   if (made) written = made->size();

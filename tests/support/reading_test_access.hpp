@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What tests may do with a reading that users may not: see its digest, and make one of a digest written by hand.
+//! Access of tests to a reading that users do not have: to read its digest, and to make a reading from a digest written
+//! by hand.
 #ifndef SPECVERIFY_TESTS_SUPPORT_READING_TEST_ACCESS_HPP
 #define SPECVERIFY_TESTS_SUPPORT_READING_TEST_ACCESS_HPP
 

@@ -11,7 +11,7 @@
 
 namespace specverify_test {
 
-//! The secret whose first eight bytes are `number`, little-endian; 0: a missing one.
+//! Returns the secret whose first eight bytes are `number`, little-endian; 0 gives a missing secret.
 constexpr specverify::session_secret secret_of(std::uint64_t number) {
   std::array<std::byte, 16> made{};
   specverify::numeric::store_le(made.data(), number, 8);

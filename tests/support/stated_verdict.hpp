@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A verdict with the status of its call, for tests that look at both. Without a verdict its fields have their
-//! defaults.
+//! A verdict with the status of its call, for tests of both. If there is no verdict, the fields have defaults.
 #ifndef SPECVERIFY_TESTS_SUPPORT_STATED_VERDICT_HPP
 #define SPECVERIFY_TESTS_SUPPORT_STATED_VERDICT_HPP
 
