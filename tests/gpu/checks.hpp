@@ -27,6 +27,8 @@ namespace gpu_tests {
 
 using namespace specverify;
 
+// Near ties: the distance of a decision from another outcome, in long double. Only a near tie may be decided otherwise.
+
 //! A row as draws and tests see it.
 struct drawn_from {
   std::vector<double> values;  //!< after bias and mask

@@ -3,7 +3,7 @@
 
 #include <specverify/session/journal.hpp>
 
-#include "journal_record.hpp"
+#include "forged.hpp"
 
 #include <algorithm>
 #include <array>
