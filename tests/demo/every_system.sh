@@ -26,7 +26,7 @@ refused_head 'needs drafter states of 64 numbers, but this model has' 64 128
 refused_head 'trained on consuming states' 96 128 consuming
 
 if "$program" demo --salt 1 --pace none --systems qs-dqn --out "$folder/out" >"$folder/refused" 2>&1; then fail "a learned window ran without a network"; fi
-grep -q 'needs a network that plans its rounds' "$folder/refused" || fail "the missing network is not named"
+grep -q 'needs a trained network' "$folder/refused" || fail "the missing network is not named"
 python3 "$here/make_file.py" policy "$folder/policy.dqn" 15 15
 head -c 1000 "$folder/policy.dqn" >"$folder/cut.dqn"
 if "$program" demo --salt 1 --pace none --systems qs-dqn --policy "$folder/cut.dqn" --out "$folder/out" >"$folder/refused" 2>&1; then fail "half a network ran"; fi
