@@ -21,7 +21,7 @@
 //!   blocks: sample of claims          check_claims                           token, trials, rule
 //!   all that need a whole row         check_insufficient                     digest_insufficient of claims
 //!   kept_capacity                     check_capacity                         support_too_large
-//!   known_answers                     check_known_answers                    known_answers.hpp
+//!   known_answers                     check_known_answers                    check.cu
 //!   streams and graphs                check_replay, check_two_streams        steps.hpp
 #ifndef SPECVERIFY_TESTS_GPU_BATCH_CHECKS_HPP
 #define SPECVERIFY_TESTS_GPU_BATCH_CHECKS_HPP
