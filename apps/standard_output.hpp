@@ -32,7 +32,7 @@ template <class Work>
   const int why = errno;
   if (flushed && std::ferror(stdout) == 0 && std::cout.good()) return code;
   std::fprintf(stderr,
-               "%s: the standard output took not all that was printed%s%s; print to a file or a disk with room\n",
+               "%s: the standard output could not be written completely%s%s; use a file or a disk with free space\n",
                program, why == 0 ? "" : ": ", why == 0 ? "" : std::generic_category().message(why).c_str());
   return code == 0 ? 1 : code;
 }

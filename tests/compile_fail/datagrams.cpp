@@ -29,17 +29,17 @@ using link_type = sv::delivered<datagrams>;
 
 // === drive_over_datagrams
 //! A transport that is the clock of `drive` carries the messages, too.
-// expect: a transport that is not ordered_and_whole is wrapped in specverify::delivered
+// expect: wrap a transport that is not ordered_and_whole in specverify::delivered
 sv::status run(sv::edge_session& session, model& its, link_type& to) {
   return sv::drive(session, its, sv::no_observer{}, to);
 }
 
 // === generate_over_datagrams
 //! A device works over messages that arrive in order and whole.
-// expect: a transport that is not ordered_and_whole is wrapped in specverify::delivered
+// expect: wrap a transport that is not ordered_and_whole in specverify::delivered
 sv::status run(sv::edge_session& session, model& its, link_type& to) { return sv::generate(session, its, to).error(); }
 
 // === serve_over_datagrams
 //! A cloud works over messages that arrive in order and whole.
-// expect: a transport that is not ordered_and_whole is wrapped in specverify::delivered
+// expect: wrap a transport that is not ordered_and_whole in specverify::delivered
 sv::status run(sv::cloud_session& session, model& its, link_type& to) { return sv::serve(session, its, to); }

@@ -53,7 +53,7 @@ bool made() { return sv::make_edge(sv::edge_options{}, every_other{}).ok(); }
 
 // === model_that_cannot_be_cut
 //! A session cuts its model back after a rejection: a model without truncate is wrapped before it is driven.
-// expect: a model without truncate is wrapped in specverify::rewinding
+// expect: wrap a model without truncate in specverify::rewinding
 #include <specverify/host/drive.hpp>
 #include <specverify/host/rewinding.hpp>
 #include <specverify/session/edge.hpp>

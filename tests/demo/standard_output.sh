@@ -10,7 +10,7 @@ code=0
 # fails WHAT: the last command ended with 1, and said why.
 fails() {
   local ended=$?
-  [ "$ended" -eq 1 ] && grep -q 'the standard output took not all' "$work/said" && return
+  [ "$ended" -eq 1 ] && grep -q 'the standard output could not be written' "$work/said" && return
   echo "$1: exit code $ended, and it said: $(cat "$work/said")"
   code=1
 }

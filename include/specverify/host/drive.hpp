@@ -164,7 +164,7 @@ template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {
     static_assert(ordered_transport<Link>,
-                  "a transport that is not ordered_and_whole is wrapped in specverify::delivered");
+                  "wrap a transport that is not ordered_and_whole in specverify::delivered");
     session.set_ordered_and_whole(true);
   }
 }
@@ -202,7 +202,7 @@ template <class Policy, class Session, class Model, class Clock>
 //! As `drive`, but also returns whether the session is over.
 template <class Policy, class Session, class Model, class OnOutput, class Clock>
 [[nodiscard]] session_work run(Policy policy, Session& session, Model& model, OnOutput& on_output, Clock& clock) {
-  static_assert(truncating_model<Model>, "a model without truncate is wrapped in specverify::rewinding");
+  static_assert(truncating_model<Model>, "wrap a model without truncate in specverify::rewinding");
   work_over<Clock>(session);
   status supplied{};
   for (;;) {
