@@ -163,8 +163,7 @@ namespace detail {
 template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {
-    static_assert(ordered_transport<Link>,
-                  "wrap a transport that is not ordered_and_whole in specverify::delivered");
+    static_assert(ordered_transport<Link>, "wrap a transport that is not ordered_and_whole in specverify::delivered");
     session.set_ordered_and_whole(true);
   }
 }
