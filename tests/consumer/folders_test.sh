@@ -20,7 +20,8 @@ found() {
   named=$(PKG_CONFIG_PATH=$2/pkgconfig pkg-config --variable=includedir specverify)
   [ "$(realpath -m "$named")" = "$1" ] && [ -e "$1/specverify/all.hpp" ] || { echo "$3: the .pc names $named"; return 1; }
   rm -rf "$work/build"
-  configure -S tests/consumer/folders -B "$work/build" -Dspecverify_DIR="$2/cmake/specverify" && quietly cmake --build "$work/build" ||
+  configure -S tests/consumer/package -B "$work/build" -DWANTED=0.1 -Dspecverify_DIR="$2/cmake/specverify" &&
+    quietly cmake --build "$work/build" --target host ||
     { echo "$3: CMake does not find the headers"; return 1; }
 }
 install -DCMAKE_INSTALL_INCLUDEDIR="$apart/include" && found "$apart/include" "$prefix/share" "absolute headers" || exit 1
