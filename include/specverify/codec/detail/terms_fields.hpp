@@ -97,7 +97,7 @@ constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) n
   field(format.vocab_size, term::vocab_size, "V", any);
   field(format.resolution, term::resolution, "resolution ℓ", any);
   field(format.support_size, term::support_size, "support size K", any);
-  field(format.max_draft_length, term::max_draft_length, "most drafts in a message M", any);
+  field(format.max_draft_length, term::max_draft_length, "maximum drafts per message M", any);
   field(format.pad_to, term::pad_to, "pad_to", any);
   field(prompt_length, term::prompt_length, "prompt length", any);
   field(terms.token_budget, term::token_budget, "token budget", any);
@@ -122,8 +122,8 @@ constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) n
     with.resolution_with_draft = (marks & 2) != 0;
     with.drafted_probability = (marks & 4) != 0;
   }
-  field(with.max_skipped, term::max_skipped, "most skipped ids in a message S", any);
-  field(terms.text_chunk, term::text_chunk, "most ids in a text message", term_range{1});
+  field(with.max_skipped, term::max_skipped, "maximum skipped ids per message S", any);
+  field(terms.text_chunk, term::text_chunk, "maximum ids per text message C", term_range{1});
 }
 
 //! Finds the first term that is out of range.
