@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile draft message costs, in steps of the range coder, which no clock disturbs. The decoder is the
-// library's, over a coder that counts: so this program includes no other header of the library before it.
+// Cost of a hostile draft message in steps of the range coder, so the result does not depend on a clock. The decoder is
+// the library's, with a coder that counts. Therefore this program must not include another header of the library first.
 #include <specverify/codec/range_coder.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN
@@ -14,7 +14,7 @@ class counted_decoder : public range_decoder {
     return ++steps, range_decoder::bit(ones, total);
   }
   [[nodiscard]] std::uint64_t peek() noexcept { return ++steps, range_decoder::peek(); }
-  [[nodiscard]] bool rests() const noexcept { return ++steps, range_decoder::rests(); }  // once a member at least
+  [[nodiscard]] bool rests() const noexcept { return ++steps, range_decoder::rests(); }  // at least once per entry
 };
 
 SPECVERIFY_NAMESPACE_END

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hostile draft message costs, in time: at most 2 us a byte and 100 us a message with V = 2^24 under a cloud's
-// default limits. Times count only where the checksum of 64 KiB takes at most 1.3 x its committed time. Elsewhere the
-// exit code is 3, which ctest takes as skipped; tests/cost/decode_steps_test.cpp counts steps on every machine.
+// Time that a hostile draft message costs: at most 2 us per byte and 100 us per message, with V = 2^24 and a cloud's
+// default limits. Times count only if the checksum of 64 KiB takes at most 1.3 x the committed time. Otherwise the exit
+// code is 3, which ctest reports as skipped; tests/cost/decode_steps_test.cpp counts steps on every machine.
 #include <specverify/codec/message.hpp>
 
 #include <chrono>
@@ -35,7 +35,7 @@ double checksum_us() {
 }
 
 struct worst_case {
-  double over = -std::numeric_limits<double>::max();  // us beyond what its bytes allow
+  double over = -std::numeric_limits<double>::max();  // us above the limit for the bytes
   double us = 0;
   std::size_t bytes = 0, format = 0;
 };
@@ -49,7 +49,7 @@ void measure(const wire_format& format, std::size_t number, worst_case& worst) {
   }
 }
 
-//! The same claim to a receiver whose block has room for it: so the bound is one that a claim could break.
+//! The same claim with a block that has room for it, to show that a claim could exceed the limit.
 double without_limit_us() {
   std::mt19937_64 random(23);
   const wire_format format{law_format::sparse_paper, vocab_size, 100, 0, 8, 1};
@@ -64,7 +64,7 @@ int main() {
   const double before = checksum_us();
   worst_case worst;
   std::size_t number = 0;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // once more where something else ran meanwhile
+  for (int attempt = 0; attempt < 3; ++attempt) {  // repeat if another program was running
     worst = {};
     number = 0;
     for (const wire_format& format : law_formats) measure(format, number++, worst);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draft messages that cost their receiver as much as they can, with good checks: random bodies, all zeros, all
-//! 0xff, claims of the largest laws, honest messages cut short. Formats of every kind, most with V = 2^24.
-//! Include it after codec/message.hpp, whose decoder a test may have replaced by one that counts.
+//! Draft messages with valid checks that cost the receiver as much as possible: random bodies, all zeros, all 0xff,
+//! claims of the largest laws, and truncated honest messages, in formats of every kind, most with V = 2^24.
+//! Include this header after codec/message.hpp, because a test may replace the decoder by one that counts.
 #ifndef SPECVERIFY_TESTS_COST_HOSTILE_DRAFTS_HPP
 #define SPECVERIFY_TESTS_COST_HOSTILE_DRAFTS_HPP
 
@@ -23,7 +23,7 @@ using namespace specverify;
 inline constexpr std::uint32_t vocab_size = 1u << 24;
 inline constexpr cloud_limits limits{};
 
-//! A cloud with default limits takes the first nine; the last three claim more than its block has room for.
+//! A cloud with default limits accepts the first nine; the last three claim more than the block can hold.
 inline constexpr std::array<wire_format, 12> law_formats{{
     {law_format::sparse_drop_zero, vocab_size, 65536, 512, 8, 1},
     {law_format::sparse_drop_zero, vocab_size, 513, 512, 8, 16},
@@ -45,8 +45,8 @@ inline constexpr std::array<wire_format, 2> claim_formats{{
 
 using message_bytes = std::vector<std::byte>;
 
-//! A message with this body. Its kind and its check are right. A range code begins behind the first byte; bits of
-//! claims and attachments begin inside it.
+//! Returns a message with this body and a valid kind and check. A range code begins after the first byte, but bits of
+//! claims and attachments begin within it.
 inline message_bytes sealed(const wire_format& format, std::span<const std::byte> body) {
   const bool inside = !carries_laws(format.format) || detail::attachment_bits(format, 0, 0) > detail::kind_bits;
   const std::size_t before = inside && !body.empty() ? 0 : 1;
@@ -56,10 +56,10 @@ inline message_bytes sealed(const wire_format& format, std::span<const std::byte
   return made;
 }
 
-//! Which ids a claim names: those that the random bytes behind it stand for, or the first of all.
+//! The ids of a claim: those that the following random bytes encode, or the first ids.
 enum class claimed { random_ids, first_ids };
 
-//! The shortest body that claims so many drafts, the first with so many ids, and random bytes behind it.
+//! Returns the shortest body that claims this many drafts, the first with this many ids, followed by random bytes.
 inline message_bytes claim(const wire_format& format, std::uint32_t drafts, std::uint32_t size, claimed ids,
                            std::size_t more, std::mt19937_64& random) {
   message_bytes body(64);
@@ -73,7 +73,7 @@ inline message_bytes claim(const wire_format& format, std::uint32_t drafts, std:
   return sealed(format, body);
 }
 
-//! An honest draft of this format with as many ids a law.
+//! Returns an honest draft of this format with as many ids per law.
 inline message_bytes honest(const wire_format& format, std::uint32_t size, std::mt19937_64& random) {
   specverify_test::draft_list list;
   for (std::uint32_t i = 0; i < format.max_draft_length; ++i) {
@@ -95,7 +95,7 @@ inline message_bytes honest(const wire_format& format, std::uint32_t size, std::
   return out;
 }
 
-//! Messages of at most max_message_bytes, the same ones in every run.
+//! Messages of at most max_message_bytes, equal in every run.
 inline std::vector<message_bytes> hostile(const wire_format& format) {
   std::mt19937_64 random(20);
   std::vector<message_bytes> made;
@@ -135,7 +135,7 @@ inline std::vector<message_bytes> hostile(const wire_format& format) {
   return made;
 }
 
-//! A cloud's block under these limits, and what decode_draft works on.
+//! A cloud's block with these limits, and the workspace of decode_draft.
 class receiver {
  public:
   explicit receiver(const wire_format& format, std::uint64_t entries = limits.max_law_entries)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built by scripts/traced_round with -finstrument-functions: prints the address of each function that one clean round
-// of K-SQS enters, on both sides. Before it, two rounds set the sessions up.
+// Built by scripts/traced_round with -finstrument-functions: prints the address of each function that one round of
+// K-SQS without faults enters, on both sides, after two rounds of warm-up.
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 
@@ -15,7 +15,7 @@
 namespace {
 
 constexpr std::size_t slots = 1u << 14;
-std::uintptr_t entered[slots];  // by hash; 0: free. No std::array: its functions would be traced in turn
+std::uintptr_t entered[slots];  // by hash; 0: free. Not std::array, because its functions would be traced
 bool traces = false;
 
 }  // namespace
@@ -35,7 +35,7 @@ using namespace specverify;
 
 constexpr std::uint32_t V = 64;
 
-//! One logit stands out, by the last token: every draft is accepted.
+//! The last token determines one large logit, so every draft is accepted.
 struct model {
   std::vector<float> rows{};
   status feed(std::uint32_t, std::span<const token_id> tokens, std::uint32_t wanted) {
@@ -79,10 +79,10 @@ int main() {
     };
   };
   must(edge->start(std::array<token_id, 1>{1}, 0));
-  // A turn: the edge drafts and sends, the cloud answers, the edge takes the answer.
+  // One turn: the edge drafts and sends, the cloud responds, and the edge reads the response.
   for (int turn = 0;; ++turn) {
     const std::uint32_t before = edge->length();
-    traces = turn == 4;  // hello, the prompt, and two rounds are over
+    traces = turn == 4;  // after the handshake, the prompt and two rounds
     must(drive(*edge, small, sends(up)));
     const auto question = down.receive(0);
     must(question.error());

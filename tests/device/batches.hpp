@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Batches of rows for kernels on the simulator, and the readings of the host that they must equal.
+//! Batches of rows for kernels on the simulator, and the CPU readings that the results must equal.
 #ifndef SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
 #define SPECVERIFY_TESTS_DEVICE_BATCHES_HPP
 
@@ -25,18 +25,18 @@ using namespace specverify;
 using hard_rows::truncation_of;
 using row_cases::generator;
 
-//! Vocabularies: one id, a part of a block, odd numbers of blocks, a last block of one id.
+//! Vocabulary sizes: one id, a part of a block, odd numbers of blocks, a last block of one id.
 inline const std::vector<std::uint32_t> sizes{1, 17, 1000, 1024, 1025, 4001, 4096};
 inline constexpr std::uint32_t large_size = 128256;
 
-//! A logit of a kind of hard row; `kind` 15: normal numbers.
+//! Returns a logit of a kind of difficult row; `kind` 15: normal numbers.
 inline double hard_value(std::uint32_t kind, std::uint32_t id, std::uint32_t size, generator& random) {
   const auto normal = static_cast<float>(random.normal());
   return kind == hard_rows::kinds ? 3.0 * static_cast<double>(normal)
                                   : static_cast<double>(hard_rows::value_of(kind, id, size, normal));
 }
 
-//! Device memory of `count` elements that begins on a line of 64 bytes.
+//! Device memory for `count` elements, aligned to 64 bytes.
 template <class T>
 class aligned_memory {
  public:
@@ -44,7 +44,7 @@ class aligned_memory {
     const auto at = reinterpret_cast<std::uintptr_t>(bytes_.data());
     data_ = reinterpret_cast<T*>(bytes_.data() + (64 - at % 64) % 64);
   }
-  aligned_memory(aligned_memory&&) = default;  // what was allocated stays where it is
+  aligned_memory(aligned_memory&&) = default;  // the memory does not move
   aligned_memory& operator=(aligned_memory&&) = default;
   aligned_memory(const aligned_memory&) = delete;
   aligned_memory& operator=(const aligned_memory&) = delete;
@@ -55,7 +55,7 @@ class aligned_memory {
   T* data_;
 };
 
-//! Rows with a transform of their own each. `offset`: entries by which the first row misses a line of memory.
+//! Rows, each with a separate transform. `offset`: entries from the alignment of 64 bytes to the first row.
 template <class Scalar>
 class batch {
  public:
@@ -86,7 +86,7 @@ class batch {
       for (std::uint32_t id = 0; id < size_; ++id)
         set(r, id, hard_value((kind_of_first + r) % (hard_rows::kinds + 1), id, size_, random));
   }
-  //! Biases of about every twentieth id, and masks that forbid about a third of them; other ones for each row.
+  //! Adds different biases and masks to each row: about every twentieth id has a bias, about a third are forbidden.
   void transform_all(std::uint64_t seed) {
     generator random{seed * 40503u + 7u};
     words_ = (size_ + 63) / 64;
@@ -101,7 +101,7 @@ class batch {
     }
   }
 
-  //! Every row allows its ids that divide by `step` alone, and a bias lifts one id.
+  //! Allows only ids that are multiples of `step` in every row, and raises one id by a bias.
   void allow_few(std::uint32_t step, std::uint32_t lifted, float by) {
     words_ = (size_ + 63) / 64;
     masks_.assign(std::size_t{count_} * words_, 0);
@@ -114,14 +114,14 @@ class batch {
     }
   }
 
-  //! Truncations of all sorts from number `first` on, one a row. `capacity`: ids that a row may keep; 0: all.
+  //! Adds truncations of all kinds from number `first` on, one per row. `capacity`: maximum kept ids per row; 0: all.
   void truncate_all(std::uint32_t first, std::uint32_t capacity = 0) {
     cuts_.resize(count_);
     for (std::uint32_t r = 0; r < count_; ++r) cuts_[r] = truncation_of(first + r, size_);
     kept_capacity_ = capacity;
     make_room();
   }
-  //! One truncation for all rows, with the room that it asks for.
+  //! Adds one truncation for all rows, with the memory that it needs.
   void truncate_alike(const row_truncation& cut) {
     cuts_.clear();
     one_cut_ = cut;
@@ -132,7 +132,7 @@ class batch {
 
   [[nodiscard]] device_rows<Scalar> rows() { return {row(0), pitch_, count_, size_}; }
   [[nodiscard]] device_memory memory() { return {memory_.data(), memory_size_}; }
-  //! Rows, transform and memory as one value.
+  //! Returns rows, transform and memory as one value.
   [[nodiscard]] device_batch<Scalar> made() { return made(transform()); }
   [[nodiscard]] device_batch<Scalar> made(const device_transform& wanted) {
     const auto all = make_device_batch(rows(), wanted, memory());
@@ -166,7 +166,7 @@ class batch {
   }
   [[nodiscard]] row_view<Scalar> host_row(std::uint32_t r) { return {row_kind::logits, row(r), size_}; }
 
-  //! Each row by itself, so that a read of its padding is one outside of all regions.
+  //! Registers each row separately, so that a read of padding is outside all regions.
   template <class Gpu>
   void name_to(Gpu& gpu) {
     for (std::uint32_t r = 0; r < count_; ++r) gpu.input(row(r), size_);
@@ -218,8 +218,8 @@ bool same_bits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-//! What a truncated row keeps must be what it keeps on the host. False where that is more than there is room for: the
-//! digest must say so.
+//! A truncated row must keep the same ids as on the CPU. Returns false if these exceed the memory; the digest must then
+//! have an error.
 template <class Held>
 bool compare_kept(const device_digests& digests, std::uint32_t r, const Held& expected) {
   const device_digest& found = digests.rows[r];
@@ -241,7 +241,7 @@ bool compare_kept(const device_digests& digests, std::uint32_t r, const Held& ex
 }
 
 #if !defined(SPECVERIFY_WITHOUT_SIMULATOR)
-//! Batches of 16 hard rows of 4 096 ids: five hundred rows, ten thousand in the long run.
+//! Batches of 16 difficult rows of 4 096 ids: five hundred rows, ten thousand in the long run.
 inline std::uint32_t many_batches() { return is_long() ? 625 : 32; }
 inline batch<float> batch_of_many(std::uint32_t number) {
   batch<float> rows(hard_rows::kinds + 1, 4096);
@@ -251,7 +251,7 @@ inline batch<float> batch_of_many(std::uint32_t number) {
 }
 #endif
 
-//! As many rows as ids, each with a NaN at a place of its own.
+//! As many rows as ids, each with a NaN at another id.
 inline batch<float> nan_at_every_place(std::uint32_t size) {
   batch<float> rows(size, size);
   rows.fill(15, 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Places of random numbers for the rows of a batch, and keys whose numbers are written down beforehand.
+//! Positions of random numbers for the rows of a batch, and keys with prescribed numbers.
 #ifndef SPECVERIFY_TESTS_DEVICE_DRAWS_HPP
 #define SPECVERIFY_TESTS_DEVICE_DRAWS_HPP
 
@@ -15,7 +15,7 @@ namespace device_tests {
 
 using namespace specverify;
 
-//! A key, a position and a round for each row of a batch.
+//! One key, position and round per row of a batch.
 struct places {
   explicit places(std::uint32_t count, std::uint32_t seed = 0) : keys(count), positions(count), rounds(count) {
     for (std::uint32_t r = 0; r < count; ++r) {
@@ -35,11 +35,11 @@ struct places {
   std::vector<std::uint32_t> positions, rounds;
 };
 
-//! A key whose numbers are those of the script that was named last. Kernels find its `random_at` by its namespace.
+//! A key whose numbers come from the last script passed to answer_with. Kernels find `random_at` by ADL.
 struct scripted_key {
   std::uint32_t unused = 0;
 };
-void answer_with(const scripted_source& script);  // script.cpp, which the simulator does not watch
+void answer_with(const scripted_source& script);  // in script.cpp, which the simulator does not instrument
 [[nodiscard]] random_block random_at(scripted_key key, random_counter counter) noexcept;
 
 }  // namespace device_tests

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The laws of what the functions of a batch draw, accept and commit, measured: every uniform is enumerated. The laws
-//! that they must equal come from the logits (law/harness.hpp).
+//! Measures the distributions of tokens that the functions of a batch draw, accept and commit, by enumerating every
+//! uniform. The expected distributions are computed from the logits (law/harness.hpp).
 //!
-//! `System` says what is measured, kernels or Thrust: `how`, a policy; `key`, whose numbers are those that
-//! `answer(key, source)` was told; `memory`, which is told what is read and written, and reports what went wrong;
-//! `scratch_size(rounds, reads_first)`.
+//! `System` selects kernels or Thrust: `how` is a policy; `key` has the numbers that were passed to
+//! `answer(key, source)`; `memory` must be told which memory is read and written, and reports errors;
+//! `scratch_size(rounds, reads_first)` returns the size of the workspace.
 #ifndef SPECVERIFY_TESTS_DEVICE_LAWS_HPP
 #define SPECVERIFY_TESTS_DEVICE_LAWS_HPP
 
@@ -26,7 +26,7 @@ using law_test::world;
 inline constexpr shape shapes[] = {shape::random, shape::zeros, shape::equal, shape::opposite, shape::one_hot_target};
 inline constexpr double tolerance = 1e-6;
 
-//! A world of one row, with the law of its drafter.
+//! A world of one row, with the distribution of the drafter.
 inline world<float> one_row_world(shape which, std::uint32_t vocab_size, std::uint64_t seed) {
   return law_test::make_world<float>(which, vocab_size, 0, seed);
 }
@@ -41,11 +41,11 @@ inline world<float> cut(const row_truncation& by, world<float> in) {
   return in;
 }
 
-//! By number, by mass, by both, by the share of the largest.
+//! Truncations by number, by mass, by both, and by the share of the largest entry.
 inline constexpr row_truncation cuts[] = {
     {.top_k = 2}, {.top_p = 0.6}, {.top_k = 4, .top_p = 0.9}, {.top_p = 0.9, .min_p = 0.25}};
 
-//! Rows of six ids under each of these truncations, which drops some of them.
+//! Rows of six ids under each of these truncations, each of which drops some ids.
 inline std::vector<world<float>> cut_rows(shape which) {
   std::vector<world<float>> all;
   for (const row_truncation& by : cuts) {
@@ -68,7 +68,7 @@ inline device_transform transform_of(const world<float>& in) {
   return made;
 }
 
-//! The first row of a world on a device, with the drafter's law, under scripted numbers.
+//! The first row of a world on a device, with the drafter's distribution and scripted numbers.
 template <class System>
 class one_row {
  public:
@@ -91,7 +91,7 @@ class one_row {
   }
   void read() { REQUIRE(read_rows(System::how, batch_).ok()); }
 
-  //! What `call(stream, out)` draws.
+  //! Returns the token that `call(stream, out)` draws.
   template <class Call>
   [[nodiscard]] token_id token(const scripted_source& source, purpose use, const Call& call) {
     System::answer(key_, source);
@@ -139,7 +139,7 @@ class one_row {
   device_acceptance tested_;
 };
 
-//! One round over a world on a device, under scripted numbers: the drafts are drawn on the host, as an edge does.
+//! One round over a world on a device, with scripted numbers. The CPU draws the drafts, as an edge does.
 template <class System>
 class one_round {
  public:
@@ -178,7 +178,7 @@ class one_round {
   [[nodiscard]] std::string report() const { return seen_.report(); }
 
  private:
-  //! Draws the drafts, and lays the rows along them.
+  //! Draws the drafts, and arranges the rows to match.
   [[nodiscard]] law_test::sequence draft_from(const uniforms<scripted_source>& random) {
     std::size_t node = 0;
     law_test::sequence text;
@@ -214,7 +214,7 @@ class one_round {
   device_verdict verdict_;
 };
 
-//! The law of `outcome(source)`, every number of which was found.
+//! Returns the distribution of `outcome(source)` over all numbers.
 template <class Outcome>
 [[nodiscard]] auto law_of(const Outcome& outcome) {
   auto found = enumerate_law(outcome, {.checks = law_test::long_run() ? 2000u : 100u});
@@ -223,7 +223,7 @@ template <class Outcome>
   return found;
 }
 
-//! Draws from the row of a world.
+//! Checks draws from the row of a world.
 template <class System>
 void check_draws(const world<float>& in, std::uint32_t trial_cap) {
   INFO(in.name, ", trials ", trial_cap);
@@ -235,7 +235,7 @@ void check_draws(const world<float>& in, std::uint32_t trial_cap) {
   CHECK(device.seen().report() == "");
 }
 
-//! Draws from what the drafter's law leaves of the row.
+//! Checks draws from the residual of the row and the drafter's distribution.
 template <class System>
 void check_residuals(const world<float>& in, std::uint32_t trial_cap) {
   INFO(in.name, ", trials ", trial_cap);
@@ -252,7 +252,7 @@ void check_residuals(const world<float>& in, std::uint32_t trial_cap) {
   CHECK(device.seen().report() == "");
 }
 
-//! Tests of each token, as drawn from the drafter's law: accepted with probability min(1, p / q).
+//! Checks that each token, drawn from the drafter's distribution, is accepted with probability min(1, p / q).
 template <class System>
 void check_tests(const world<float>& in) {
   INFO(in.name);
@@ -265,7 +265,7 @@ void check_tests(const world<float>& in) {
     const auto token = static_cast<token_id>(v);
     const drafted_token drafted{token, source.count(token), source.resolution};
     const auto tested = law_of([&](const scripted_source& numbers) { return device.accepted(numbers, drafted); });
-    double stands = target[v] > 0.0 ? 1.0 : 0.0;  // what cannot have been drawn, too
+    double stands = target[v] > 0.0 ? 1.0 : 0.0;  // also for tokens that cannot be drawn
     if (drafter[v] > 0.0) stands = std::min(1.0, target[v] / drafter[v]);
     const double of_both[] = {1.0 - stands, stands};
     const double acceptance_distance = total_variation(tested, of_both);
@@ -274,7 +274,7 @@ void check_tests(const world<float>& in) {
   CHECK(device.seen().report() == "");
 }
 
-//! What a round commits. `reads_first`: all rows are read before the round is walked (kernels).
+//! Checks the tokens that a round commits. `reads_first`: kernels read all rows before they walk the round.
 template <class System>
 void check_round(const world<float>& in, std::uint32_t trial_cap, bool reads_first = false) {
   INFO(in.name, ", trials ", trial_cap);

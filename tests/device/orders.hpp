@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kernels in many seeded orders: right ones must stay silent in all of them, wrong ones must be found in a few.
+//! Runs kernels in many seeded orders. A correct kernel must have no finding in any order, a wrong one in a few.
 #ifndef SPECVERIFY_TESTS_DEVICE_ORDERS_HPP
 #define SPECVERIFY_TESTS_DEVICE_ORDERS_HPP
 
@@ -16,7 +16,7 @@ inline bool is_long() {
   return wanted != nullptr && wanted[0] == '1';
 }
 
-inline constexpr std::uint64_t orders_to_find = 200;  //!< in which a planted bug must be found
+inline constexpr std::uint64_t orders_to_find = 200;  //!< maximum orders until a planted bug is found
 
 template <class... P, class... A>
 void run(void (*kernel)(P...), unsigned blocks, unsigned threads, A... arguments) {
@@ -26,7 +26,7 @@ void run(void (*kernel)(P...), unsigned blocks, unsigned threads, A... arguments
   (void)cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-//! `test(device)` in the ascending order and in seeded ones; nothing may be found. 2 000 in the long run.
+//! Runs `test(device)` in ascending and seeded orders (2 000 in the long run). There must be no finding.
 template <class Test>
 void in_all_orders(const Test& test, std::uint64_t orders = is_long() ? 2000 : 20) {
   for (std::uint64_t seed = 0; seed < orders; ++seed) {
@@ -36,7 +36,7 @@ void in_all_orders(const Test& test, std::uint64_t orders = is_long() ? 2000 : 2
   }
 }
 
-//! The first order in which `what` is found; orders_to_find if in none.
+//! Returns the first order in which `what` is found, or orders_to_find if there is none.
 template <class Test>
 std::uint64_t first_order_with(simulator::fault what, const Test& test) {
   for (std::uint64_t seed = 0; seed < orders_to_find; ++seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ragged batches of rounds for the kernels that verify, and the host's rules on the same rounds.
+//! Batches of rounds with different lengths for the verification kernels, and the CPU's rules on the same rounds.
 #ifndef SPECVERIFY_TESTS_DEVICE_ROUNDS_HPP
 #define SPECVERIFY_TESTS_DEVICE_ROUNDS_HPP
 
@@ -17,11 +17,11 @@ namespace device_tests {
 enum class kind_of_drafts : std::uint8_t { laws, fp16_laws, point_masses, claims };
 inline constexpr std::uint32_t kinds_of_drafts = 4;
 
-//! Rounds over the rows of a batch, each of one kind of drafts, so that the host has a type for it.
+//! Rounds over the rows of a batch. Each round has one kind of drafts, because the CPU has one type per kind.
 template <class Scalar>
 class ragged_rounds {
  public:
-  //! Round i has lengths[i] drafts and one row more. `seed` chooses tokens, laws, budgets, stop tokens and forced
+  //! Round i has lengths[i] drafts and one more row. `seed` selects tokens, laws, budgets, stop tokens and forced
   //! rejects.
   ragged_rounds(batch<Scalar>& rows, const std::vector<std::uint32_t>& lengths, std::uint64_t seed)
       : rows_(rows), random_{seed * 7919u + 17u} {
@@ -31,7 +31,7 @@ class ragged_rounds {
       positions_.push_back(static_cast<std::uint32_t>(random_.next() % 1000));
       rounds_.push_back(static_cast<std::uint32_t>(random_.next() % 7));
     }
-    // the laws' arrays stand still from here on
+    // the laws' arrays must not move from here on
     for (std::size_t d = 0; d < drafts_.size(); ++d) {
       if (drafts_[d].source.vocab_size == 0) continue;
       drafts_[d].source.ids = ids_.data() + law_begin_[d];
@@ -68,9 +68,9 @@ class ragged_rounds {
   }
   [[nodiscard]] device_uniforms<> random() const { return {keys_.data(), 1, positions_.data(), rounds_.data()}; }
   [[nodiscard]] device_verdicts out() { return {verdicts_.data(), states_.data()}; }
-  //! A digest a round, so that each block reads the rows of its round.
+  //! One digest per round, so each block reads the rows of its round.
   [[nodiscard]] device_memory scratch() { return {memory_->data(), least_size_}; }
-  //! A digest a row, too.
+  //! Also one digest per row.
   [[nodiscard]] device_memory scratch_of_rows() { return {memory_->data(), memory_size_}; }
 
   template <class Gpu>
@@ -100,7 +100,7 @@ class ragged_rounds {
   [[nodiscard]] std::vector<device_draft>& drafts() { return drafts_; }
   [[nodiscard]] std::vector<std::uint32_t>& row_begin() { return row_begin_; }
 
-  //! The host's verdict on a round must be the device's, and its row states.
+  //! The verdict and the row states of a round must equal those of the CPU.
   template <class Rule>
   void compare(const Rule& rule, std::uint32_t round) {
     const std::vector<status> states = compare_verdict(rule, round);
@@ -110,7 +110,7 @@ class ragged_rounds {
       REQUIRE(states_[row_begin_[round] + i] == states[i]);
     }
   }
-  //! All rounds, some of which have a row that keeps more than `room` ids: those say so.
+  //! Checks all rounds. A round with a row that keeps more than `room` ids must have an error.
   template <class Rule>
   void compare_without_room(const Rule& rule, std::uint32_t room) {
     std::uint32_t too_large = 0;
@@ -129,7 +129,7 @@ class ragged_rounds {
     CHECK(too_large > 0);
     CHECK(too_large < count());
   }
-  //! The verdict alone; the host's row states come back.
+  //! Compares only the verdict, and returns the CPU's row states.
   template <class Rule>
   std::vector<status> compare_verdict(const Rule& rule, std::uint32_t round) {
     CAPTURE(round);
@@ -205,7 +205,7 @@ class ragged_rounds {
     return static_cast<std::uint32_t>(random_.next() >> 33) % bound;
   }
 
-  //! A token that the row likes, most often.
+  //! Returns a token, usually one with a high probability.
   [[nodiscard]] token_id choose_token(std::uint32_t row) {
     const std::uint32_t how = below(40);
     if (how == 0) return static_cast<token_id>(rows_.size() + below(3));
@@ -248,7 +248,7 @@ class ragged_rounds {
     }
     drafted.source.tail_count = below(3) == 0 ? 1 + below(3) : 0;
     drafted.source.resolution += drafted.source.tail_count * (size - drafted.source.size);
-    if (drafted.source.resolution == 0) {  // one that no host takes: the round must say so, once in a while
+    if (drafted.source.resolution == 0) {  // sometimes an invalid draft, for which the round must have an error
       drafted.source.tail_count = 1;
       drafted.source.resolution = size - drafted.source.size;
     }

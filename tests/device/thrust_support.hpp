@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the tests of device/ share: the policy of the system that the program was built for, and readings of the host.
+//! Helpers of the tests of device/: the policy of the Thrust system of this build, and readings of the CPU.
 #ifndef SPECVERIFY_TESTS_DEVICE_THRUST_SUPPORT_HPP
 #define SPECVERIFY_TESTS_DEVICE_THRUST_SUPPORT_HPP
 
@@ -18,15 +18,15 @@ namespace device_tests {
 namespace thrust = THRUST_CUB_WRAPPED_NAMESPACE::thrust;
 #endif
 
-inline const exec::thrust_on on{thrust::device};  // CPP or OMP: THRUST_DEVICE_SYSTEM says which
+inline const exec::thrust_on on{thrust::device};  // CPP or OMP, by THRUST_DEVICE_SYSTEM
 
 inline bool is_long() {
   const char* wanted = std::getenv("SPECVERIFY_LONG");
   return wanted != nullptr && wanted[0] == '1';
 }
 
-//! Rows of all kinds at many temperatures, with and without transforms: `check(rows, seed)`. `count`: batches of 16
-//! rows.
+//! Calls `check(rows, seed)` for rows of all kinds at many temperatures, with and without transforms. `count`: batches
+//! of 16 rows.
 template <class Scalar, class Check>
 void for_each_batch(const Check& check) {
   for (const std::uint32_t size : sizes) {
@@ -64,7 +64,7 @@ void for_many_rows(const Check& check) {
   }
 }
 
-//! The same check, of rows that have truncations of all sorts, one of them invalid.
+//! The same for rows with truncations of all kinds, one of them invalid.
 template <class Check>
 auto truncated(const Check& check) {
   return [check](auto& rows, std::uint64_t seed) {

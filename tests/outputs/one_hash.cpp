@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One hash of what six systems of the papers make: laws, the bytes of messages and journals, texts. Every build for
-// every machine prints the same; one that does not ends with 1.
+// Prints one hash of the laws, messages, journals and texts of six methods of the papers. The hash must be the same for
+// every build and machine; otherwise the program exits with 1.
 // usage: one_hash          needs nothing but the library: c++ -std=c++20 -Iinclude tests/outputs/one_hash.cpp
 //
-// What goes in is made of integers: a logit is a multiple of 2^-7, exact in any arithmetic. What is hashed is promised
-// bit for bit, or so far from a tie that no build decides otherwise: acceptance, and the halves of HLM. Left out are
-// CU-HLM's messages, which hold what a row gives a token, and the edge's journal of C-SQS, which holds a state as it
-// stands in memory.
-// The systems run again in three other rounding modes, in four threads at once, and on a stack of 128 KiB. A journal
-// holds means, and these follow the rounding mode: there it does not count.
+// The inputs are integers: a logit is a multiple of 2^-7, which is exact in any arithmetic. All hashed results are
+// bit-exact by promise, or so far from a tie that every build decides alike (acceptance, and the fp16 values of HLM).
+// The hash leaves out CU-HLM's messages, which contain a token's probability in its row, and the edge's journal of
+// C-SQS, which contains a state in the form of the memory.
+// The methods run again in three other rounding modes, in four threads at once, and on a stack of 128 KiB. A journal
+// contains means, which depend on the rounding mode, so it does not count in other modes.
 #include <specverify/host/drive.hpp>
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/session/cloud.hpp>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t expected = 0x1916181b80166712;
 
-constexpr std::uint32_t vocab_size = 1100;  // more than a block of 1024, and no multiple of any vector
+constexpr std::uint32_t vocab_size = 1100;  // more than a block of 1024, and not a multiple of any vector width
 constexpr std::uint32_t tokens = 40;
 
 std::uint64_t mix(std::uint64_t x) {  // splitmix64
@@ -39,7 +39,7 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64
   return x ^ (x >> 31);
 }
 
-class hash {  // FNV-1a of numbers as 8 bytes, little-endian
+class hash {  // FNV-1a over numbers of 8 bytes, little-endian
  public:
   void add(std::uint64_t number) {
     for (int i = 0; i < 64; i += 8) value_ = (value_ ^ (number >> i & 255u)) * 0x100000001B3u;
@@ -56,7 +56,7 @@ class hash {  // FNV-1a of numbers as 8 bytes, little-endian
   std::uint64_t value_ = 0xCBF29CE484222325u;
 };
 
-//! Logits of about 2 log2(1 / u), u of a token, which the drafter knows not quite: few tokens are likely.
+//! Logits of about 2 log2(1 / u), with u per token, so few tokens are likely. The drafter has them with some error.
 void write_row(std::uint64_t prefix, bool drafter, std::span<float> row) {
   for (std::uint32_t v = 0; v < row.size(); ++v) {
     const std::uint64_t bits = mix(prefix ^ mix(v));
@@ -93,7 +93,7 @@ struct made {
   bool complete = false;
 };
 
-//! The laws of a system for rows at temperatures from 1/4 to 5/4, where the texts have one.
+//! The laws of a method for rows at temperatures from 1/4 to 5/4; the texts have only one temperature.
 template <class Preset>
 status add_laws(const Preset& system, hash& laws) {
   const auto kept = *system.sparsifier;
@@ -134,7 +134,7 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
   auto cloud = make_cloud(server);
   if (!edge || !cloud || !edge->start(std::array<token_id, 2>{1, 2}, 0).ok()) return found;
   integer_model drafter{.drafter = true}, target;
-  std::vector<std::vector<std::byte>> up, down;  // messages under way
+  std::vector<std::vector<std::byte>> up, down;  // messages in flight
   const auto heard_by = [&](bool journal_counts, std::vector<std::vector<std::byte>>& sent) {
     return [&, journal_counts](const session_output& out) {
       if (out.action == session_action::journal && journal_counts) found.journals.add(out.bytes);
@@ -160,7 +160,7 @@ made run(const char* name, std::uint64_t number, Preset system, session_mode mod
   return found;
 }
 
-//! CU-HLM's laws, drawn from: 30 entries and a uniform tail. No gate, and no number of the row in a message.
+//! Draws from CU-HLM's laws, with 30 entries and a uniform tail, without a skip policy and without x_d in messages.
 preset<> hlm_of_entries() {
   preset<> system;
   system.format = law_format::top_k_tail;
@@ -181,7 +181,7 @@ results run_all() {
           run("HLM, k entries", 6, hlm_of_entries())};
 }
 
-//! What is said of a run that is not the first one. A journal holds means, which follow the rounding mode.
+//! Compares a later run with the first one. Journals are compared only in the same rounding mode.
 bool is_same(const char* when, const results& first, const results& found, bool with_journals = true) {
   bool same = true;
   for (std::size_t i = 0; i < first.size(); ++i) {
@@ -217,7 +217,7 @@ bool is_same_in_every_rounding_mode(const results& first) {
   };
   bool same = true;
   for (const auto& each : modes) {
-    if (std::fesetround(each.mode) != 0) continue;  // this machine has no such mode
+    if (std::fesetround(each.mode) != 0) continue;  // this machine lacks the mode
     const results found = run_all();
     std::fesetround(FE_TONEAREST);
     same &= is_same(each.name, first, found, each.mode == FE_TONEAREST);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The rows that every build reads: the same in each, made of integers and exact products.
+//! The rows that every build reads. They are equal in every build, because they consist of integers and exact products.
 #ifndef SPECVERIFY_TESTS_OUTPUTS_ROW_CASE_HPP
 #define SPECVERIFY_TESTS_OUTPUTS_ROW_CASE_HPP
 
@@ -32,7 +32,7 @@ struct generator {
     return z ^ (z >> 31);
   }
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(next() % bound); }
-  //! Close to a normal number of variance 1: four 16-bit integers, exactly.
+  //! Returns almost a normal number of variance 1, as an exact sum of four 16-bit integers.
   float normal() {
     const std::uint64_t bits = next();
     std::int32_t sum = -2 * 65536;
@@ -48,7 +48,7 @@ inline float value_of(std::uint32_t kind, std::uint32_t id, std::uint32_t size, 
   return std::ldexp(normal, static_cast<int>(kind - hard_rows::kinds) - 1);
 }
 
-//! How a row is read: a temperature, and for some rows a mask, biases or a cut.
+//! The transform of a row: a temperature, and for some rows a mask, biases or a truncation.
 struct reader {
   row_transform transform;
   std::vector<std::uint64_t> mask;
@@ -83,7 +83,7 @@ struct row_case {
   generator random;
 };
 
-//! Squares of the values that are finite, divided by their sum; the first one takes half.
+//! Squares of the finite values, divided by their sum; the first one gets half.
 inline void make_probabilities(row_case& one) {
   double sum = 0;
   for (float& value : one.values) {
@@ -98,7 +98,7 @@ inline void make_probabilities(row_case& one) {
   one.read.bias_values.clear();
 }
 
-//! One in forty of the rows that are no list of probabilities holds a value that no logit may be.
+//! One in forty rows of logits has an invalid value.
 inline void spoil(row_case& one) {
   if (one.random.below(40) != 0) return;
   const std::uint32_t at = one.random.below(static_cast<std::uint32_t>(one.values.size()));
@@ -113,7 +113,7 @@ inline row_case row_of(std::uint32_t kind, std::uint32_t size, generator random)
   return made;
 }
 
-//! Of 1 to 4099 ids, or about as wide as a large vocabulary; of any kind, stored and read in any way.
+//! A row of 1 to 4099 ids, or of the size of a large vocabulary; of any kind, stored and read in any way.
 inline row_case any_row(std::uint32_t number, bool wide) {
   generator random{number * 0x2545F4914F6CDD1Du + (wide ? 1u : 0u)};
   const std::uint32_t size = wide ? wide_size - random.below(40) : 1 + random.below(4099);
@@ -131,7 +131,7 @@ inline row_case any_row(std::uint32_t number, bool wide) {
   return made;
 }
 
-//! Every kind in every size, plain and under some transform. Ten rows a kind, so that a tenth holds every kind.
+//! Every kind in every size, plain and with a transform. Ten rows per kind, so that each tenth has every kind.
 constexpr std::uint32_t hard_count = 10 * kinds;
 inline row_case hard_row(std::uint32_t number) {
   constexpr std::uint32_t sizes[] = {64, 1000, 4099, 32000, wide_size};
@@ -147,7 +147,7 @@ inline std::uint32_t bits_of(float value) {
   return bits;
 }
 
-//! The same, or near it: half precision without subnormal numbers.
+//! Returns the nearest half-precision number that is not subnormal.
 template <class Scalar>
 Scalar stored_as(float value) {
   if constexpr (std::is_same_v<Scalar, bfloat16_bits>) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operation on a row decides, as numbers that another build must give too.
+// Writes the decisions of every operation on a row as numbers, which another build must reproduce.
 // usage: row_outputs write SMALL WIDE EACH THREADS FILE   the outputs of every EACH-th row
-//        row_outputs planted SMALL WIDE EACH THREADS FILE   and the first one has another last value
+//        row_outputs planted SMALL WIDE EACH THREADS FILE   the same, with another last value in the first row
 //        row_outputs compare FILE OTHER
 //          "N rows compared, D differing"; exit code 1 with a difference
-// Rows: SMALL of 1 to 4099 ids, WIDE of about 128 256, and every hard one; logits as float, double, fp16 and bf16, with
-// and without a stride, and probabilities. Every build makes the same rows.
+// Rows: SMALL rows of 1 to 4099 ids, WIDE rows of about 128 256, and every difficult row; logits as float, double, fp16
+// and bf16, with and without a stride, and probabilities. Every build makes the same rows.
 // SPECVERIFY_OUTPUTS_POLICY: the policy whose outputs are written.
 #include <specverify/decision_head/mlp.hpp>
 #include <specverify/quantize/draft_law.hpp>
@@ -35,7 +35,7 @@
 
 namespace row_outputs {
 
-//! A number as a float holds it; those of float and of 16 bits only.
+//! Returns a number as a float; only for float and 16-bit types.
 template <class Scalar>
 float float_of(Scalar value) {
   if constexpr (std::is_same_v<Scalar, float>) {
@@ -75,7 +75,7 @@ struct claims {
     for (std::size_t first = 0; first < logits.size(); first += block_size) {
       const std::size_t end = std::min<std::size_t>(logits.size(), first + block_size);
       float maximum = -std::numeric_limits<float>::infinity();
-      for (std::size_t v = first; v < end; ++v) maximum = std::max(maximum, logits[v]);  // a NaN is passed over
+      for (std::size_t v = first; v < end; ++v) maximum = std::max(maximum, logits[v]);  // ignores NaN
       double sum = 0;
       for (std::size_t v = first; v < end && std::isfinite(maximum); ++v) {
         const double below = static_cast<double>(logits[v]) - static_cast<double>(maximum);
@@ -91,10 +91,10 @@ struct claims {
 };
 
 constexpr std::uint32_t head_positions = 5;
-//! Logits of two builds differ by less (decision_head/mlp.hpp).
+//! The logits of two builds differ by less than this (decision_head/mlp.hpp).
 constexpr double head_margin = 1e-4;
 
-//! Multiples of 2^-bits, up to `largest`, a power of 2.
+//! Returns multiples of 2^-bits up to `largest`, a power of 2.
 inline std::vector<float> multiples(std::size_t size, int bits, float largest, generator& random) {
   const std::uint32_t most = std::uint32_t{1} << bits;
   std::vector<float> made(size);
@@ -129,7 +129,7 @@ struct head_states {
   }
 };
 
-//! g of one position. Every step is exact.
+//! Returns g of one position. Every step is exact.
 inline double exact_logit(const exact_head& head, const head_states& states, std::uint32_t position) {
   const head_shape& shape = head.shape;
   std::vector<float> inputs;
@@ -165,7 +165,7 @@ enum part_name : std::size_t {
 };
 using outputs = std::array<std::uint64_t, parts>;
 
-//! Row i of a batch is read by thread i modulo their number.
+//! Thread i modulo the number of threads reads row i of a batch.
 struct thread_pool {
   std::uint32_t threads = 1;
   template <class Body>
@@ -189,7 +189,7 @@ class mixer {
     for (const Element value : values) add(static_cast<std::uint64_t>(value));
   }
   void add(const status& why) {
-    if (why.code == errc::workspace_too_small) std::abort();  // the program gives enough
+    if (why.code == errc::workspace_too_small) std::abort();  // the program provides enough memory
     add(static_cast<std::uint64_t>(why.code) << 32 | why.where);
   }
   [[nodiscard]] std::uint64_t value() const { return state_; }
@@ -209,7 +209,7 @@ class examined_row {
     transform_.bias_ids = one.read.bias_ids;
     transform_.bias_values = one.read.bias_values;
     stride_ = one.stored == form::strided ? 3 : 1;
-    values_.resize(one.values.size() * stride_, stored_as<Scalar>(1e30f));  // what stands between is not read
+    values_.resize(one.values.size() * stride_, stored_as<Scalar>(1e30f));  // entries in between are not read
     for (std::size_t i = 0; i < one.values.size(); ++i) values_[i * stride_] = stored_as<Scalar>(one.values[i]);
     memory.resize(std::size_t{1} << 25);
     scratch_ = workspace(std::span(memory));
@@ -235,7 +235,7 @@ class examined_row {
  private:
   using reading = row_reading<Policy, Scalar>;
 
-  //! Zeros of either sign are one number.
+  //! Treats both zeros as one number.
   static std::uint64_t number_bits(double value) {
     if (value == 0.0) return 0;
     std::uint64_t bits;
@@ -259,7 +259,7 @@ class examined_row {
     mix(in_weights).add(std::span<const std::uint32_t>(weights_));
   }
 
-  //! The row, and once more at another temperature, on the threads of the pool.
+  //! Reads the row, and again at another temperature, on the threads of the pool.
   void read_batch() {
     constexpr std::uint32_t survivors[] = {1, 8, 64, 300, 1024};
     read_request request;
@@ -297,7 +297,7 @@ class examined_row {
     for (std::uint32_t position = 0; position < 4; ++position)
       draw(row, position, mix(in_tokens), mix(in_verdicts), mix(in_residuals));
   }
-  //! A token, a test of this or another one, and a residual, at one position.
+  //! Draws a token, tests this or another token, and draws a residual, at one position.
   void draw(const reading& row, std::uint32_t position, mixer& tokens, mixer& verdicts, mixer& residuals) {
     const std::uint32_t size = row.vocab_size();
     const uniforms random{philox{{7, 11}}, position, 3};
@@ -318,7 +318,7 @@ class examined_row {
     if (next) residuals.add(static_cast<std::uint64_t>(next->token));
   }
 
-  //! How uncertain a token is: by draws, by draws of a row read for them, and by the mean.
+  //! Measures the uncertainty of a token by draws, by draws from a row that was read for them, and by the mean.
   void doubt(const reading& row) {
     const perturbation_options options;
     const uniforms random{philox{{5, 6}}, 0, 1};
@@ -341,7 +341,7 @@ class examined_row {
     ask_tempered(row, token);
   }
 
-  //! Whether the mean is above a few limits: by bounds, exactly where these leave it open. A host would do the same.
+  //! Compares the mean with a few limits, by bounds, and exactly if these do not decide. A host would do the same.
   void doubt_by_mean(const reading& row, token_id token) {
     const perturbation_options options{.samples = 6};
     const auto mean = expected_disagreement(row, token, options);
@@ -399,7 +399,7 @@ class examined_row {
     compress_with(top_k{8}, law_format::dense_lattice);
   }
 
-  //! What is read from claims about blocks, of which one in ten is wrong somewhere.
+  //! Reads rows from claims about blocks. One claim in ten has an error.
   void read_claims() {
     if constexpr (!std::is_same_v<Scalar, double>) {
       const auto block_size = static_cast<std::uint32_t>(64u << one_.random.below(5));

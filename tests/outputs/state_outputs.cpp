@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session keeps from row to row and decides by numbers of its own: states of sparsifiers, windows, calibrations.
-// One line for each, "name: hash", which every build must print alike. The line `fused` is the opposite: sums of
-// products as the compiler likes them, which shows whether this build fuses.
+// Prints hashes of the states that a session keeps between rows: sparsifiers, windows, calibrations. Every build must
+// print the same lines "name: hash", except for the line `fused`: it contains sums of products that the compiler may
+// fuse, and shows whether this build does.
 #include <specverify/decision_head/features.hpp>
 #include <specverify/policy/dqn.hpp>
 #include <specverify/policy/model_window.hpp>

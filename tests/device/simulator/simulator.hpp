@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs CUDA kernels on the CPU, one fibre a CUDA thread, and says what they do wrong.
+//! Runs CUDA kernels on the CPU, with one fibre per CUDA thread, and reports errors in them.
 //!
-//! Kernels are compiled unchanged, with <cuda_runtime.h> of tests/device/shim and with g++ -fsanitize=thread, whose
-//! calls this simulator answers itself: it sees each plain load and store. A test makes a `device`, names the memory
-//! that kernels may touch, launches, and asks for findings. docs/decisions/0011-block-simulator.md says what is seen
-//! and what is not.
+//! Kernels are compiled unchanged, with <cuda_runtime.h> of tests/device/shim and with g++ -fsanitize=thread. The
+//! simulator implements the calls of this option, so it sees each plain load and store. A test makes a `device`, names
+//! the memory that kernels may access, launches kernels, and reads the findings. See
+//! docs/decisions/0011-block-simulator.md for the errors that can be found.
 #ifndef SPECVERIFY_TESTS_DEVICE_SIMULATOR_HPP
 #define SPECVERIFY_TESTS_DEVICE_SIMULATOR_HPP
 
@@ -16,20 +16,20 @@
 
 namespace simulator {
 
-//! Where in a kernel's source something is asked for.
+//! A location in a kernel's source.
 struct place {
   const char* file;
   unsigned line;
 };
 
 enum class fault : std::uint8_t {
-  race,           //!< two accesses, one of them a write, that nothing orders
-  uninitialised,  //!< a read of memory that nobody wrote
-  outside,        //!< memory that is no region, or not of this access
+  race,           //!< two unordered accesses, at least one of them a write
+  uninitialised,  //!< a read of memory that was not written
+  outside,        //!< memory outside all regions, or a forbidden kind of access
   input_written,
   misaligned,
   barrier,     //!< reached at different lines, or after threads have left
-  mask,        //!< a lane that is not in its own mask, a mask that names lanes which are gone
+  mask,        //!< a lane outside its own mask, or a mask with lanes that have left
   divergence,  //!< lanes of one mask at different operations
   deadlock,
   refused  //!< a launch that a device would refuse
@@ -44,9 +44,9 @@ struct finding {
 enum class access : std::uint8_t { input, both, output };  //!< output: unwritten at first
 
 struct options {
-  std::uint64_t seed = 0;         //!< of the order of threads and blocks; 0: ascending
-  unsigned shared_cell = 4;       //!< bytes of shared memory that are followed as one; 1 where threads share a word
-  std::size_t stack = 64 * 1024;  //!< bytes a thread
+  std::uint64_t seed = 0;         //!< seed of the order of threads and blocks; 0: ascending
+  unsigned shared_cell = 4;       //!< bytes per tracked cell of shared memory; 1 if threads share a word
+  std::size_t stack = 64 * 1024;  //!< bytes per thread
 };
 
 struct extent {
@@ -60,7 +60,7 @@ struct call {
   std::size_t bytes = 0;
 };
 
-//! One at a time. Launches go to the one that lives.
+//! There can be only one device at a time. Launches run on it.
 class device {
  public:
   explicit device(const options& wanted = {});
@@ -82,16 +82,16 @@ class device {
   }
   void add(const void* data, std::size_t bytes, access use, std::size_t element);
 
-  //! Bytes that plain loads asked for in the region that begins at `data`, each time they did; and stores.
+  //! Returns the bytes of all plain loads from the region that begins at `data`, and of all plain stores to it.
   [[nodiscard]] std::uint64_t bytes_read(const void* data) const;
   [[nodiscard]] std::uint64_t bytes_written(const void* data) const;
 
   [[nodiscard]] const std::vector<finding>& findings() const noexcept;
   [[nodiscard]] bool saw(fault what) const noexcept;
-  [[nodiscard]] std::string report() const;  //!< a line a finding; empty: nothing is wrong
+  [[nodiscard]] std::string report() const;  //!< one line per finding; empty if there is none
 };
 
-// ---- for the shim
+// ---- interface of the shim
 
 [[nodiscard]] bool launch(const extent& grid, const extent& block, const call& kernel);
 bool clear(void* data, int value, std::size_t bytes);  //!< between kernels; false: no such region
@@ -113,12 +113,12 @@ enum class operation : std::uint8_t {
   bits_or,
   bits_xor
 };
-//! The calling thread waits until all that the operation takes are there. `source`: the lane that a shuffle asks.
+//! The calling thread waits until all lanes of the operation have arrived. `source`: the lane that a shuffle reads.
 [[nodiscard]] std::uint64_t arrive(operation what, std::uint32_t mask, std::uint64_t value, unsigned source,
                                    const place& at);
 [[nodiscard]] unsigned lane() noexcept;
 void fence() noexcept;
-//! Before an atomic access, a plain one that the shim makes itself, and an access that must be aligned.
+//! Call before an atomic access, a plain access by the shim, and an access that must be aligned.
 void touch_atomic(void* data, std::size_t bytes, void* site) noexcept;
 void check_aligned(const void* data, std::size_t bytes, void* site) noexcept;
 
