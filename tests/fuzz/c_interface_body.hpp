@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the fuzz target of the C interface: a host that makes every mistake that the library can see. Sizes of
-//! structs, options, systems, messages, journals, rows, laws and statuses are any bytes; a pointer is null, or holds as
-//! many bytes as it is said to, at any address. Each struct and array ends where its block of the heap ends, so that a
-//! sanitizer sees a byte read behind it. Follows "fuzz/c_library.cpp".
-//! Demanded: every status has words, a session that is refused is null, a text is no longer than its limit, the memory
-//! of a session comes back. An input: the system, the kinds of mistakes, then the numbers that the host draws.
+//! structs, options, systems, messages, journals, rows, laws and statuses are any bytes. A pointer is null, or holds as
+//! many bytes as the host says, at any address. Each struct and array ends at the end of a heap block, so that a
+//! sanitizer sees a read behind it.
+//! Demanded: every status has words; a session that is refused is null; a text is no longer than the limit; a session
+//! returns all its memory. An input: the system, the kinds of mistakes, then the numbers that the host draws. Include
+//! "fuzz/c_library.cpp" first.
 #ifndef SPECVERIFY_TESTS_FUZZ_C_INTERFACE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_C_INTERFACE_BODY_HPP
 
@@ -45,7 +46,7 @@ inline constexpr std::array<const char*, 6> c_settings = {"support_size", "resol
                                                           "threshold",    "nothing",    nullptr};
 inline constexpr std::uint32_t c_vocab_size = 24, c_hidden_size = 3;
 
-//! `size` bytes, `shift` bytes behind the beginning of a block and up to its end.
+//! Holds `size` bytes, `shift` bytes behind the beginning of a block and up to the block's end.
 class heap_bytes {
  public:
   heap_bytes(const void* from, std::size_t size, std::size_t shift = 0)
@@ -70,7 +71,7 @@ class c_host {
     mistakes_ = u8();
   }
 
-  //! Whether the text was written to its end.
+  //! Returns true if the text was written to the end.
   bool run() {
     specverify_edge* const edge = make_edge();
     specverify_cloud* const cloud = make_cloud();
@@ -78,7 +79,7 @@ class c_host {
     if (edge_ != nullptr) start();
     for (int i = 0; i < 48 && !left_.empty(); ++i) step();
     play_core();
-    // Whatever happened, the text goes on without mistakes.
+    // Whatever happened, the text must go on without mistakes.
     mistakes_ = 0;
     const bool pair = edge_ != nullptr && cloud_ != nullptr;
     if (pair) (void)said(specverify_run_pair(edge_, host(drafter_), cloud_, host(target_), nullptr));
@@ -108,7 +109,7 @@ class c_host {
   std::uint32_t u16() { return u8() | static_cast<std::uint32_t>(u8()) << 8; }
   std::uint32_t u32() { return u16() | u16() << 16; }
   std::uint32_t below(std::uint32_t bound) { return bound <= 256 ? u8() % bound : u16() % bound; }
-  //! Whether to make a mistake of a kind now.
+  //! Returns true if it is time for a mistake of a kind.
   bool wrong(unsigned kind, std::uint32_t one_of = 8) { return (mistakes_ & kind) != 0 && below(one_of) == 0; }
   std::uint64_t any_number() {
     constexpr std::uint64_t edges[] = {0, 1, 2, 7, 255, 256, 65535, 65536, 0x7fffffff, 0xffffffff, ~std::uint64_t{0}};
@@ -123,15 +124,15 @@ class c_host {
            : chosen == 7 ? std::numeric_limits<double>::infinity()
                          : static_cast<double>(u16()) / 16384;
   }
-  //! What a callback returns.
+  //! Returns what a callback may return: any number.
   std::int32_t any_answer() { return static_cast<std::int32_t>(below(2) == 0 ? u16() : u32()); }
   specverify_status any_status() {
     return {static_cast<std::uint16_t>(u16()), static_cast<std::uint16_t>(u8()), u32()};
   }
 
-  // ---- What a call is given
+  // ---- Arguments of a call
 
-  //! Scribbles over numbers of a struct; `pointers`: offsets of members that stay.
+  //! Scribbles over numbers of a struct. `pointers`: offsets of members that stay.
   template <class Struct>
   void scribble(Struct& in, std::initializer_list<std::size_t> pointers, unsigned kind = wrong_options) {
     if (!wrong(kind, 2)) return;
@@ -144,7 +145,7 @@ class c_host {
       if (!stays && at + 4 <= sizeof(Struct)) std::memcpy(bytes + at, &number, 4);
     }
   }
-  //! A struct with any size that a caller may write into it.
+  //! Makes a struct with any size that a caller may write into it.
   template <class Struct>
   Struct* given(Struct value) {
     std::size_t size = sizeof(Struct);
@@ -173,7 +174,7 @@ class c_host {
     const std::size_t shift = wrong(wrong_arrays) ? below(alignof(Element) * 2) : 0;
     return keep(values.data(), values.size() * sizeof(Element), shift).template as<Element>();
   }
-  //! Null with a count, or the array.
+  //! Returns null with a count, or the array.
   template <class Element>
   const Element* array_or_none(const std::vector<Element>& values) {
     return wrong(wrong_arrays, 16) ? nullptr : array(values);
@@ -216,7 +217,7 @@ class c_host {
     return given(made);
   }
 
-  //! A row of the engine's, or of what a host may take for one. `from`: where its numbers live on.
+  //! Makes a row of the engine, or a row that a host may take for one. `from` keeps the numbers alive.
   specverify_row make_row(std::vector<heap_bytes>& from, std::uint32_t place) {
     std::uint32_t size = c_vocab_size, stride = 1, scalar = SPECVERIFY_FLOAT, shift = 0;
     if (wrong(wrong_rows)) {
@@ -584,7 +585,7 @@ class c_host {
     if (wrong(wrong_rows)) made.vocab_size = static_cast<std::uint32_t>(any_number());
     return made;
   }
-  //! Calls with no room, then with as much as was asked for; or with any.
+  //! Calls with no room, then with as much room as the call asked for; or with any.
   template <class Call>
   void with_room(Call call) {
     specverify_status why = said(call(specverify_space{nullptr, 0}));
@@ -660,10 +661,10 @@ class c_host {
   specverify_cloud* cloud_ = nullptr;
   messages up_{}, down_{};
   std::vector<unsigned char> edge_journal_{}, cloud_journal_{}, heard_{};
-  std::deque<heap_bytes> kept_{};  // what calls of this input were given
+  std::deque<heap_bytes> kept_{};  // arguments of calls of this input
 };
 
-//! Whether the text of an input was written to its end.
+//! Returns true if the text of an input was written to the end.
 inline bool c_input(std::span<const std::uint8_t> input) { return c_host(input).run(); }
 
 }  // namespace specverify_fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed inputs of the fuzz target of the C interface and copies of them with changed bytes; and mistakes of a
-// caller by name. SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+// Replays the committed inputs of the fuzz target of the C interface and copies of them with changed bytes; then tests
+// mistakes of a caller by name. SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #if defined(__cpp_exceptions)  // the C library is built with them
 #include "fuzz/c_library.cpp"
 
@@ -21,7 +21,7 @@ constexpr std::uint16_t struct_size_wrong = 158, misaligned = 159, abi_mismatch 
 
 using bytes = std::vector<std::uint8_t>;
 
-//! A host without mistakes for each system, and a script under all kinds of mistakes.
+//! Writes a host without mistakes for each system, and a script under all kinds of mistakes.
 void write_seeds() {
   const auto write = [](const std::string& name, const bytes& content) {
     keep_input("c_interface", name, std::as_bytes(std::span(content)));
@@ -36,7 +36,7 @@ void write_seeds() {
   }
 }
 
-//! A struct of `size` bytes with that struct_size, in a block that ends there.
+//! Makes a struct of `size` bytes with that struct_size, in a block that ends there.
 template <class Struct>
 heap_bytes sized(Struct value, std::size_t size) {
   std::vector<unsigned char> all(std::max(sizeof(Struct), size) + 64);
@@ -69,7 +69,7 @@ specverify_status create_with(const specverify_edge_options& options, std::size_
 }
 specverify_status create(const specverify_edge_options& options) { return create_with(options, sizeof options); }
 
-//! The elements of an array, one byte behind where they may begin.
+//! Holds the elements of an array, one byte behind an aligned address.
 template <class Element>
 struct shifted {
   explicit shifted(const std::vector<Element>& values) : block(values.data(), values.size() * sizeof(Element), 1) {}
@@ -77,7 +77,7 @@ struct shifted {
   heap_bytes block;
 };
 
-//! Takes all outputs of an edge; the cloud receives what it sends.
+//! Takes all outputs of an edge. The cloud receives the messages.
 void drain(specverify_edge* edge, specverify_cloud* cloud) {
   specverify_output out{};
   do {
@@ -151,7 +151,7 @@ TEST_CASE("c: an array that is not aligned is refused by name") {
   CHECK(specverify_edge_start(one.edge, ids.data(), 2, 0).code == misaligned);
   CHECK(specverify_edge_state(one.edge) == SPECVERIFY_EDGE_IDLE);
 
-  // A row, its bias and its mask; without a session, and in one.
+  // A row with bias and mask; without a session, and in one.
   const specverify_system system = specverify_system_named("k-sqs");
   const std::vector<float> aligned(c_vocab_size, 0.5f);
   const specverify_row good = specverify_logits(aligned.data(), c_vocab_size);

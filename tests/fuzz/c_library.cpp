@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C library in the unit that includes this source before any header of the library: its sessions have an allocator
-// of their own, and so bodies that specverify::compiled does not have.
+// Compiles the C library in this unit; include it before any header of the library. The sessions have an allocator of
+// their own, so specverify::compiled does not have these bodies.
 #undef SPECVERIFY_COMPILED
 #define SPECVERIFY_THIS_LEVEL baseline
 #include "../../src/c/cloud.cpp"

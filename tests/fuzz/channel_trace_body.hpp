@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a channel trace: an error with a line, or states that are in range, are written, and read back the same.
+// Reads any text as a channel trace. The result must be an error with a line, or states that are in range, can be
+// written, and read back the same.
 #ifndef SPECVERIFY_TESTS_FUZZ_CHANNEL_TRACE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_CHANNEL_TRACE_BODY_HPP
 
@@ -19,10 +20,10 @@ inline bool same_state(const specverify::channel_state& a, const specverify::cha
   return std::memcmp(left, right, sizeof left) == 0 && a.index == b.index;
 }
 
-//! Whether the text is a trace.
+//! Returns true if the text is a trace.
 inline bool channel_trace_input(std::span<const char> given) {
   using namespace specverify;
-  const std::vector<char> exact(given.begin(), given.end());  // its end is the end of an allocation
+  const std::vector<char> exact(given.begin(), given.end());  // ends at the end of an allocation
   const std::string_view text(exact.data(), exact.size());
   std::vector<channel_state> states(max_channel_trace_steps(text));
   const auto steps = read_channel_trace(text, states);

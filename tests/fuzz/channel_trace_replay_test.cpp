@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed traces of the fuzz target, and copies of them with changed characters. SPECVERIFY_WRITE_CORPUS=1 writes
-// the seeds anew.
+// Replays the committed traces of the fuzz target, and copies of them with changed characters.
+// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/channel_trace_body.hpp"

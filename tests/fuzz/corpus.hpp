@@ -18,7 +18,7 @@ namespace specverify_fuzz {
 
 using corpus = std::map<std::string, std::vector<std::byte>>;
 
-//! Tests write the seeds of their targets anew if this is true.
+//! Returns true if tests should write the seeds of the targets anew.
 inline bool writes_corpus() { return std::getenv("SPECVERIFY_WRITE_CORPUS") != nullptr; }
 
 //! Calls `use(file, target, name, hex)` for each line of the corpora.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a schedule of faults between a client and a server of delivery: what arrives is in order and once, and
-// when the bytes are used up, everything arrives.
+// Reads any bytes as a schedule of faults between a client and a server of delivery. Messages must arrive in order and
+// once. If the bytes are used up, everything must arrive.
 #ifndef SPECVERIFY_TESTS_FUZZ_DELIVERY_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_DELIVERY_BODY_HPP
 
@@ -10,7 +10,7 @@
 
 namespace specverify_fuzz {
 
-//! The numbers that bytes give; zeros behind their end.
+//! Numbers from the bytes, then zeros.
 struct byte_choices {
   std::span<const std::byte> left;
   [[nodiscard]] std::size_t byte() {
@@ -25,7 +25,7 @@ struct byte_choices {
   }
 };
 
-//! Messages that arrived.
+//! Returns the number of messages that arrived.
 inline std::uint64_t delivery_input(std::span<const std::byte> given) {
   byte_choices choices{given};
   specverify_test::faults with{.lost = 0.1, .copied = 0.1, .damaged = 0.1, .forged = 0.1, .killed = 0.02, .late = true};

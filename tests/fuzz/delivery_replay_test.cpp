@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed schedules of delivery's fuzz target, and random ones.
+// Replays the committed schedules of delivery's fuzz target, and random ones, since a schedule can be any bytes.
 #include <doctest/doctest.h>
 
 #include "fuzz/corpus.hpp"

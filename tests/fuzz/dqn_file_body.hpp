@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the weight file of a window network: an error that leaves the weights alone, or weights whose file is
-// the same. An input: a byte, then the file (even byte), or changes of a good file, five bytes each: the place and the
-// new byte. From 128 on the checksum is written anew, since it hides the rest from a fuzzer.
+// Reads any bytes as the weight file of a window network. The result must be an error that leaves the weights alone, or
+// weights that write the same file. An input: a byte, then the file (even byte), or changes of a good file, five bytes
+// each: the place and the new byte. From 128 on the body writes the checksum anew, because otherwise it would hide the
+// rest from a fuzzer.
 #ifndef SPECVERIFY_TESTS_FUZZ_DQN_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_DQN_FILE_BODY_HPP
 
@@ -38,7 +39,7 @@ inline std::vector<std::byte> dqn_file_of(std::span<const std::byte> input) {
   return file;
 }
 
-//! Whether the input is a file of weights.
+//! Returns true if the input is a file of weights.
 inline bool dqn_file_input(std::span<const std::byte> input) {
   using namespace specverify;
   if (input.empty()) return false;

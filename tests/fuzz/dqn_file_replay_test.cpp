@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed inputs of the fuzz target of window networks, and copies of them with changed bytes.
+// Replays the committed inputs of the fuzz target of window networks, and copies of them with changed bytes.
 #include <doctest/doctest.h>
 
 #include "fuzz/dqn_file_body.hpp"

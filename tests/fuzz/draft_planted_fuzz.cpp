@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draft_body_fuzz with a bug planted behind the check: the dense decoder writes outside its array once a token holds
-// half of the resolution. The fuzzer must find it.
+// draft_body_fuzz with a bug planted behind the check: if a token holds half of the resolution, the dense decoder
+// writes outside the array. The fuzzer must find it.
 #include <specverify/codec/count_code.hpp>
 
 SPECVERIFY_NAMESPACE_BEGIN

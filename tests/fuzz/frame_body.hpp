@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The body of the fuzz target of the host's frame reader: any stream, in pieces of any size, under a limit for the
-//! first frame and one for the others, as a server has them. Demanded: the frames are those that the bytes say, it
-//! stops at the first announcement that is too long, it holds little more memory than what arrived. An input: a byte
-//! for the sizes of the pieces, one for the limits, the stream.
+//! first frame and one for the others, as a server has them. Demanded: the reader returns the frames of the stream; it
+//! stops at the first announcement that is too long; it holds little more memory than the bytes that arrived. An input:
+//! a byte for the sizes of the pieces, one for the limits, the stream.
 #ifndef SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_FRAME_BODY_HPP
 
@@ -21,13 +21,14 @@ inline void demand_frame(bool holds, const char* what) {
   std::abort();
 }
 
-//! Of the first frame, and of those behind it. The second one may be set while the first frame is still under way: it
-//! holds from the next one on.
+//! Limits of the first frame and of later ones. A host may set the second one while the first frame is still under way,
+//! since it holds from the next frame on.
 struct frame_limits {
   std::size_t first, other;
   bool early;
 };
-//! Three bits each: 2 is what a server takes before it knows the device, 4 its default, and none is above the largest.
+//! Reads three bits for each limit: 2 is a server's limit before it knows the device, 4 the default, and none is above
+//! the largest.
 inline frame_limits limits_of(std::byte chosen) {
   constexpr std::size_t step = edge_cloud::frame_reader::step_bytes, largest = edge_cloud::max_frame_bytes;
   constexpr std::size_t limits[] = {0, 1, 40, 1u << 10, 1u << 15, step, largest, ~std::size_t{0}};
@@ -35,7 +36,7 @@ inline frame_limits limits_of(std::byte chosen) {
   return {limits[bits & 7u], limits[(bits >> 3) & 7u], (bits & 64u) != 0};
 }
 
-//! The frames of a stream, at hand as a whole, and whether it ended with a frame that is too long.
+//! The frames of a whole stream. The flag is true if the stream ended with a frame that is too long.
 struct stream_frames {
   std::vector<edge_cloud::frame> whole;
   bool too_long = false;
@@ -56,7 +57,7 @@ inline stream_frames frames_of(std::span<const std::byte> stream, const frame_li
   return made;
 }
 
-//! Whether the stream held a frame.
+//! Returns true if the stream held a frame.
 inline bool frame_input(std::span<const std::byte> input) {
   if (input.size() < 2) return false;
   const std::size_t piece = 1 + std::to_integer<std::size_t>(input[0]) * 37;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed streams of the frame reader's fuzz target, and some made by a fixed generator.
+// Replays the committed streams of the frame reader's fuzz target, and some made by a fixed generator.
 // SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ namespace {
 // Limits as limits_of reads them.
 constexpr std::byte largest{6 | 6 << 3}, of_server{2 | 4 << 3}, of_server_early{2 | 4 << 3 | 64};
 
-// A stream of frames with these sizes.
+// Makes a stream of frames with these sizes.
 std::vector<std::byte> stream_of(std::initializer_list<std::size_t> sizes, std::byte limits = largest) {
   std::vector<std::byte> made{std::byte{3}, limits};
   for (const std::size_t size : sizes) {

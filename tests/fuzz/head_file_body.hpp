@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the weight file of a decision head: an error, or a head whose file reads back as the same head.
+// Reads any bytes as the weight file of a decision head. The result must be an error, or a head whose file reads back
+// as the same head.
 #ifndef SPECVERIFY_TESTS_FUZZ_HEAD_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_HEAD_FILE_BODY_HPP
 
@@ -11,10 +12,10 @@
 
 namespace specverify_fuzz {
 
-//! Whether the bytes are a head.
+//! Returns true if the bytes are a head.
 inline bool head_file_input(std::span<const std::byte> bytes) {
   using namespace specverify;
-  const std::vector<std::byte> exact(bytes.begin(), bytes.end());  // its end is the end of an allocation
+  const std::vector<std::byte> exact(bytes.begin(), bytes.end());  // ends at the end of an allocation
   const result<decision_head> read = decision_head::make(exact);
   if (!read.ok()) return false;
   const head_weights head = read.value().view();

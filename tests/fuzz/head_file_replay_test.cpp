@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed weight files of the fuzz target, and copies of them with changed bytes. SPECVERIFY_WRITE_CORPUS=1
-// writes the seeds anew.
+// Replays the committed weight files of the fuzz target, and copies of them with changed bytes.
+// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/corpus.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The body of the fuzz target of the frames before a device is known. An input: a byte that says who gets the frame,
-//! and the frame. Demanded: a server reads an opening only if the frame is what it would write for that opening; nobody
-//! without the key is believed, by a server or by a device; a device answers only an honest server's frame.
+//! The body of the fuzz target of the frames before a device is known. An input: a byte that chooses the receiver of
+//! the frame, and the frame. Demanded: a server reads an opening only if it would write the same frame for that
+//! opening; neither a server nor a device believes anybody without the key; a device answers only an honest server's
+//! frame.
 #ifndef SPECVERIFY_TESTS_FUZZ_KEY_CHALLENGE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_KEY_CHALLENGE_BODY_HPP
 
@@ -30,7 +31,7 @@ inline edge_cloud::key_nonce nonce_of_target(unsigned fill) {
   return made;
 }
 
-//! Whether the frame was of use to whoever got it.
+//! Returns true if the receiver could use the frame.
 inline bool server_input(std::span<const std::byte> said) {
   const edge_cloud::device_key key = key_of_target();
   const edge_cloud::key_nonce nonce = nonce_of_target(1);
@@ -49,7 +50,7 @@ inline bool server_input(std::span<const std::byte> said) {
   return opening.has_value();
 }
 
-//! `honest`: the proof of the frame is written by one who has the key.
+//! If `honest`, somebody who has the key writes the proof of the frame.
 inline bool device_input(std::span<const std::byte> said, bool honest) {
   const edge_cloud::device_key key = key_of_target();
   const edge_cloud::key_opening opening{7, nonce_of_target(2)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of the fuzz target against a peer that lies consistently, device or cloud: whatever it makes a side write to
-// its journal, that side takes the journal back. 2 000 sessions, 100 000 with SPECVERIFY_LONG=1.
+// Sessions of the fuzz target against a peer that lies consistently, device or cloud. Whatever the peer makes a side
+// write to the journal, that side must take the journal back. 2 000 sessions, or 100 000 if SPECVERIFY_LONG=1.
 #include <doctest/doctest.h>
 
 #include "fuzz/session_body.hpp"
@@ -13,7 +13,8 @@ namespace {
 
 using namespace specverify_fuzz;
 
-//! A script of whole questions and answers between lies, deadlines and restarts. Bit 0 of a step says to whom.
+//! Makes a script of whole questions and answers between lies, deadlines and restarts. Bit 0 of a step chooses the
+//! receiver.
 std::vector<std::byte> script_of(specverify_test::dice& dice) {
   std::vector<std::byte> script{static_cast<std::byte>(dice.next()), static_cast<std::byte>(dice.next())};
   const auto add = [&](unsigned step, std::size_t more) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bodies of the fuzz targets: each decodes its input as one kind of message and, when that is accepted, encodes
-//! it again and demands the same bytes. `raw` gives the bytes as they are. `body` gives them with the right kind and a
-//! good check, or with header and checksum, so that the decoder behind them is reached. The first byte of an input
-//! picks the width of the check and one of a few formats; the rest is the message. The same bodies are libFuzzer
-//! entries and, in replay_test.cpp, run over the committed corpus.
+//! The bodies of the fuzz targets. Each decodes an input as one kind of message; if the decoder accepts it, encodes it
+//! again and demands the same bytes. `raw` gives the bytes as they are. `body` gives them with the right kind and a
+//! good check, or with header and checksum, so that they can reach the decoder behind. The first byte of an input picks
+//! the width of the check and one of a few formats; the rest is the message. The same bodies are libFuzzer entries and,
+//! in replay_test.cpp, run over the committed corpus.
 #ifndef SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 #define SPECVERIFY_TESTS_FUZZ_MESSAGE_FUZZ_HPP
 
@@ -78,13 +78,13 @@ wire_format chosen(const std::array<wire_format, N>& formats, unsigned choice) {
   made.check_bits = check_bits_of(choice);
   return made;
 }
-//! Of messages without drafts.
+//! Returns a format of messages without drafts.
 inline wire_format control_format(unsigned choice) {
   wire_format made = law_formats[choice % 3];
   made.check_bits = check_bits_of(choice);
   return made;
 }
-//! Of requests and supplies: long drafts, half of them with hidden states.
+//! Returns a format of requests and supplies: long drafts, half of them with hidden states.
 inline wire_format supply_format(unsigned choice) {
   wire_format made = control_format(choice);
   made.max_draft_length = 200;
@@ -95,10 +95,10 @@ inline wire_format supply_format(unsigned choice) {
 inline std::uint32_t supply_length(unsigned choice) { return choice % 7 * 31; }
 inline std::uint32_t most_ids(unsigned choice) { return choice % 2 == 0 ? 64 : 5; }
 
-//! Room for skipped ids; a message may hold more, and is then refused.
+//! Room for skipped ids. A message may hold more, but the decoder must refuse it.
 inline constexpr std::size_t skipped_room = 300;
 
-//! What a decoder works on, made once per format.
+//! The storage of a decoder, made once per format.
 struct bench {
   explicit bench(const wire_format& with)
       : memory(decode_draft_workspace_size(with)),
@@ -156,7 +156,7 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
 inline void take_hello(unsigned, std::span<const std::byte> message) {
   const auto value = decode_hello(message);
   const auto name = name_of(message);
-  if (name) {  // of any version: its sender can be refused
+  if (name) {  // of any version: a receiver must be able to refuse the sender
     std::array<std::byte, detail::refuse_bytes> refusal{};
     const status reason{errc::unknown_version, part::codec, 0};
     const auto written = encode_refuse(*name, reason, refusal);
@@ -222,7 +222,7 @@ inline void take_stop(unsigned, std::span<const std::byte> message) {
   second.same(encode_stop(*value, second.bytes), message);
 }
 
-//! A vector alone, without a message around it.
+//! Decodes a vector alone, without a message around it.
 inline void take_hidden(unsigned choice, std::span<const std::byte> bytes) {
   const hidden_format format = choice % 2 == 0 ? hidden_format::float16 : hidden_format::int8;
   const std::size_t size = format == hidden_format::float16 ? bytes.size() / 2
@@ -240,7 +240,7 @@ using take_message = void (*)(unsigned, std::span<const std::byte>);
 
 inline void raw_input(take_message take, std::span<const std::byte> input) {
   if (input.empty()) return;
-  // A copy of its own size, so that the sanitizer sees a read beyond the message.
+  // A copy of exactly this size, so that the sanitizer sees a read beyond the message.
   const std::vector<std::byte> message(input.begin() + 1, input.end());
   take(std::to_integer<unsigned>(input[0]), message);
 }
@@ -253,7 +253,7 @@ inline void body_input(take_message take, message_kind kind, std::span<const std
   message.insert(message.end(), input.begin() + 1, input.end());
   if (headed) {
     detail::hello_head head{answered};
-    // Of version 2 a resume has a name, too; its head comes first.
+    // A resume of version 2 has a name, too, but the head comes first.
     const bool is_resume = kind == message_kind::hello && choice % 8 == 7;
     const std::size_t at = is_resume ? message_header_bytes : detail::hello_head_at;
     if (kind == message_kind::hello && message.size() >= at + detail::hello_head_bytes)
@@ -271,7 +271,7 @@ inline void body_input(take_message take, message_kind kind, std::span<const std
   take(choice, message);
 }
 
-//! Every target by its name; replay_test.cpp walks over them.
+//! Every target by name. replay_test.cpp walks over them.
 struct target {
   const char* name;
   take_message take;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a safetensors file of the embedded models: an error with words, or tensors that fill the file.
+// Reads any bytes as a safetensors file of the embedded models. The result must be an error with words, or tensors that
+// fill the file.
 #ifndef SPECVERIFY_TESTS_FUZZ_MODEL_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_MODEL_FILE_BODY_HPP
 
@@ -10,9 +11,9 @@
 
 namespace specverify_fuzz {
 
-//! Whether the bytes are a file of tensors.
+//! Returns true if the bytes are a file of tensors.
 inline bool model_file_input(std::span<const std::byte> bytes) {
-  std::vector<std::uint8_t> exact(bytes.size());  // its end is the end of an allocation
+  std::vector<std::uint8_t> exact(bytes.size());  // ends at the end of an allocation
   for (std::size_t i = 0; i < bytes.size(); ++i) exact[i] = static_cast<std::uint8_t>(bytes[i]);
   const auto read = tinylm::parse_safetensors(exact);
   if (read.ok() == !read.error.empty()) std::abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed safetensors files of the fuzz target, and copies of them with changed bytes.
+// Replays the committed safetensors files of the fuzz target, and copies of them with changed bytes.
 #if __has_include(<nlohmann/json.hpp>) && defined(__cpp_exceptions)
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed corpus, run through the bodies of the fuzz targets. SPECVERIFY_WRITE_CORPUS=1 writes the seeds (valid
+// Runs the committed corpus through the bodies of the fuzz targets. SPECVERIFY_WRITE_CORPUS=1 writes the seeds (valid
 // messages) anew.
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 std::string target_of(const char* name, bool raw) { return std::string(name) + (raw ? "_raw" : "_body"); }
 
-//! `before` and `behind`: bytes at the front and at the end of the message that its body has not.
+//! `before` and `behind`: bytes at the front and at the end of the message that the body does not have.
 void write_seed(const char* name, const std::string& label, unsigned choice, std::span<const std::byte> message,
                 std::size_t before, std::size_t behind) {
   for (const bool raw : {true, false}) {
@@ -27,7 +27,7 @@ void write_seed(const char* name, const std::string& label, unsigned choice, std
   }
 }
 
-// What travels with so many drafts.
+// Attachments of this many drafts.
 struct attached {
   std::vector<std::byte> hidden;
   std::array<token_id, 2> skipped{0, 0};
@@ -131,7 +131,7 @@ void write_seeds() {
   constexpr std::array<std::byte, 8> unknown{std::byte{4}, std::byte{2}, {}, std::byte{9}, std::byte{9}, std::byte{5}};
   hello.fields = unknown;
   keep("hello", "semantic", 0, encode_hello(hello, out));
-  // What version 2 begins a connection with.
+  // The first messages of a connection of version 2.
   std::ifstream recorded("tests/wire/version_2.txt");
   for (std::string name, hex; recorded >> name >> hex;) {
     if (name != "hello" && name != "resume") continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The body of the fuzz targets of `restore`: one side of a session restarts from any bytes, then a script goes on
-//! (fuzz/session_body.hpp, whose demands hold). An input: the system, what is mended of the journal and (in the bits
+//! The body of the fuzz targets of `restore`: one side of a session restarts from any bytes, then a script goes on (see
+//! the demands of fuzz/session_body.hpp). An input: the system, the parts of the journal to mend and (in the bits
 //! above) the variant, the journal's length (two bytes), the journal, the script.
 #ifndef SPECVERIFY_TESTS_FUZZ_RESTORE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_RESTORE_BODY_HPP
@@ -11,8 +11,8 @@
 
 namespace specverify_fuzz {
 
-//! What a forger, or damage that meets the checks, leaves in order.
-inline constexpr unsigned mend_checks = 1;    //!< each record's length and its two checks
+//! The parts that a forger, or damage that meets the checks, leaves in order.
+inline constexpr unsigned mend_checks = 1;    //!< each record's length and the two checks
 inline constexpr unsigned mend_snapshot = 2;  //!< also length and prefix hash of each snapshot
 inline constexpr std::size_t restore_head = 4;
 
@@ -29,8 +29,8 @@ inline void mend_record(std::span<std::byte> record) {
                     numeric::fnv1a(record.subspan(detail::journal_head_bytes, payload)), 8);
 }
 
-//! Positions and counts that were written stay where they can be; each record gets its length and its checks, and where
-//! `what` says so its snapshot the text's length and hash. `agreed(snapshot, length)`: how much the hash covers.
+//! Mends a journal. Positions and counts stay if they are possible. Each record gets the right length and checks. If
+//! `what` says so, the snapshot gets the text's length and hash. `agreed(snapshot, length)`: how much the hash covers.
 template <class Snapshot, class Agreed>
 void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
   std::uint32_t length = 0;
@@ -41,7 +41,7 @@ void mend_journal(std::span<std::byte> journal, unsigned what, Agreed agreed) {
       return static_cast<std::uint32_t>(specverify::numeric::load_le(journal.data() + at, 4));
     };
     const std::uint32_t first = number(8) <= length ? number(8) : number(8) % (length + 1), count = number(12) % 64;
-    const bool holds = length == 0 || number(detail::journal_head_bytes) == snapshot_size;  // else a draft alone
+    const bool holds = length == 0 || number(detail::journal_head_bytes) == snapshot_size;  // otherwise a draft alone
     const std::size_t least = detail::journal_bytes(count, holds ? snapshot_size : 0);
     const std::size_t wanted = std::size_t{number(4)} + detail::journal_head_bytes + detail::journal_check_bytes;
     const std::size_t bytes = wanted < least || wanted > journal.size() ? least : wanted;
@@ -74,7 +74,7 @@ inline void mend(side restored, std::span<std::byte> journal, unsigned what) {
   }
 }
 
-//! Whether the edge of a system commits tokens alone.
+//! Returns true if the edge of a system commits tokens alone.
 [[nodiscard]] inline bool skips(unsigned choice) { return choice % script_formats >= script_formats - 2; }
 
 template <class Script>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed journals of the fuzz targets of restore, and copies of them that are cut or have changed bytes. Each is
-// what its name says (fuzz/restore_seeds.hpp): a journal that is refused leads nowhere. After a change of the layout
-// SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
+// Replays the committed journals of the fuzz targets of restore, and copies of them that are cut or have changed bytes.
+// Each must be the journal that the name describes (fuzz/restore_seeds.hpp), because a journal that is refused leads
+// nowhere. After a change of the layout, SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/corpus.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 std::string target_of(side restored) { return restored == side::edge ? "restore_edge" : "restore_cloud"; }
 
-// Whether the journal of an input is what the input's name says, as it stands and as it is mended.
+// Checks that the journal of an input fits the input's name, as it stands and after it is mended.
 void check_journal(side restored, const restore_seed& seed, const std::vector<std::byte>& input) {
   REQUIRE(input.size() > restore_head);
   const auto at = [&](std::size_t i) { return std::to_integer<unsigned>(input[i]); };
@@ -33,7 +33,7 @@ void check_journal(side restored, const restore_seed& seed, const std::vector<st
 void replay_changed(side restored, std::vector<std::byte> content, specverify_test::dice& dice) {
   restore_input(restored, content);
   if (content.size() < restore_head) return;
-  content[1] = std::byte{0};  // the journal's own checks: nothing is mended
+  content[1] = std::byte{0};  // mends nothing, because the journal's own checks count
   for (int i = 0; i < 60; ++i) {
     std::vector<std::byte> changed = content;
     for (std::uint64_t n = dice.below(3); n > 0; --n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Seeds of the fuzz targets of `restore`: journals that sessions wrote, each with a script for what follows, and what
-//! a seed's name says of its journal. Nothing is written down here but what has to happen, so that a seed that is made
-//! anew is of the present layout.
+//! Seeds of the fuzz targets of `restore`: journals that sessions wrote, each with a script for the steps after it, and
+//! the facts that a seed's name states about the journal. This file describes only the events, so if a seed is made
+//! anew, it has the present layout.
 #ifndef SPECVERIFY_TESTS_FUZZ_RESTORE_SEEDS_HPP
 #define SPECVERIFY_TESTS_FUZZ_RESTORE_SEEDS_HPP
 
@@ -15,7 +15,7 @@ namespace specverify_fuzz {
 
 using journal_bytes_of = std::vector<std::byte>;
 
-//! What a journal is, to a side that is made with the options of the system `choice`.
+//! Facts about a journal, for a side with the options of the system `choice`.
 struct journal_facts {
   bool restored = false;
   bool continues = false;   //!< text behind the prompt, and no end
@@ -25,13 +25,14 @@ struct journal_facts {
   bool streams = false;
 };
 
-//! Bytes of the whole record at the front.
+//! Returns the size in bytes of the whole record at the front.
 [[nodiscard]] inline std::size_t first_record(std::span<const std::byte> journal) {
   return detail::journal_head_bytes + detail::journal_check_bytes +
          static_cast<std::size_t>(specverify::numeric::load_le(journal.data() + 4, 4));
 }
 
-//! Whether a record begins before the text of the records before it ends. A record that is no such: false.
+//! Returns true if a record begins before the text of the records before it ends. If a record is damaged, returns
+//! false.
 [[nodiscard]] inline bool is_cut_back(std::span<const std::byte> journal) {
   for (std::uint32_t length = 0; journal.size() >= detail::journal_head_bytes;) {
     const auto payload = detail::open_record(journal);
@@ -46,7 +47,7 @@ struct journal_facts {
   return false;
 }
 
-//! Without the record at its end that holds a draft alone, where there is one: as if the file had gone back in time.
+//! Drops the last record if it holds a draft alone, as if the file had gone back in time.
 [[nodiscard]] inline journal_bytes_of without_last_draft(std::span<const std::byte> journal) {
   std::size_t at = 0, last = 0;
   while (at < journal.size()) {
@@ -87,7 +88,7 @@ journal_facts facts_of(side restored, unsigned choice, std::span<const std::byte
                        : facts_of<always_send>(restored, choice, journal);
 }
 
-//! What a seed is named by.
+//! The facts that a seed's name states.
 enum class seed_kind { system, open_draft, compacted, cut_back, middle_of_stream };
 [[nodiscard]] inline const char* name_of(seed_kind kind) {
   switch (kind) {
@@ -118,7 +119,7 @@ enum class seed_kind { system, open_draft, compacted, cut_back, middle_of_stream
   }
 }
 
-//! Messages travel in turn, so many of each direction.
+//! Adds this many messages of each direction, in turn.
 inline void add_exchanges(std::vector<std::byte>& script, int count) {
   for (int i = 0; i < count; ++i) {
     script.push_back(std::byte{0});
@@ -128,13 +129,13 @@ inline void add_exchanges(std::vector<std::byte>& script, int count) {
 inline constexpr std::byte to_cloud{0};                  // a word of session_script
 inline constexpr unsigned stream = 0x80, greedy = 0x40;  // bits of its first one
 
-//! Journals of one side after each step of a life that leads to such a seed, until one is.
+//! Takes journals of one side after each step of a life that leads to such a seed, until one fits.
 template <class Skip>
 class seed_maker {
  public:
   seed_maker(side restored, unsigned choice, seed_kind kind) : restored_(restored), choice_(choice), kind_(kind) {}
 
-  //! Empty: no such journal was found.
+  //! Returns the journal. It is empty if none was found.
   [[nodiscard]] journal_bytes_of journal() const {
     for (int size = 1; size < 90; ++size) {
       journal_bytes_of made = after(size);
@@ -169,7 +170,7 @@ class seed_maker {
     session.run();
     return of(session);
   }
-  //! The record that takes the place of a journal that is too long.
+  //! Returns the record that takes the place of a journal that is too long.
   [[nodiscard]] journal_bytes_of compacted(std::span<const std::byte> journal) const {
     std::vector<token_id> text(64);
     const std::size_t snapshot =
@@ -180,8 +181,8 @@ class seed_maker {
     demand(detail::write_journal_bytes({0, read->text, *read->last, {}}, made).ok(), "a record that is not written");
     return made;
   }
-  //! The cloud decides a round with tokens that the edge committed alone. An edge that has forgotten its draft hears
-  //! them again.
+  //! The cloud decides a round with tokens that the edge committed alone. An edge that has forgotten the draft must
+  //! hear them again.
   [[nodiscard]] journal_bytes_of after_fetch(std::vector<std::byte>& script, int rounds) const {
     add_exchanges(script, rounds);
     script.push_back(to_cloud);
@@ -193,7 +194,7 @@ class seed_maker {
     session.go_on(more);
     return of(session);
   }
-  //! Of a host that appends the record which takes the journal's place; its first records are enough.
+  //! A host appends the record that should replace the journal. The host's first records are enough.
   [[nodiscard]] journal_bytes_of after_append(std::vector<std::byte>& script) const {
     add_exchanges(script, 4);
     journal_bytes_of journal = run(script);
@@ -201,7 +202,7 @@ class seed_maker {
     journal.insert(journal.end(), all.begin(), all.end());
     return journal;
   }
-  //! A process that was killed within a record.
+  //! A process was killed within a record.
   [[nodiscard]] journal_bytes_of killed(std::vector<std::byte>& script, int bytes) const {
     add_exchanges(script, 4);
     journal_bytes_of journal = run(script);
@@ -217,7 +218,7 @@ class seed_maker {
 struct restore_seed {
   seed_kind kind{};
   unsigned choice = 0;
-  std::vector<std::byte> bytes{};  //!< an input of the target; empty: there is no such journal
+  std::vector<std::byte> bytes{};  //!< an input of the target; empty if there is no such journal
 };
 
 [[nodiscard]] inline restore_seed make_seed(side restored, seed_kind kind, unsigned choice) {

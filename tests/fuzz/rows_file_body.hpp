@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a file of recorded rows (rows-1): one of its named defects, or rows that can all be read.
+// Reads any bytes as a file of recorded rows (rows-1). The result must be one of the named defects, or rows that can
+// all be read.
 #ifndef SPECVERIFY_TESTS_FUZZ_ROWS_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_ROWS_FILE_BODY_HPP
 
@@ -16,7 +17,7 @@
 
 namespace specverify_fuzz {
 
-//! Whether the bytes are a file of rows.
+//! Returns true if the bytes are a file of rows.
 inline bool rows_file_input(std::span<const std::byte> bytes) {
   const int held = ::memfd_create("rows", 0);  // a file without a place on a disk
   if (held < 0 || ::write(held, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
@@ -30,7 +31,7 @@ inline bool rows_file_input(std::span<const std::byte> bytes) {
   if (rows->size() == 0 || rows->vocab_size() == 0 || rows->tokens().size() != rows->size()) std::abort();
   for (const std::int32_t token : rows->tokens())
     if (token < 0 || static_cast<std::uint32_t>(token) >= rows->vocab_size()) std::abort();
-  if (rows->vocab_size() > 4096) return true;  // a row that is cut to its top takes few bytes, whatever V is
+  if (rows->vocab_size() > 4096) return true;  // a row that is cut to the top ids takes few bytes, whatever V is
   std::vector<float> row(rows->vocab_size());
   for (std::size_t i = 0; i < rows->size(); ++i) {
     for (const recorded::side which : recorded::both_sides) {

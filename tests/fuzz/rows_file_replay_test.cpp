@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed files of recorded rows of the fuzz target, and copies of them with changed bytes.
+// Replays the committed files of recorded rows of the fuzz target, and copies of them with changed bytes.
 #if __has_include(<nlohmann/json.hpp>) && defined(__cpp_exceptions) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 
 #include <doctest/doctest.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The body of the session's fuzz target: the input is a script of what happens to an edge and a cloud. Messages are
-//! delivered as they are, twice, cut, flipped, or rewritten with a good check at the receiver's own place (so that what
-//! stands behind it is reached); a peer lies consistently (`liar`); deadlines pass; the connection is lost;
-//! processes restart from their journals, or without; the host ends the text. Its first two bytes choose a system and
-//! its variant. Demanded: nothing but tokens of the vocabulary is ever committed, texts stay within their limit, the
-//! engine is fed and cut as its cache allows, inputs are answered by outputs that end, an edge drafts in no stream, and
-//! no side refuses its own journal.
+//! The body of the session's fuzz target. The input is a script for an edge and a cloud. Messages can arrive as they
+//! are, twice, cut, flipped, or rewritten with a good check at the receiver's own place (so that they reach the code
+//! behind the check). A peer can lie consistently (`liar`), deadlines can pass, the connection can be lost, processes
+//! can restart with or without journals, and the host can end the text. The first two bytes choose a system and a
+//! variant.
+//! Demanded: a side commits only tokens of the vocabulary; texts stay within the limit; the session feeds and cuts the
+//! engine as the cache allows; after each input the outputs end; an edge drafts in no stream; no side refuses its own
+//! journal.
 #ifndef SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_SESSION_BODY_HPP
 
@@ -34,18 +35,18 @@ namespace specverify_fuzz {
 
 using namespace specverify;
 
-//! A peer that lies consistently: it claims a text of its own after the receiver's, with the right hash, in a round of
-//! its choice, and delivers that text piece by piece under checks that fit.
+//! A peer that lies consistently: it claims more text after the receiver's, with the right hash, in any round, and
+//! delivers that text piece by piece. The checks cannot show the lie, because they fit.
 class liar {
  public:
-  //! Where the receiver stands. `nonce`: of the hello that it awaits an answer to, if it is an edge.
+  //! The receiver's state. `nonce`: of the last hello, if the receiver is an edge that awaits an answer.
   struct target {
     std::uint64_t session_id = 0;
     std::uint32_t nonce = 0, round = 0, agreed = 0;
     std::span<const token_id> text{};
   };
 
-  //! Notes what the receiver's true peer says: its hello, whose terms a liar repeats.
+  //! Notes a message of the receiver's true peer: a hello, because a liar repeats the terms.
   void hear(std::span<const std::byte> message) {
     const auto read = decode_hello(message);
     if (!read) return;
@@ -55,7 +56,7 @@ class liar {
     has_hello_ = true;
   }
 
-  //! One message to the receiver. `next` gives the script's bytes.
+  //! Returns one message to the receiver. `next` gives the script's bytes.
   template <class Next>
   [[nodiscard]] std::vector<std::byte> message(const target& to, const wire_format& format, Next next) {
     std::vector<std::byte> out(1024);
@@ -71,7 +72,7 @@ class liar {
     if (what % 8 < 3 && has_hello_) return greet(to, next, out);
     const auto size = [](const auto& written) { return written.ok() ? written->size() : 0; };
     wire_place at = place(to, to.agreed, to.round);
-    if (what % 8 < 6) {  // text behind the last piece, or what the receiver has; in the claimed round, or its own
+    if (what % 8 < 6) {  // text behind the last piece or the receiver's text; in the claimed or the receiver's round
       const std::span<const token_id> rest = rest_of(to, next);
       if ((what & 16) != 0 || sent_ < to.agreed || sent_ > text_.size()) sent_ = to.agreed;
       const std::span<const token_id> left = std::span<const token_id>(text_).subspan(sent_);
@@ -90,7 +91,7 @@ class liar {
     return size(encode_stop({static_cast<stop_cause>(next() % 5), to.agreed, at.prefix_hash}, out));
   }
 
-  //! A hello that claims some of the liar's text.
+  //! Makes a hello that claims some of the liar's text.
   template <class Next>
   std::size_t greet(const target& to, Next next, std::span<std::byte> out) {
     (void)rest_of(to, next);
@@ -119,7 +120,7 @@ class liar {
     return rounds[choice % rounds.size()];
   }
 
-  //! A place in the liar's text.
+  //! Returns a place in the liar's text.
   [[nodiscard]] wire_place place(const target& to, std::uint32_t length, std::uint32_t round) const {
     const std::span<const token_id> text = length <= to.text.size() ? to.text : std::span<const token_id>(text_);
     return {prefix_hash(text.first(length)), round};
@@ -129,7 +130,7 @@ class liar {
     return static_cast<token_id>(choice % format.vocab_size);
   }
 
-  //! The liar's text behind what the receiver has. Another one where the receiver has gone another way.
+  //! Returns the liar's text behind the receiver's. If the receiver has gone another way, makes another text.
   template <class Next>
   [[nodiscard]] std::span<const token_id> rest_of(const target& to, Next next) {
     const std::span<const token_id> known = to.text.first(to.agreed);
@@ -144,7 +145,7 @@ class liar {
   hello_message hello_{};
   std::vector<token_id> text_;
   std::uint32_t round_ = 0, digest_ = 0;
-  std::uint32_t sent_ = 0;  // tokens of its text before the next piece
+  std::uint32_t sent_ = 0;  // tokens of the text before the next piece
   bool has_hello_ = false;
 };
 
@@ -157,7 +158,7 @@ inline constexpr unsigned edge_lists_stops = 1, cloud_lists_stops = 2, drafts_fr
 inline constexpr unsigned host_stops = 0xD8;      //!< a step; one more: with the other cause
 inline constexpr unsigned link_is_lost = 2 * 19;  //!< a step; one more: the cloud is not told
 
-//! The same plan every round, of which it says that l may change.
+//! A window that gives the same plan every round, but says that l may change.
 struct changing_window : fixed_window {
   [[nodiscard]] plan_range range() const noexcept { return {max_draft_length, 1, resolution}; }
 };
@@ -198,18 +199,18 @@ class session_script {
 
   [[nodiscard]] std::span<const std::byte> edge_journal() const { return edge_journal_; }
   [[nodiscard]] std::span<const std::byte> cloud_journal() const { return cloud_journal_; }
-  //! Why a side refused its own journal first; ok: it never did.
+  //! Returns the first reason why a side refused its own journal, or ok if it never did.
   [[nodiscard]] status refused_by_edge() const { return refused_by_edge_; }
   [[nodiscard]] status refused_by_cloud() const { return refused_by_cloud_; }
   [[nodiscard]] std::uint64_t lives() const { return lives_; }
-  //! How the text ended for the edge's host; none: it has not.
+  //! Returns how the text ended for the edge's host, or none if it has not ended.
   [[nodiscard]] stop_reason end() const { return end_; }
   [[nodiscard]] bool streams() const { return mode_ == session_mode::stream; }
-  //! What this life of the cloud has counted.
+  //! Returns the counters of this life of the cloud.
   [[nodiscard]] const session_statistics& at_cloud() const { return cloud_->statistics(); }
 
-  //! A side restarts from these bytes, whatever they are, and goes on as a host would: without them, where they are
-  //! refused. Whether they were taken.
+  //! Restarts a side from these bytes, whatever they are. If they are refused, it goes on without them, as a host
+  //! would. Returns true if they were taken.
   bool restart_edge_from(std::span<const std::byte> journal) {
     new_edge();
     const auto read = edge_->restore(journal, now_);
@@ -343,7 +344,7 @@ class session_script {
     cloud_engine_.clear();
   }
 
-  //! Of a format and a rule that are strong enough.
+  //! Returns true if a format and a rule are strong enough.
   [[nodiscard]] bool needs_verified() const {
     return (variant_ & needs_verified_text) != 0 && detail::strength_of(format_, rule_) == guarantee::unconditional;
   }
@@ -360,7 +361,7 @@ class session_script {
     hand_over(what, message);
   }
   void hand_over(unsigned what, const std::vector<std::byte>& message) {
-    const std::vector<std::byte> copy(message.begin(), message.end());  // of its own size
+    const std::vector<std::byte> copy(message.begin(), message.end());  // a copy of exactly this size
     if (what & 1) {
       (void)edge_->receive(copy, now_);
     } else {
@@ -369,7 +370,7 @@ class session_script {
     drain();
   }
 
-  //! What a peer that lies consistently would say now; it takes `bytes_of_a_lie` of the script.
+  //! Returns the next message of a peer that lies consistently. It takes `bytes_of_a_lie` of the script.
   std::vector<std::byte> lie(unsigned what) {
     std::span<const std::byte> said = script_.first(std::min(script_.size(), bytes_of_a_lie));
     script_ = script_.subspan(said.size());
@@ -385,7 +386,7 @@ class session_script {
                                next);
   }
 
-  //! Writes script bytes into a message, or makes one up, and puts a check on it that the receiver takes.
+  //! Writes script bytes into a message, or makes one up, and adds a check that the receiver takes.
   void forge(std::vector<std::byte>& m, unsigned what) {
     if (m.empty() || byte() % 4 == 0) {
       m.assign(1 + byte() % 72, std::byte{0});
@@ -413,7 +414,7 @@ class session_script {
       specverify::numeric::store_le(m.data() + m.size() - check, detail::check_of(mine, kind), 1);
   }
 
-  //! What was on its way is gone, and the edge's host connects again. A cloud need not be told.
+  //! Drops all messages on the way. Then the edge's host connects again, but a cloud may not hear about the loss.
   void lose_link(unsigned what) {
     to_edge_.clear();
     to_cloud_.clear();
@@ -482,7 +483,7 @@ class session_script {
     while (to_cloud_.size() > 64) to_cloud_.pop_front();
   }
 
-  //! Outputs end, however a script goes on.
+  //! Checks that outputs end, however a script goes on.
   [[nodiscard]] static auto observer(std::deque<std::vector<std::byte>>& queue, std::vector<std::byte>& journal,
                                      liar& in_its_name) {
     return [&queue, &journal, &in_its_name, outputs = 0](const session_output& out) mutable {
@@ -495,7 +496,7 @@ class session_script {
     };
   }
 
-  //! Engines that must agree with their sessions, whatever the peer wrote.
+  //! Engines that must agree with the sessions, whatever the peer wrote.
   struct strict_model {
     specverify_test::hash_engine& engine;
     const wire_format& format;
@@ -532,14 +533,14 @@ class session_script {
   std::vector<std::byte> edge_journal_, cloud_journal_;
   std::deque<std::vector<std::byte>> to_edge_, to_cloud_;
   liar false_edge_, false_cloud_;
-  hello_name edge_name_{7, 0};  // of its last hello
+  hello_name edge_name_{7, 0};  // of the last hello
   status refused_by_edge_{}, refused_by_cloud_{};
   stop_reason end_ = stop_reason::none;
   std::uint64_t lives_ = 0;
   session_time now_ = 1;
 };
 
-//! Runs a script; `look` sees the session at its end.
+//! Runs a script. `look` sees the session at the end.
 template <class Look>
 void session_run(std::span<const std::byte> input, Look look) {
   if (input.empty()) return;

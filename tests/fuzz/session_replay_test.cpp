@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The committed scripts of the session's fuzz target, and some made by a fixed generator.
+// Replays the committed scripts of the session's fuzz target, and some made by a fixed generator.
 #include <doctest/doctest.h>
 
 #include "fuzz/corpus.hpp"
@@ -7,7 +7,7 @@
 
 namespace {
 
-//! What a committed script comes to.
+//! The results of a committed script.
 struct outcome {
   specverify::stop_reason end{};
   bool streams = false;

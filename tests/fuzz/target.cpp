@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry of a fuzz target. tests/fuzz.cmake defines the header of its body and the call.
+// The entry of a fuzz target. tests/fuzz.cmake defines the header of the body and the call.
 #include SPECVERIFY_FUZZ_HEADER
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the form that safetensors has: the length of a header, the header, tensors. Seeds of rows_file and
-// model_file, and changed copies for their replays.
+// Files in the form of safetensors: the length of a header, the header, tensors. They are seeds of rows_file and
+// model_file, and the replays change copies of them.
 #ifndef SPECVERIFY_TESTS_FUZZ_TENSOR_SEEDS_HPP
 #define SPECVERIFY_TESTS_FUZZ_TENSOR_SEEDS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace specverify_fuzz {
 
-//! A header, filled up with spaces to a multiple of 8, and `size` bytes of small numbers.
+//! Makes a header, filled up with spaces to a multiple of 8, and `size` bytes of small numbers.
 inline std::string tensor_file_of(std::string header, std::size_t size) {
   header.resize((header.size() + 7) / 8 * 8, ' ');
   std::string file;
@@ -24,7 +24,7 @@ inline std::string tensor_file_of(std::string header, std::size_t size) {
 }
 
 //! Calls `use(bytes)` for each input of a target's corpus, and `use_changed(bytes)` for copies with other bytes or
-//! another end. SPECVERIFY_WRITE_CORPUS=1 writes the seeds first.
+//! another end. If SPECVERIFY_WRITE_CORPUS=1, writes the seeds first.
 template <class Use, class UseChanged>
 void replay_corpus(const std::string& target, const std::vector<std::string>& seeds, const Use& use,
                    const UseChanged& use_changed) {

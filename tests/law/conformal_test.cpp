@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rounds in a row with a threshold that learns: the text keeps the target's law, and after a round the threshold is
-//! the one that only accepted and resampled positions have moved.
+//! Rounds in a row with a threshold that learns. The text must keep the target's law, and after each round only
+//! accepted and resampled positions may have moved the threshold.
 #include "law/harness.hpp"
 
 #include <specverify/policy/window.hpp>
@@ -48,10 +48,10 @@ struct plan {
   std::uint32_t draft_length = 1;
   std::uint32_t resolution = 7;
   std::uint32_t trial_cap = 1;
-  std::uint64_t budget = 0;  //!< bits of a round; 0: every window has `draft_length` drafts
+  std::uint64_t budget = 0;  //!< bits of a round; if 0, every window has `draft_length` drafts
 };
 
-//! Drafts while the budget lasts, charged as the code that travels.
+//! Drafts while the budget lasts. Each draft costs the bits of the code that travels.
 sv::bit_budget_window window_of(const plan& how, std::uint32_t vocab_size) {
   const std::uint64_t bits = how.budget > 0 ? how.budget : std::uint64_t{1} << 40;
   return {how.draft_length, how.resolution, vocab_size, vocab_size, bits, 0, sv::position_accounting::drop_zero};
@@ -60,11 +60,11 @@ sv::bit_budget_window window_of(const plan& how, std::uint32_t vocab_size) {
 struct text_run {
   sequence text{};
   sv::conformal_state state{};
-  // positions of `text` whose law moved the threshold: all but bonus tokens of unknown laws
+  // positions of `text` whose law moved the threshold: all except bonus tokens of unknown laws
   std::vector<std::uint32_t> learnt{};
   std::uint32_t rejected = 0;
   std::uint32_t closed = 0;   // windows that the budget ended
-  std::uint32_t counted = 0;  // of them, those whose bonus token's law moved the threshold
+  std::uint32_t counted = 0;  // of them, those in which the law of the bonus token moved the threshold
   double apart = 0;           // sum over tested positions of TV(q^, p)
   double allowed = 0;         // and of TV(q, p) + dropped mass + K / (4 l)
 };
@@ -75,8 +75,8 @@ double tv(const probabilities& a, const probabilities& b) {
   return sum / 2;
 }
 
-//! `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, which depends on the rounds
-//! before.
+//! Runs `plan.rounds` rounds from the empty text. The law of a draft depends on the threshold, because earlier rounds
+//! moved it.
 template <class Policy, class Scalar, class Source>
 text_run run_text(Policy policy, const two_models<Scalar>& models, const plan& how, const Source& source) {
   const auto vocab_size = models.target.vocab_size;
@@ -164,7 +164,8 @@ void check_texts(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) 
   });
 }
 
-//! The threshold after a text by the definitions, in long double: probability at least beta, else the largest alone.
+//! Returns the threshold after a text by the definitions, in long double: ids of probability at least beta, or the
+//! largest alone if there are none.
 template <class Scalar>
 double replayed_threshold(const two_models<Scalar>& models, const plan& how, const text_run& run, double& dropped) {
   long double beta = how.sparsifier.first_threshold, sum = 0;
@@ -190,7 +191,7 @@ double replayed_threshold(const two_models<Scalar>& models, const plan& how, con
   return static_cast<double>(beta);
 }
 
-//! Thirty rounds of a shipped generator, and the state after them against the replay.
+//! Runs thirty rounds of a shipped generator, and compares the state after them with the replay.
 text_run check_replay(std::uint64_t seed, sv::conformal sparsifier, std::uint64_t budget) {
   plan how;
   how.sparsifier = sparsifier;
@@ -203,7 +204,7 @@ text_run check_replay(std::uint64_t seed, sv::conformal sparsifier, std::uint64_
   how.resolution = 20;
   how.trial_cap = 32;
   how.budget = budget;
-  const two_models<double> models = make_models<double>(5, 3, seed);  // beyond its depth the tree begins anew
+  const two_models<double> models = make_models<double>(5, 3, seed);  // beyond this depth the tree begins anew
   const text_run run =
       run_text(sv::exec::seq, models, how, sv::philox{sv::derive_draft_key(specverify_test::secret_of(seed), 22)});
   REQUIRE(run.text.size() >= how.rounds);
@@ -217,8 +218,7 @@ text_run check_replay(std::uint64_t seed, sv::conformal sparsifier, std::uint64_
   return run;
 }
 
-//! Windows that a budget closes: the text's law by enumeration, and on every path that the enumeration takes the state
-//! that goes on.
+//! Windows that a budget closes: checks the text's law by enumeration, and the state after every path.
 template <class Scalar>
 void check_closed_windows(std::uint32_t vocab_size, const plan& how, std::uint64_t seed) {
   const two_models<Scalar> models = make_models<Scalar>(vocab_size, how.rounds * (how.draft_length + 1), seed);

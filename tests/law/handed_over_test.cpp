@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that hands text of its own over, against a cloud that requires `unconditional`: in every state it claims
-// more than the cloud has, under good checks, it sends pieces and ends that nobody waits for, and it drafts as it
-// likes. What no edge sends ends the cloud's process, and the next one has its journal. Each session goes on to its
-// last token, and the law of all texts is the target's.
+// A device hands over text of its own to a cloud that requires `unconditional`. In every state it may claim more than
+// the cloud has, under good checks. It may send pieces and ends that nobody waits for, and it can draft as it likes. If
+// it sends something that no edge sends, the cloud's process ends, and the next one has its journal. Each session must
+// reach its last token, and the law of all texts must be the target's.
 #include <specverify/codec/message.hpp>
 #include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
@@ -46,10 +46,10 @@ cloud_options options_of(std::uint64_t salt) {
   return o;
 }
 
-//! One for each state of a cloud.
+//! One count for each state of a cloud.
 using counts = std::array<std::uint64_t, static_cast<std::size_t>(cloud_state::failed) + 1>;
 
-//! What a device claims to have, and in which round.
+//! The text that a device claims to have, and the round.
 struct claim {
   std::vector<token_id> text{};
   std::uint32_t round = 1;
@@ -62,7 +62,7 @@ class hostile_session {
     open();
   }
 
-  //! The text, once the device has said stop.
+  //! Returns the text, once the device has said stop.
   const std::vector<token_id>& run() {
     for (int steps = 0; steps < 1000 && cloud_->length() < whole; ++steps) {
       if (dice_.below(2) == 0) lie();
@@ -75,7 +75,7 @@ class hostile_session {
   }
 
  private:
-  //! The cloud's process begins anew, from its journal if there is one.
+  //! Starts the cloud's process anew, from its journal if there is one.
   void open() {
     cloud_.emplace(std::move(make_cloud(options_of(salt_))).value());
     if (journal_.empty()) return;
@@ -103,13 +103,13 @@ class hostile_session {
 
   [[nodiscard]] wire_place place() const { return {prefix_hash(cloud_->text()), cloud_->round()}; }
 
-  //! A piece of a text behind what the cloud has.
+  //! Returns the tokens of a text that the cloud does not have yet.
   [[nodiscard]] std::span<const token_id> rest_of(std::span<const token_id> text) const {
     text = text.subspan(std::min<std::size_t>(text.size(), cloud_->length()));
     return text.first(std::min<std::size_t>(text.size(), 4));
   }
 
-  //! A hello with so many tokens of a text.
+  //! Sends a hello with this many tokens of a text.
   void greet(const claim& made, std::uint32_t length) {
     hello_message hello;
     hello.session_id = 7;
@@ -131,13 +131,13 @@ class hostile_session {
     if (heard.code == errc::unverified_text) ++refused_in_[static_cast<std::size_t>(before)];
   }
 
-  //! The cloud's text, or the prompt.
+  //! Returns the cloud's text, or the prompt.
   [[nodiscard]] claim known() const {
     claim made{{cloud_->text().begin(), cloud_->text().end()}, std::max(cloud_->round(), 1u)};
     if (made.text.empty()) made.text.push_back(prompt);
     return made;
   }
-  //! And tokens that the device would like.
+  //! Returns that text, continued by tokens that the device would like.
   claim wish() {
     claim made = known();
     while (made.text.size() < whole && dice_.below(8) != 0) made.text.push_back(0);
@@ -166,7 +166,7 @@ class hostile_session {
     }
   }
 
-  //! What brings the session forward.
+  //! Does the next honest step of the session.
   void go_on() {
     if (cloud_->state() == cloud_state::failed) open();
     if (cloud_->wants_rows()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Small worlds for the law tests: a target and a drafter whose laws depend on the prefix, and one round over them.
-//! Nothing here knows how a rule accepts or resamples; expected laws come from the plain sampler below, in long double.
+//! Small worlds for the law tests: a target and a drafter whose laws depend on the prefix, and one round over them. The
+//! code here must not know how a rule accepts or resamples: expected laws come from the plain sampler below, in long
+//! double.
 #ifndef SPECVERIFY_TESTS_LAW_HARNESS_HPP
 #define SPECVERIFY_TESTS_LAW_HARNESS_HPP
 
@@ -34,7 +35,7 @@ using probabilities = std::vector<double>;
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-//! Numbers for the worlds; nothing of the library.
+//! Draws numbers for the worlds, and uses no code of the library.
 class generator {
  public:
   explicit generator(std::uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 0x1234567u) {}
@@ -55,14 +56,14 @@ inline bool is_infinite(double value) {
   return (std::bit_cast<std::uint64_t>(value) << 1) == std::uint64_t{0x7FF0000000000000u} << 1;
 }
 
-//! The law of a row under temperature, bias, mask and truncation, by the definitions, in long double. `order` says how
-//! ties and cuts go: by probability descending, then id ascending.
+//! Returns the law of a row under temperature, bias, mask and truncation, by the definitions, in long double. `order`
+//! says how ties and cuts go: by probability descending, then by id ascending.
 template <class Scalar>
 probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const sv::row_transform& transform,
                         std::uint32_t valid_size) {
   const std::size_t size = std::min<std::size_t>(row.size(), valid_size);
   std::vector<long double> score(size, 0);
-  // infinities are kept out of the arithmetic: these tests also run under -ffast-math
+  // infinities stay out of the arithmetic, because these tests also run under -ffast-math
   std::vector<char> allowed(size, 1);
   for (std::size_t v = 0; v < size; ++v) {
     const double z = static_cast<double>(row[v]);
@@ -142,7 +143,7 @@ probabilities plain_law(const std::vector<Scalar>& row, sv::row_kind kind, const
   return {weight.begin(), weight.end()};
 }
 
-//! A law in integers with its arrays.
+//! A law in integers that owns the arrays.
 struct owned_law {
   std::vector<sv::token_id> ids{};
   std::vector<std::uint32_t> counts{};
@@ -185,7 +186,7 @@ struct world {
   std::vector<std::vector<Scalar>> rows{};
   std::vector<owned_law> drafter{};
   sv::row_transform transform{};
-  //! instead of `transform`, when it is not empty: one for every length of the prefix
+  //! if not empty, replaces `transform`: one for every length of the prefix
   std::vector<sv::row_transform> by_position{};
   std::uint32_t valid_size = std::numeric_limits<std::uint32_t>::max();
 
@@ -223,7 +224,7 @@ inline const char* name_of(shape which) {
   return names[static_cast<std::size_t>(which)];
 }
 
-//! A world of one shape. Laws have resolution up to `resolution`; with `drop_zero` zero counts are not listed.
+//! Makes a world of one shape. Laws have resolution up to `resolution`. If `drop_zero`, zero counts are not listed.
 template <class Scalar>
 world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t draft_length, std::uint64_t seed,
                          std::uint32_t resolution = 12) {
@@ -268,7 +269,7 @@ world<Scalar> make_world(shape which, std::uint32_t vocab_size, std::uint32_t dr
   return made;
 }
 
-//! What a round did, apart from the committed tokens.
+//! The results of a round, except the committed tokens.
 struct round_record {
   sequence committed{};
   sequence drafted{};
@@ -288,8 +289,8 @@ inline std::size_t scratch_size(std::uint32_t vocab_size, const sv::row_transfor
   return sv::verify_workspace_size(vocab_size, transform, length);
 }
 
-//! One round from `node`, at the place of the uniforms: draws L drafts, verifies them, commits. `make_draft(token's
-//! draft, node)` may exchange the draft.
+//! Runs one round from `node`, at the place of the uniforms: draws L drafts, verifies them, commits.
+//! `make_draft(token's draft, node)` may exchange the draft.
 template <class Policy, class Scalar, class Source, class MakeDraft, class Rule = sv::token_rule>
 round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniforms<Source>& random, Rule rule,
                        std::size_t node, std::uint32_t length, sv::verify_request request, MakeDraft make_draft) {
@@ -321,8 +322,9 @@ round_record run_round(Policy policy, const world<Scalar>& in, const sv::uniform
                    [](const sv::draft& drawn, std::size_t) { return drawn; });
 }
 
-//! Distance between the law of committed texts, continued by the target's own law to L + 1 tokens, and the target's law
-//! of such texts. Zero iff every committed token has the target's conditional law. A text ends with a stop token.
+//! Returns the distance between two laws of texts of L + 1 tokens: committed texts, continued by the target's own law,
+//! and the target's texts. It is zero iff every committed token has the target's conditional law. A text ends with a
+//! stop token.
 template <class Scalar>
 double text_distance(const sv::enumerated_law<sequence>& committed, const world<Scalar>& in,
                      std::span<const sv::token_id> stop_tokens = {}) {
@@ -357,11 +359,12 @@ inline bool long_run() {
   return value != nullptr && value[0] == '1';
 }
 
-//! The legs under qemu, ten times slower, keep the smaller worlds; the machine's own legs have them all.
+//! Returns true under qemu. These legs are ten times slower, so they keep the smaller worlds; the machine's own legs
+//! have them all.
 inline bool emulated() { return std::getenv("SPECVERIFY_EMULATED") != nullptr; }
 
-//! Runs `body(policy, name)` for each execution policy; a twin runs seq alone, since one failure is enough. Under qemu
-//! simd alone: tests/backend compares both policies there, the other legs measure the laws of seq.
+//! Runs `body(policy, name)` for each execution policy. A twin runs seq alone, since one failure is enough. Under qemu
+//! only simd runs, because tests/backend compares both policies there, and the other legs measure the laws of seq.
 template <class Body>
 void for_each_policy(Body body) {
 #ifdef SPECVERIFY_ONE_POLICY

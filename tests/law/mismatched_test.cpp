@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The lossy baselines have the law of their formulas, and the same parts in the other order keep the target's law.
+//! The lossy baselines must have the law of their formulas. If the same parts run in the other order, they must keep
+//! the target's law.
 #include "law/harness.hpp"
 
 #include <specverify/quantize/draft_law.hpp>
@@ -34,8 +35,8 @@ probabilities dense(const sv::law& law) {
   return q;
 }
 
-//! The committed law by the formula: q(v) a(v) + sum_z q(z) (1 - a(z)) residual_z(v), a(v) = min(1, p(v) / t(v)) and 1
-//! where t(v) = 0 < p(v).
+//! Returns the committed law by the formula: q(v) a(v) + sum_z q(z) (1 - a(z)) residual_z(v), with a(v) = min(1, p(v) /
+//! t(v)), or 1 if t(v) = 0 < p(v).
 probabilities formula(const probabilities& q, const probabilities& p, const probabilities& tested,
                       const std::vector<probabilities>& claimed) {
   probabilities out(p.size(), 0.0);
@@ -67,7 +68,7 @@ std::vector<Scalar> random_logits(generator& draw, std::uint32_t size, double sp
   return row;
 }
 
-//! The law of the one committed token; draft z travels as `drafts[z]`.
+//! Returns the law of the one committed token. Draft z travels as `drafts[z]`.
 template <class Policy, class Scalar, class Draft, class Rule>
 sv::enumerated_law<sv::token_id> committed(Policy policy, const world<Scalar>& in, const std::vector<Draft>& drafts,
                                            Rule rule) {
@@ -121,8 +122,8 @@ void check_sample_quantize(Policy policy) {
   }
 }
 
-//! A drafter whose law is exact in integer weights, so that what it draws from is what it says: counts whose largest is
-//! a power of two.
+//! A drafter whose law is exact in integer weights: the largest count is a power of two, so it draws from exactly the
+//! law that it states.
 struct small_drafter {
   std::vector<std::uint32_t> counts{16, 9, 5, 3, 2};
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 16);
@@ -148,7 +149,7 @@ struct small_drafter {
     REQUIRE(kept.ok());
     return *kept;
   }
-  //! The paper's draft of every token: drawn from x, x^ claimed.
+  //! Returns the paper's draft of every token: drawn from x, while x^ is claimed.
   [[nodiscard]] std::vector<sv::mismatched_draft> drafts(std::uint32_t k, const sv::compressed_law_options& options) {
     const sv::support kept = largest(k);
     std::vector<sv::mismatched_draft> made(counts.size());
@@ -192,7 +193,7 @@ TEST_CASE("T7 the identity of the bias without an entry for the draft: 2 TV(x, y
         const probabilities by_formula = formula(x, y, x, std::vector<probabilities>(5, reconstructed));
         CHECK(std::fabs(2 * tv(by_formula, y) - identity) <= 2e-15);
         CHECK(tv(out, y) <= 2 * tv(x, reconstructed) + 1e-12);
-        if (k >= 4) CHECK(bias <= 1e-8);  // one token left over is its own tail
+        if (k >= 4) CHECK(bias <= 1e-8);  // one token left over is the whole tail
         if (k > 2) continue;
         const probabilities from_floats = measured(committed(policy, narrow, drafts, sv::lossy_token_rule{1}), 5);
         const double narrow_identity =
@@ -282,7 +283,7 @@ TEST_CASE("T10 CU-HLM drawn from the compressed law returns y, with exact values
                          {compressed.counts, compressed.counts + compressed.size},
                          compressed.tail_count,
                          5};
-          probabilities inside;  // a number inside every token's interval: the tail's can be narrow
+          probabilities inside;  // a number inside the interval of every token, because the tail's can be narrow
           double below = 0;
           for (const double mass : dense(compressed)) {
             if (mass > 0) inside.push_back(below + mass / 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantize, sample, verify: the whole chain from two rows of logits to a committed token keeps the target's law, and
-//! the reversed order does not.
+//! Quantize, sample, verify: the whole chain from two rows of logits to a committed token must keep the target's law.
+//! The reversed order must not.
 #include "law/harness.hpp"
 
 #include <specverify/distribution/fp16_law.hpp>
@@ -28,7 +28,7 @@ owned_law copy_of(const sv::law& from) {
   return {{from.ids, from.ids + from.size}, {from.counts, from.counts + from.size}, from.tail_count, from.vocab_size};
 }
 
-//! The law of a drafter row after a sparsifier and a quantizer, by the shipped function.
+//! Returns the law of a drafter row after a sparsifier and a quantizer, by the shipped function.
 template <class Policy, class Scalar, class Sparsifier, class Quantizer>
 owned_law quantized(Policy policy, const std::vector<Scalar>& logits, Sparsifier sparsifier, Quantizer quantizer,
                     std::uint32_t resolution) {
@@ -60,7 +60,7 @@ owned_law fp16_law_of(Policy policy, const std::vector<Scalar>& logits) {
   return copy_of(*made);
 }
 
-//! One position: a target row and one law for the drafter; the bonus row repeats the target's.
+//! Makes one position: a target row and one law for the drafter. The bonus row repeats the target's.
 template <class Scalar>
 world<Scalar> one_position(const std::vector<Scalar>& target, owned_law law) {
   world<Scalar> in;
@@ -118,7 +118,7 @@ void check_sparse_lattice() {
         CHECK(top_k_distance <= tolerance<Scalar>);
       }
       CHECK(distance(sv::threshold{0.1, 6}) <= tolerance<Scalar>);
-      CHECK(distance(sv::threshold{0.9, 6}) <= tolerance<Scalar>);  // nothing reaches it: the largest alone
+      CHECK(distance(sv::threshold{0.9, 6}) <= tolerance<Scalar>);  // no id reaches it: the largest alone
       CHECK(distance(sv::top_p{0.7}) <= tolerance<Scalar>);
       CHECK(distance(sv::min_p{0.3}) <= tolerance<Scalar>);
     }
@@ -153,7 +153,7 @@ void check_sample_quantize(Policy policy) {
     sv::verify_request request;
     request.remaining_budget = 1;
     const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
-      // The lossy order: the token comes from the raw law, the verifier is told the quantized one.
+      // The lossy order: the token comes from the raw law, but the verifier receives the quantized one.
       return run_round(policy, in, sv::uniforms{source, 0, 0}, {2}, 0, 1, request,
                        [&](const sv::draft& drawn, std::size_t) { return drawn.rebound(coarse.view()); })
           .committed.front();

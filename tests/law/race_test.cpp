@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The winner of a race over random noise has the distribution of its row, and the tokens at two positions are
+// The winner of a race over random noise must have the distribution of the row, and the tokens at two positions must be
 // independent.
 #include <specverify/row/reading.hpp>
 #include <specverify/testing/chi_square.hpp>

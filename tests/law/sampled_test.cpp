@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Statistics on top of the enumeration: the shipped generator, larger vocabularies, many rounds. 10^5 draws a case,
-//! 10^6 with SPECVERIFY_LONG=1.
+//! Statistics on top of the enumeration: the shipped generator, larger vocabularies, many rounds. A case has 10^5
+//! draws, or 10^6 if SPECVERIFY_LONG=1.
 #include "law/harness.hpp"
 
 #include <specverify/testing/chi_square.hpp>
@@ -23,7 +23,7 @@ struct two_keys {
 
 std::uint32_t draws() { return long_run() ? 1000000 : 100000; }
 
-//! A peaked target and a drafter that is off in the way a quantized model is.
+//! Makes a peaked target and a drafter that is off in the way a quantized model is.
 world<float> statistical_world(double temperature, std::uint64_t seed) {
   generator draw(seed);
   world<float> in;
@@ -93,7 +93,7 @@ TEST_CASE("T33 a planted bias is detected: the verifier is told a law that the t
   const counts_of biased =
       committed_counts(in, 99, [&](const sv::draft& d, std::size_t) { return d.rebound(other.view()); });
   CHECK(p_value(biased.first, p) < 1e-4);
-  probabilities shifted = p;  // how sharp the test is: one per cent of the mass moved
+  probabilities shifted = p;  // shows how sharp the test is: moves one per cent of the mass
   shifted[0] -= 0.01;
   shifted[1] += 0.01;
   auto power = sv::chi_square_power(p, shifted, draws(), 1e-4);
@@ -103,8 +103,8 @@ TEST_CASE("T33 a planted bias is detected: the verifier is told a law that the t
 
 namespace {
 
-//! Remembers the first uniform that was read for each purpose of a round. With `share`, residual draws get the
-//! acceptance test's numbers.
+//! Remembers the first uniform that was read for each purpose of a round. If `share`, residual draws get the numbers of
+//! the acceptance test.
 struct recording_source {
   two_keys keys;
   bool share = false;

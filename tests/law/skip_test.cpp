@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One round of a hybrid language model from shipped functions: draw d, measure it, send or keep, verify with L = 1 and
-//! no bonus token. Expected laws come from the skip-mixture formula, with softmaxes and binomials in long double.
+//! One round of a hybrid language model from shipped functions: draw d, measure it, send or keep it, verify with L = 1
+//! and no bonus token. Expected laws come from the skip-mixture formula, with softmaxes and binomials in long double.
 #include "law/harness.hpp"
 
 #include <specverify/policy/skip.hpp>
@@ -20,7 +20,7 @@ using namespace law_test;
 
 namespace {
 
-//! A drafter with a law x, apart from the logits z that its uncertainty is measured on, and a target y.
+//! A drafter with a law x, a target y, and separate logits z for the drafter's uncertainty.
 template <class Scalar>
 struct pair_of_models {
   world<Scalar> in{};
@@ -41,13 +41,13 @@ pair_of_models<Scalar> make_pair(shape which, std::uint32_t vocab_size, std::uin
   return made;
 }
 
-//! Temperatures on a grid: of the numbers of purpose 4 only their cell counts, the same law for all samples. Every cell
-//! is its left end, so the first one is the temperature 0.
+//! Temperatures on a grid: only the cell of a number of purpose 4 counts, and all samples have the same law. Every cell
+//! stands for the left end, so the first one is the temperature 0.
 template <class Source>
 struct gridded {
   const Source& from;
   std::uint32_t cells;
-  std::uint32_t* read = nullptr;  //!< which cells were read, in base 16
+  std::uint32_t* read = nullptr;  //!< the cells that were read, in base 16
   [[nodiscard]] sv::random_block operator()(sv::random_counter counter) const noexcept {
     const sv::random_block block = from(counter);
     if (counter.use != sv::purpose::perturbation_temperature || cells == 0) return block;
@@ -58,16 +58,16 @@ struct gridded {
   }
 };
 
-//! What a round committed (-2: an error), and how many draws disagreed.
+//! The token that a round committed (-2: an error), and the number of draws that disagreed.
 struct round_result {
   sv::token_id token = -2;
   std::uint32_t disagreements = 0;
 };
 
-//! What travels for a token instead of the draft itself.
+//! Returns the draft that travels for a token instead of the draft itself.
 using upload_of = std::function<sv::mismatched_draft(sv::token_id, const sv::skip_observation&)>;
 
-//! One round at `position`.
+//! Runs one round at `position`.
 template <class Policy, class Scalar, class Skip, class Source>
 round_result one_round(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip, const Source& source,
                        sv::token_rule rule, std::uint32_t position = 0, std::uint32_t round = 0,
@@ -101,8 +101,8 @@ round_result one_round(Policy policy, const pair_of_models<Scalar>& models, cons
   return {verdict->accepted == 1 ? drafted.token() : verdict->next_token, seen->disagreements};
 }
 
-//! The law of the committed token. Cells and disagreements are part of what is enumerated, so that no breakpoint hides
-//! behind a later number.
+//! Returns the law of the committed token. The enumeration includes cells and disagreements, so that no breakpoint can
+//! hide behind a later number.
 template <class Policy, class Scalar, class Skip>
 sv::enumerated_law<sv::token_id> round_law(Policy policy, const pair_of_models<Scalar>& models, const Skip& skip,
                                            std::uint32_t cells, const upload_of& upload = {}) {
@@ -144,8 +144,8 @@ probabilities skip_mixture(const probabilities& x, const probabilities& y, const
   return out;
 }
 
-//! A drafter whose integer weights are its counts times a power of two, and what it uploads for every token: its own
-//! probability, the k largest as they are, an entry for the token if it is none of them, the rest even.
+//! A drafter whose integer weights are the counts times a power of two. For every token it uploads the token's own
+//! probability, the k largest as they are, an entry for the token if it is none of them, and the rest even.
 struct compressing_drafter {
   std::vector<std::uint32_t> counts{9, 16, 3, 5};
   std::vector<std::byte> bytes = std::vector<std::byte>(1 << 14);
@@ -172,14 +172,14 @@ struct compressing_drafter {
       uploads[static_cast<std::size_t>(d)] = *made;
     }
   }
-  //! x^ as it travels for a draft of `d`.
+  //! Returns x^ as it travels for a draft of `d`.
   [[nodiscard]] probabilities claimed(std::size_t d) const {
     probabilities sent;
     const sv::law& law = uploads[d].claimed_law;
     for (sv::token_id v = 0; v < 4; ++v) sent.push_back(static_cast<double>(law.count(v)) / law.resolution);
     return sent;
   }
-  //! x^ for a draft of `d`, by its definition.
+  //! Returns x^ for a draft of `d`, by the definition.
   [[nodiscard]] probabilities reconstruction(std::uint32_t k, std::size_t d) const {
     std::vector<std::size_t> order{1, 0, 3, 2};  // the largest first
     probabilities made(4, 0.0);
@@ -210,8 +210,8 @@ probabilities compressed_mixture(const probabilities& x, const probabilities& y,
   return out;
 }
 
-//! P(skip | d): M draws at temperatures that are uniform on the given ones; skipped while disagreements / M <=
-//! numerator / denominator.
+//! Returns P(skip | d) for M draws at temperatures that are uniform on the given ones. The round is skipped if
+//! disagreements / M <= numerator / denominator.
 template <class Scalar>
 probabilities skipped_share(const pair_of_models<Scalar>& models, std::uint32_t samples,
                             const std::vector<double>& temperatures, std::uint32_t numerator,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The smallest worlds in which every known way of getting verification wrong shows; the planted-bug twins run these.
+//! The smallest worlds in which every known mistake of verification shows. The planted-bug twins run these.
 #include "law/harness.hpp"
 
 using namespace law_test;

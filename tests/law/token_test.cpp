@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The law of what token verification commits, measured on the shipped rule by enumeration of every uniform it reads.
+//! The law of the tokens that token verification commits, measured on the shipped rule by enumeration of every uniform
+//! that it reads.
 #include "law/harness.hpp"
 
 #include <specverify/policy/concepts.hpp>
@@ -81,7 +82,7 @@ void check_zero_counts_listed() {
 
 template <class Scalar, class Policy>
 void check_rejection_count(Policy policy) {
-  // Outcome: rejections, then the nodes at which a draft was tested, each with what was drafted there.
+  // Outcome: rejections, then for each tested draft the node and the drafted token.
   world<Scalar> in = make_world<Scalar>(shape::random, 3, 4, 11, 6);
   in.draft_length = 1;
   const auto law = sv::enumerate_law([&](const sv::scripted_source& source) {
@@ -194,8 +195,8 @@ void check_stop_and_budget() {
   });
 }
 
-//! Drafts a position only while its law has a clear favourite. The law belongs to the drafted prefix, so the length
-//! does too.
+//! Drafts a position only while the law there has a clear favourite. The law belongs to the drafted prefix, and so does
+//! the length.
 struct confident_window {
   [[nodiscard]] sv::draft_plan begin(const sv::observation&) const noexcept { return {4}; }
   [[nodiscard]] bool proceed(std::uint32_t, const sv::law& next, std::uint64_t) const noexcept {
@@ -204,8 +205,8 @@ struct confident_window {
 };
 static_assert(sv::window_policy<confident_window>);
 
-//! How many drafts the round has: the window is asked for every law; with `peek` a position is also dropped for the
-//! token drawn there.
+//! Returns how many drafts the round has: the window sees every law. If `peek`, the token drawn at a position can also
+//! drop it.
 template <class Scalar>
 std::uint32_t window_length(const world<Scalar>& in, const sv::scripted_source& source, bool peek) {
   std::size_t node = 0;
@@ -339,7 +340,7 @@ TEST_CASE("T8 rejection count: E[N_rej] = sum of E[D_n TV(q_n, p_n)], over two r
 TEST_CASE(
     "E15 rejections at two output positions = sum of TV(q_n, p_n) over prefixes that follow p; over prefixes that "
     "follow q it is no bound") {
-  // The likely first token of the target is unlikely for the drafter, and the two agree behind every other one.
+  // The likely first token of the target is unlikely for the drafter, but the two agree behind every other one.
   world<double> in;
   in.vocab_size = 3;
   in.draft_length = 2;
@@ -367,7 +368,7 @@ TEST_CASE(
     REQUIRE(law.complete);
     INFO(policy_name);
     const double rejections = law.expectation([](std::uint32_t count) { return count; });
-    // TV 0.5 at the root, 0.9 behind token 2, which p gives 0.7 and q 0.2
+    // TV is 0.5 at the root and 0.9 behind token 2, to which p gives 0.7 and q 0.2
     CHECK(std::fabs(rejections - (0.5 + 0.7 * 0.9)) <= 1e-12);
     CHECK(rejections > 0.5 + 0.2 * 0.9 + 0.4);
   });

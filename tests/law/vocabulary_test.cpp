@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws and decisions over 4 096 ids, where blocks, lanes and ids in a lane all count, against laws in long double.
-//! 10^5 draws a case; with SPECVERIFY_LONG=1 10^7 of float rows and 10^6 of the others.
+//! Draws and decisions over 4 096 ids, so that blocks, lanes and ids in a lane all count, against laws in long double.
+//! A case has 10^5 draws; if SPECVERIFY_LONG=1, 10^7 of float rows and 10^6 of the others.
 #include "law/harness.hpp"
 
 #include <specverify/core/random.hpp>
@@ -25,7 +25,8 @@ std::uint32_t draws(bool main_case) {
   return long_run() ? (main_case ? 10000000u : 1000000u) : 100000u;
 }
 
-//! Peaked: like a language model's row, most of the mass on a hundred ids all over the vocabulary. Flat: all within 2.
+//! Returns a row. Peaked: like a language model's row, most of the mass on a hundred ids all over the vocabulary. Flat:
+//! all within 2.
 std::vector<double> row_values(bool peaked, std::uint64_t seed) {
   row_cases::generator random{seed * 7919 + 17};
   std::vector<double> values(vocab_size);
@@ -34,13 +35,13 @@ std::vector<double> row_values(bool peaked, std::uint64_t seed) {
   return values;
 }
 
-//! The law of a row, by the definitions.
+//! Returns the law of a row, by the definitions.
 template <class Scalar>
 std::vector<double> stated_law(const std::vector<Scalar>& row, const row_transform& transform) {
   return law_test::plain_law(row_cases::transformed(row, {}), row_kind::logits, transform, vocab_size);
 }
 
-//! A drafter's law that a row's law exceeds on some ids and not on others: every third id, with counts near p.
+//! Returns a drafter's law that a row's law exceeds on some ids but not on others: every third id, with counts near p.
 law_test::owned_law near_law(const std::vector<double>& p) {
   row_cases::generator random{99};
   std::vector<std::uint32_t> counts(p.size(), 0);
@@ -84,7 +85,7 @@ void check_frequencies(const std::vector<double>& law, std::uint32_t count, cons
   CHECK(drawn_from_the_law);
 }
 
-//! Both draws of one row under one policy.
+//! Makes both draws of one row under one policy.
 template <class Scalar, class Policy>
 void check_row(Policy policy, const std::vector<double>& values, const row_transform& transform, bool main_case) {
   const std::vector<Scalar> row = row_of<Scalar>(values);
@@ -156,7 +157,7 @@ struct acceptance_world {
   }
 };
 
-//! How far the boundary p = U q is, relative to p; below 0: the draft is rejected.
+//! Returns how far the boundary p = U q is, relative to p. If it is below 0, the draft is rejected.
 long double distance(double p, const law& drafter, token_id token, double uniform) {
   const long double q = static_cast<long double>(drafter.count(token)) / drafter.resolution;
   return (static_cast<long double>(p) - static_cast<long double>(uniform) * q) / static_cast<long double>(p);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! T34: a window may end a draft by what the next law costs, which is a function of the drafted prefix, and the text
-//! keeps the target's law. The shipped pieces are measured: `draw_within`, `bit_budget_window`, `token_rule`. The twin
-//! window_looks_at_token draws first.
+//! T34: a window may end a draft because the next law costs too much. The cost is a function of the drafted prefix, so
+//! the text must keep the target's law. The test measures shipped pieces: `draw_within`, `bit_budget_window`,
+//! `token_rule`. The twin window_looks_at_token draws first.
 #include "law/harness.hpp"
 
 #include <specverify/policy/window.hpp>
@@ -12,7 +12,7 @@ using namespace law_test;
 
 namespace {
 
-//! One round whose length is the window's: drafted with draw_within, verified, committed.
+//! Runs one round whose window sets the length: drafts with draw_within, verifies, commits.
 template <class Policy, class Window, class Scalar>
 sequence windowed_round(Policy policy, const world<Scalar>& in, const Window& window,
                         const sv::scripted_source& source) {
@@ -39,7 +39,7 @@ sequence windowed_round(Policy policy, const world<Scalar>& in, const Window& wi
   return text;
 }
 
-//! How many positions the window sends along each path of drafts.
+//! Counts the positions that the window sends along each path of drafts.
 template <class Scalar>
 void lengths_of(const world<Scalar>& in, const sv::bit_budget_window& window, std::size_t node,
                 sv::window_progress so_far, std::set<std::uint32_t>& out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A whole round with bytes in between: drawn, encoded, decoded, verified. The verifier sees what the decoder made and
-//! nothing else.
+//! A whole round with bytes in between: drawn, encoded, decoded, verified. The verifier can see only the values that
+//! the decoder made.
 #include "law/harness.hpp"
 
 #include <specverify/codec/message.hpp>
@@ -13,7 +13,8 @@ std::uint32_t total_of(const std::vector<std::uint32_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), 0u);
 }
 
-//! One drafter law at every prefix (a wire format has one resolution), the target's laws depend on the prefix.
+//! Makes one drafter law for every prefix, because a wire format has one resolution. The target's laws depend on the
+//! prefix.
 world<double> wire_world(std::vector<std::uint32_t> counts, std::uint32_t draft_length, bool drop_zero) {
   world<double> in = make_world<double>(shape::random, static_cast<std::uint32_t>(counts.size()), draft_length, 71);
   for (owned_law& law : in.drafter) law = law_of_counts(counts, drop_zero);
@@ -68,7 +69,7 @@ double wire_distance(const world<double>& in, const sv::wire_format& format, boo
         [&](const sv::scripted_source& source) { return round_over_the_wire(policy, in, format, source, claims_only); },
         {.checks = 500});
     REQUIRE(law.complete);
-    for (const auto& entry : law.outcomes) REQUIRE(entry.outcome.front() >= 0);  // else a message was refused
+    for (const auto& entry : law.outcomes) REQUIRE(entry.outcome.front() >= 0);  // otherwise a message was refused
     worst = std::max(worst, text_distance(law, in));
   });
   return worst;
