@@ -7,8 +7,7 @@
 //! Guarantees: messages arrive in order and once, or `lost` ends the incarnation, whatever the transport does, unless a
 //!             check of `check_bytes` matches by accident. No allocation after `make`, because it allocates
 //!             `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
-//! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivery_test.cpp,
-//!             tests/unit/delivery/schedule_test.cpp
+//! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP
 
