@@ -7,7 +7,7 @@ use strict; use warnings; use lib 'scripts/lint'; use House;
 my %state = map { $_ => 1 } (
   'workspace',                                                    # scratch
   qw(Session Model Link Clock OnOutput Environment dqn_trainer),  # objects of a host, and functions that run them
-  qw(range_encoder range_decoder header_writer),                  # streams of bytes that are being written or read
+  qw(range_encoder range_decoder header_reader header_writer),                  # streams of bytes that are being written or read
   qw(received_draft_block),                                       # preallocated memory, filled like a span
   qw(observation mismatch_means session_statistics offline_calibration Statistics window_progress round state_type),  # accumulated state
   qw(message_pipe uniform_script link_end),                       # shared by two ends of a link, or by two sources

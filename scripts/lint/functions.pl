@@ -1,9 +1,41 @@
 #!/usr/bin/perl
-# A function of adapters/, src/c and the C headers must have at most 40 lines, including the first and the last.
+# A function of include/, src/ and adapters/ has at most 40 lines, of apps/ 60, its first and last included.
 use strict; use warnings; use lib 'scripts/lint'; use House;
-my $most = 40;
-my $checked = 0;
-for my $file (files(qr/\.(hpp|cpp)$/, 'adapters', 'src/c'), files(qr/\.h$/, 'include')) {
+# FILE:FUNCTION => most lines. Loops over registers stay in one piece. The functions of the lab will be written anew.
+my %exception = (
+  'apps/lab/figure.hpp:write_plot_script' => 70,
+  'apps/lab/hlm_figures.hpp:run_hlm_size' => 93,
+  'apps/lab/hlm_figures.hpp:run_hlm_systems_figure' => 201,
+  'apps/lab/hlm_figures.hpp:run_hlm_threshold' => 85,
+  'apps/lab/hlm_figures.hpp:run_hlm_uncertainty' => 160,
+  'apps/lab/hlm_rounds.hpp:write_hlm_text' => 118,
+  'apps/lab/qs.cpp:run_quality' => 115,
+  'apps/lab/qs.cpp:write' => 65,
+  'apps/lab/qs_network.cpp:run_qs_network' => 69,
+  'apps/lab/qs_policies.cpp:run_qs_regret' => 143,
+  'apps/lab/qs_policies.cpp:run_qs_speed' => 159,
+  'apps/lab/sqs.cpp:run_bits' => 116,
+  'apps/lab/sqs.cpp:run_dropped' => 85,
+  'apps/lab/sqs.cpp:run_rejections' => 97,
+  'apps/lab/sqs.cpp:run_step' => 98,
+  'apps/lab/sqs.cpp:run_temperature' => 118,
+  'apps/lab/tables.hpp:show_wisv_table' => 67,
+  'apps/lab/trace.hpp:load' => 62,
+  'apps/lab/ui_figures.hpp:run_ui_grid' => 198,
+  'apps/lab/ui_figures.hpp:run_ui_trace' => 66,
+  'apps/lab/wisv_figures.hpp:run_wisv_accuracy' => 122,
+  'apps/lab/wisv_links.hpp:run_wisv_ablations' => 70,
+  'apps/lab/wisv_links.hpp:run_wisv_grid' => 188,
+  'apps/lab/wisv_links.hpp:run_wisv_sessions' => 91,
+  'apps/lab/wisv_links.hpp:run_wisv_split' => 103,
+  'apps/lab/wisv_rounds.hpp:write_semantically' => 63,
+  'include/specverify/kernel/simd/argmax.hpp:find_maximum' => 54,
+  'include/specverify/kernel/simd/digest.hpp:coarse_group' => 53,
+  'include/specverify/kernel/simd/digest.hpp:coarse_rows' => 64,
+);
+my ($checked, %used) = (0);
+for my $file (files(qr/\.(hpp|cpp|cuh|h)$/, qw(include src adapters apps))) {
+  my $most = $file =~ /^apps/ ? 60 : 40;
   my $code = code_of(slurp($file));
   $code =~ s/^[ \t]*#(?:[^\n\\]|\\.|\\\n)*//mg;
   for my $declared (declarations($code)) {
@@ -23,7 +55,10 @@ for my $file (files(qr/\.(hpp|cpp)$/, 'adapters', 'src/c'), files(qr/\.h$/, 'inc
     ++$checked;
     my $lines = 1 + (substr($code, $begin, $at - $begin) =~ tr/\n//);
     my $line = 1 + (substr($code, 0, $begin) =~ tr/\n//);
-    complain("$file:$line", "$name has $lines lines, at most $most") if $lines > $most;
+    my $longest = $lines > $most ? $exception{"$file:$name"} : undef;
+    $used{"$file:$name"} = 1 if defined $longest;
+    complain("$file:$line", "$name has $lines lines, at most " . ($longest // $most)) if $lines > ($longest // $most);
   }
 }
+for (sort keys %exception) { complain('scripts/lint/functions.pl', "$_ needs no exception") if !$used{$_} && -e 'CMakeLists.txt' }
 done($checked);

@@ -245,6 +245,8 @@ plant src/c/core.cpp 'inline void f() { throw 1; }'; red forbidden 'src/c/core.c
 body() { printf 'specverify_status f(int* a) {\n'; seq -f '  a[%.0f] = 1;' "$1"; printf '  return {};\n}\n'; }
 body 37 >src/c/core.cpp; green functions
 body 38 >src/c/core.cpp; red functions 'src/c/core.cpp:1: f has 41 lines, at most 40'
+mapfile -t many < <(seq -f '  f(%.0f);' 39); header row/digest.hpp 'inline void long_one() {' "${many[@]}" '}'; red functions 'row/digest.hpp:6: long_one has 41 lines, at most 40'
+mkdir -p apps; { echo 'void run() {'; seq -f '  f(%.0f);' 59; echo '}'; } >apps/a.cpp; red functions 'apps/a.cpp:1: run has 61 lines, at most 60'; rm apps/a.cpp
 { printf 'struct c {\n  c(int a);\n  int a_;\n};\nc::c(int a) noexcept\n    : a_{a} {\n'; seq -f '  f(%.0f);' 38; printf '}\n\nint g();\n'; } >src/c/core.cpp; red functions 'c has 41 lines'; rm src/c/core.cpp
 newcomer() { # what the page shows, line of the program
   printf 'Call `sv::%s` of `specverify/core/views.hpp`.\n' "$1" >docs/a.md

@@ -20,6 +20,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -91,6 +92,25 @@ template <std::size_t Count>
   return index;
 }
 
+//! Reads type, shape and place of one tensor. Returns nothing if the header is malformed there.
+[[nodiscard]] inline std::optional<head_tensor> read_head_tensor(header_reader& reader) noexcept {
+  head_tensor into{.seen = true};
+  std::array<bool, 3> given{};
+  const bool whole = reader.object([&](std::string_view key) {
+    const std::size_t which = index_of(head_tensor_keys, key);
+    if (which == given.size() || std::exchange(given[which], true)) return false;
+    if (key == "dtype") {
+      const auto type = reader.string();
+      into.is_float = type == "F32";
+      return type.has_value();
+    }
+    const auto count = reader.numbers(key == "shape" ? into.shape : into.offsets);
+    if (key == "shape" && count) into.dimensions = *count;
+    return count && (key == "shape" || *count == 2);
+  });
+  return whole ? std::optional(into) : std::nullopt;
+}
+
 [[nodiscard]] inline result<head_header> read_head_header(std::string_view text) noexcept {
   head_header out;
   header_reader reader(text);
@@ -104,21 +124,6 @@ template <std::size_t Count>
     if (value) out.fields[index] = *value;
     return value.has_value();
   };
-  const auto tensor = [&](head_tensor& into) {
-    std::array<bool, 3> given{};
-    return reader.object([&](std::string_view key) {
-      const std::size_t which = index_of(head_tensor_keys, key);
-      if (which == given.size() || std::exchange(given[which], true)) return false;
-      if (key == "dtype") {
-        const auto type = reader.string();
-        into.is_float = type == "F32";
-        return type.has_value();
-      }
-      const auto count = reader.numbers(key == "shape" ? into.shape : into.offsets);
-      if (key == "shape" && count) into.dimensions = *count;
-      return count && (key == "shape" || *count == 2);
-    });
-  };
   bool metadata = false;
   const bool read = reader.object([&](std::string_view key) {
     if (key == "__metadata__") {
@@ -129,8 +134,9 @@ template <std::size_t Count>
     const std::size_t index = index_of(head_tensor_names, key);
     unknown = index == out.tensors.size();
     if (unknown || out.tensors[index].seen) return false;
-    out.tensors[index].seen = true;
-    return tensor(out.tensors[index]);
+    const std::optional<head_tensor> tensor = read_head_tensor(reader);
+    if (tensor) out.tensors[index] = *tensor;
+    return tensor.has_value();
   });
   if (!read || !reader.ended()) return head_error(unknown ? errc::weights_unknown : errc::weights_header, reader.at());
   return out;

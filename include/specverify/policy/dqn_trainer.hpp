@@ -173,6 +173,10 @@ class dqn_trainer {
     second_ = &storage_[5];
   }
   [[nodiscard]] const dqn_transition& sampled(std::uint32_t i) const noexcept { return memory_[picks_[i]]; }
+  //! Makes a state of each sampled transition the input of the batch.
+  void put_inputs(dqn_features dqn_transition::*which) noexcept;
+  //! Computes the value that each sampled action should have.
+  void set_targets() noexcept;
   void step_adam() noexcept;
 
   dqn_trainer_options options_;
@@ -196,19 +200,14 @@ class dqn_trainer {
   bool considered_ = false;
 };
 
-inline bool dqn_trainer::learn() noexcept {
-  if (remembered_ < options_.batch) return false;
-  const std::uint64_t held = remembered_ < memory_.size() ? remembered_ : memory_.size();
-  const std::uint32_t count = options_.batch;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    picks_[i] = static_cast<std::uint32_t>(
-        uniform_integer(source_, random_counter{i, updates_, 0, purpose::training, 2}, held));
+inline void dqn_trainer::put_inputs(dqn_features dqn_transition::*which) noexcept {
+  for (std::uint32_t i = 0; i < options_.batch; ++i) {
+    for (std::uint32_t k = 0; k < dqn_inputs; ++k) batch_.input(i)[k] = (sampled(i).*which)[k];
   }
-  const auto put_inputs = [&](dqn_features dqn_transition::*which) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      for (std::uint32_t k = 0; k < dqn_inputs; ++k) batch_.input(i)[k] = (sampled(i).*which)[k];
-    }
-  };
+}
+
+inline void dqn_trainer::set_targets() noexcept {
+  const std::uint32_t count = options_.batch;
   const auto best_of = [](const float* values) {
     std::uint32_t best = 0;
     for (std::uint32_t a = 1; a < dqn_actions; ++a) best = values[a] > values[best] ? a : best;
@@ -228,6 +227,17 @@ inline bool dqn_trainer::learn() noexcept {
     const std::uint32_t next_action = goes_on ? (options_.double_network ? actions_[i] : best_of(batch_.values(i))) : 0;
     targets_[i] = sampled(i).reward + (goes_on ? discount * batch_.values(i)[next_action] : 0.0f);
   }
+}
+
+inline bool dqn_trainer::learn() noexcept {
+  if (remembered_ < options_.batch) return false;
+  const std::uint64_t held = remembered_ < memory_.size() ? remembered_ : memory_.size();
+  const std::uint32_t count = options_.batch;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    picks_[i] = static_cast<std::uint32_t>(
+        uniform_integer(source_, random_counter{i, updates_, 0, purpose::training, 2}, held));
+  }
+  set_targets();
   put_inputs(&dqn_transition::state);
   batch_.forward(*online_, count);
   double loss = 0;

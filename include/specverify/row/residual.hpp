@@ -85,6 +85,23 @@ template <class Policy, class Scalar, class Law>
   return residual_token{token, trials, fallback, true};
 }
 
+//! Decides whether a proposal is accepted. `have`: scale * e_v of the proposed id. `taken`: q of this id.
+template <class Policy, class Scalar>
+[[nodiscard]] SPECVERIFY_INLINE result<bool> accept_proposal(const opened_row<Policy, Scalar>& row, double need,
+                                                             double slack, double have, double taken) noexcept {
+  if (!(taken > 0.0)) return need < slack * have;
+  const row_digest& digest = row.digest;
+  bound_decision decision = decide_rest(need, slack, have, taken, digest.lower, digest.upper);
+  if (decision == bound_decision::open) {
+    const normaliser_bounds close = close_bounds(row);
+    decision = decide_rest(need, slack, have, taken, close.lower, close.upper);
+  }
+  if (decision != bound_decision::open) return decision == bound_decision::accepted;
+  const double total = exact_normaliser(row);
+  if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
+  return need < slack * kernel::left_of(have, taken, total);
+}
+
 //! Implements `row_reading::residual`; returns the same errors.
 template <class Policy, class Scalar, class Law, class Source>
 [[nodiscard]] inline result<residual_token> draw_residual(const opened_row<Policy, Scalar>& row, const Law& subtracted,
@@ -110,24 +127,9 @@ template <class Policy, class Scalar, class Law, class Source>
       const double have = scale * exact(row.value(tried.token));
       const double taken = static_cast<double>(subtracted.count(tried.token)) * unit;
       const double need = decision_uniform(block, 1) * tried.envelope;
-      const double slack = envelope_slack * tried.correction;
-      bool accepted = false;
-      if (taken > 0.0) {
-        bound_decision decision = decide_rest(need, slack, have, taken, digest.lower, digest.upper);
-        if (decision == bound_decision::open) {
-          const normaliser_bounds close = close_bounds(row);
-          decision = decide_rest(need, slack, have, taken, close.lower, close.upper);
-        }
-        accepted = decision == bound_decision::accepted;
-        if (decision == bound_decision::open) {
-          const double total = exact_normaliser(row);
-          if (outside_claim(digest, total)) return row_error(errc::blocks_disagree);
-          accepted = need < slack * kernel::left_of(have, taken, total);
-        }
-      } else {
-        accepted = need < slack * have;
-      }
-      if (accepted) return residual_token{tried.token, trial + 1, false, false};
+      const result<bool> accepted = accept_proposal(row, need, envelope_slack * tried.correction, have, taken);
+      if (!accepted) return accepted.error();
+      if (*accepted) return residual_token{tried.token, trial + 1, false, false};
     }
   }
   return draw_exact_residual(row, subtracted, scale, stream.uniform(trial), trial);

@@ -96,21 +96,43 @@ struct lattice_tail {
   return true;
 }
 
-//! Makes x^ of a support, and perhaps one more entry, in arrays from `scratch`.
-[[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
-                                                 const compressed_law_options& options, workspace& scratch) noexcept {
-  const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
+//! Checks a support that x^ lists with `size` entries.
+[[nodiscard]] inline status check_compressed(const support& kept, std::uint32_t size,
+                                             const compressed_law_options& options) noexcept {
   if (kept.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
   if (kept.ids.size() != kept.weights.size()) return status{errc::size_mismatch, part::sparsify, 0};
   if (size == 0) return status{errc::empty_support, part::sparsify, 0};
   if (size > kept.vocab_size || kept.vocab_size > max_vocab_size)
     return status{errc::token_out_of_range, part::sparsify, size};
-  const std::uint32_t others = kept.vocab_size - size;
-  const bool on_lattice = options.format == value_format::lattice;
-  if (on_lattice && (options.resolution == 0 || options.resolution > (1u << 16) ||
-                     std::uint64_t{options.resolution} * others > 0xFFFFFFFFu)) {
+  const std::uint64_t others = kept.vocab_size - size;
+  const bool countable =
+      options.resolution != 0 && options.resolution <= (1u << 16) && options.resolution * others <= 0xFFFFFFFFu;
+  if (options.format == value_format::lattice && !countable)
     return status{errc::invalid_resolution, part::sparsify, options.resolution};
+  return {};
+}
+
+//! Writes the support and the entry, if it is a token, by ascending id. Returns the sum of the weights.
+[[nodiscard]] inline std::uint64_t list_entries(const support& kept, token_id entry, std::uint32_t entry_weight,
+                                                std::span<token_id> ids, std::span<std::uint32_t> weights) noexcept {
+  std::uint64_t listed = 0;
+  std::uint32_t next = 0;
+  for (std::uint32_t i = 0; i < ids.size(); ++i) {
+    const bool take_entry = entry != no_token && next == i && (i == kept.size() || entry < kept.ids[i]);
+    ids[i] = take_entry ? entry : kept.ids[next];
+    weights[i] = take_entry ? entry_weight : kept.weights[next];
+    next += take_entry ? 0u : 1u;
+    listed += weights[i];
   }
+  return listed;
+}
+
+//! Makes x^ of a support, and perhaps one more entry, in arrays from `scratch`.
+[[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
+                                                 const compressed_law_options& options, workspace& scratch) noexcept {
+  const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
+  if (const status why = check_compressed(kept, size, options); !why.ok()) return why;
+  const std::uint32_t others = kept.vocab_size - size;
   workspace_scope scope(scratch);
   const auto id_space = scratch.take<token_id>(size);
   const auto count_space = scratch.take<std::uint32_t>(std::size_t{size} + 1);
@@ -119,19 +141,11 @@ struct lattice_tail {
   if (!id_space || !count_space || !weight_space) return status{errc::workspace_too_small, part::sparsify, size};
   const std::span<token_id> ids = *id_space;
   const std::span<std::uint32_t> counts = *count_space, weights = *weight_space;
-  std::uint64_t listed = 0;
-  std::uint32_t next = 0;
-  for (std::uint32_t i = 0; i < size; ++i) {
-    const bool take_entry = entry != no_token && next == i && (i == kept.size() || entry < kept.ids[i]);
-    ids[i] = take_entry ? entry : kept.ids[next];
-    weights[i] = take_entry ? entry_weight : kept.weights[next];
-    next += take_entry ? 0u : 1u;
-    listed += weights[i];
-  }
+  const std::uint64_t listed = list_entries(kept, entry, entry_weight, ids, weights);
   if (listed == 0) return status{errc::zero_weight, part::sparsify, size};
   if (listed > kept.total_weight) return status{errc::size_mismatch, part::sparsify, size};
   std::uint32_t tail_count = 0;
-  if (on_lattice) {
+  if (options.format == value_format::lattice) {
     if (!lattice_counts(weights.first(size), {listed, kept.total_weight - listed, others}, options.resolution, counts,
                         scratch)) {
       return status{errc::workspace_too_small, part::sparsify, size};

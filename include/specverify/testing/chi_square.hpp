@@ -87,13 +87,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Sums (value_i - n p_i)^2 / (n p_i) over merged cells. value_i is a count, or an expected count under another
-//! distribution.
-template <class Value>
-[[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
-                                                         double draws, double scale,
-                                                         chi_square_options options) noexcept {
-  if (values.size() != law.size()) return status{errc::size_mismatch, part::host, 0};
+//! Returns the sum of a distribution over `cells` cells, which must be 1 within 1e-3.
+[[nodiscard]] inline result<double> check_cells(std::size_t cells, std::span<const double> law, double draws,
+                                                chi_square_options options) noexcept {
+  if (cells != law.size()) return status{errc::size_mismatch, part::host, 0};
   if (!(options.min_expected > 0)) return status{errc::invalid_argument, part::host, 0};
   if (!(draws > 0)) return status{errc::invalid_argument, part::host, 1};
   double total = 0;
@@ -102,6 +99,17 @@ template <class Value>
     total += law[i];
   }
   if (!(total > 0.999 && total < 1.001)) return status{errc::row_not_normalised, part::host, 0};
+  return total;
+}
+
+//! Sums (value_i - n p_i)^2 / (n p_i) over merged cells. value_i is a count, or an expected count under another
+//! distribution.
+template <class Value>
+[[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
+                                                         double draws, double scale,
+                                                         chi_square_options options) noexcept {
+  const result<double> total = check_cells(values.size(), law, draws, options);
+  if (!total) return total.error();
   double rare_expected = 0, rare_value = 0, smallest_expected = 0, smallest_value = 0;
   chi_square_result found;
   const auto add = [&](double value, double expected) {
@@ -109,7 +117,7 @@ template <class Value>
     ++found.cells;
   };
   for (std::size_t i = 0; i < law.size(); ++i) {
-    const double expected = draws * law[i] / total, value = static_cast<double>(values[i]) * scale;
+    const double expected = draws * law[i] / *total, value = static_cast<double>(values[i]) * scale;
     if (law[i] <= 0) {
       if (value > 0) found.impossible += scale < 1 || value < 1 ? 1 : static_cast<std::uint64_t>(value);
     } else if (expected < options.min_expected) {

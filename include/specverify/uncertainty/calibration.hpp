@@ -63,14 +63,9 @@ struct value_range {
   return {least, most - least};
 }
 
-}  // namespace detail
-
-//! Fits rejection on uncertainty by least squares. If all rejections are equal, the slope is 0 and r_squared is 1.
-//! O(n).
-//! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
-//!         or a range or a fit that exceeds a double).
-[[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
-                                                   std::span<const double> rejection) noexcept {
+//! Checks the points of a fit.
+[[nodiscard]] inline status check_points(std::span<const double> uncertainty,
+                                         std::span<const double> rejection) noexcept {
   constexpr auto failed = [](errc code, std::size_t where) noexcept {
     return status{code, part::uncertainty, static_cast<std::uint32_t>(where)};
   };
@@ -81,11 +76,24 @@ struct value_range {
     if (!kernel::is_finite(uncertainty[i]) || !kernel::is_finite(rejection[i]))
       return failed(errc::invalid_argument, i);
   }
+  return {};
+}
+
+}  // namespace detail
+
+//! Fits rejection on uncertainty by least squares. If all rejections are equal, the slope is 0 and r_squared is 1.
+//! O(n).
+//! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
+//!         or a range or a fit that exceeds a double).
+[[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
+                                                   std::span<const double> rejection) noexcept {
+  if (const status why = detail::check_points(uncertainty, rejection); !why.ok()) return why;
+  const std::size_t size = uncertainty.size();
   // Scaled to the ranges, because then no square overflows, and equal values have a range of exactly 0. A sum of
   // squares around a rounded mean would not be exactly 0.
   const detail::value_range u = detail::range_of(uncertainty), beta = detail::range_of(rejection);
   if (!(u.width > 0.0) || !kernel::is_finite(u.width) || !kernel::is_finite(beta.width))
-    return failed(errc::invalid_argument, 0);
+    return status{errc::invalid_argument, part::uncertainty, 0};
   const auto count = static_cast<double>(size);
   double mean_x = 0, mean_y = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -112,7 +120,7 @@ struct value_range {
   fit.mean_squared_error = left / count * beta.width * beta.width;
   fit.r_squared = beta.width > 0.0 ? 1.0 - left / spread_y : 1.0;
   for (const double value : {fit.slope, fit.intercept, fit.mean_squared_error})
-    if (!kernel::is_finite(value)) return failed(errc::invalid_argument, 0);
+    if (!kernel::is_finite(value)) return status{errc::invalid_argument, part::uncertainty, 0};
   return fit;
 }
 

@@ -121,6 +121,27 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
   return {};
 }
 
+namespace detail {
+
+//! Checks the arguments of step 2.
+[[nodiscard]] inline status check_comparison(const round& round, const greedy_comparison& compared,
+                                             double threshold) noexcept {
+  if (round.failed()) return round.why();
+  if (round.wants_log_probabilities()) return {errc::unsupported, part::verify, 0};
+  if (numeric::is_nan(threshold)) return {errc::invalid_argument, part::verify, 0};
+  if (compared.best.size() < round.rows()) return {errc::output_too_small, part::verify, round.rows()};
+  if (compared.mismatches.size() * 64 < round.length()) return {errc::output_too_small, part::verify, round.length()};
+  return {};
+}
+
+//! Commits a draft that stands, and otherwise the target's token. Returns true if the round ends here.
+[[nodiscard]] inline bool settle_draft(round& round, token_id token, token_id best, bool stands) noexcept {
+  if (!stands) round.finish(best, token_source::residual);
+  return !stands || round.accept(token);
+}
+
+}  // namespace detail
+
 //! Step 2: returns the verdict from the output of step 1 and one score per mark, ascending. If a needed score is
 //! missing, the outcome is `needs` and `accepted` is the index of that draft; the marks from there on are the scores to
 //! ask for, but a lazy host asks only for the first. Scores after a rejection may be missing. `request` must be that of
@@ -136,12 +157,7 @@ template <token_draft Draft>
   verify_request kept = request;
   kept.row_states = {};
   detail::round round(drafts, detail::no_rows{}, kept);
-  if (round.failed()) return round.why();
-  if (round.wants_log_probabilities()) return status{errc::unsupported, part::verify, 0};
-  if (numeric::is_nan(threshold)) return status{errc::invalid_argument, part::verify, 0};
-  if (compared.best.size() < round.rows()) return status{errc::output_too_small, part::verify, round.rows()};
-  if (compared.mismatches.size() * 64 < round.length())
-    return status{errc::output_too_small, part::verify, round.length()};
+  if (const status why = detail::check_comparison(round, compared, threshold); !why.ok()) return why;
   for (std::uint32_t index = 0; index < round.rows(); ++index) {
     const token_id best = compared.best[index];
     if (best < 0) return status{errc::not_read, part::verify, index};
@@ -170,11 +186,7 @@ template <token_draft Draft>
     }
     ++round.counters().evaluated;
     if (!detail::in_vocabulary(token, vocab_size)) ++round.counters().invalid_tokens;
-    if (!stands) {
-      round.finish(best, token_source::residual);
-      break;
-    }
-    if (round.accept(token)) break;
+    if (detail::settle_draft(round, token, best, stands)) break;
   }
   return round.done();
 }

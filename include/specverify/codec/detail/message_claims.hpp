@@ -9,6 +9,25 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
+//! The ideal cost of the most expensive distribution with a tail and a token, in bits.
+[[nodiscard]] inline double dearest_tail_law_bits(const wire_format& format) noexcept {
+  const double size = static_cast<double>(format.vocab_size);
+  // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V
+  // - 1.
+  const double from = size - format.resolution - 3.0;
+  const auto peak =
+      static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
+  const std::uint32_t limit = law_entries(format);
+  double most = 0;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    const std::uint32_t kept = peak + i > limit ? limit : peak + i == 0 ? 1 : peak + i;
+    const double bits =
+        log2_binomial(format.vocab_size, kept) + log2_binomial(std::uint64_t{format.resolution} + kept, kept);
+    if (bits > most) most = bits;
+  }
+  return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
+}
+
 //! Returns the ideal cost of the most expensive distribution with a token, in bits.
 [[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
@@ -22,22 +41,7 @@ namespace detail {
     return size + log2_binomial(std::uint64_t{format.resolution} + format.vocab_size - 1, format.resolution) +
            2 * std::log2(size);
   }
-  if (format.format == law_format::top_k_tail) {
-    // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V
-    // - 1.
-    const double from = size - format.resolution - 3.0;
-    const auto peak =
-        static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
-    const std::uint32_t limit = law_entries(format);
-    double most = 0;
-    for (std::uint32_t i = 0; i < 3; ++i) {
-      const std::uint32_t kept = peak + i > limit ? limit : peak + i == 0 ? 1 : peak + i;
-      const double bits =
-          log2_binomial(format.vocab_size, kept) + log2_binomial(std::uint64_t{format.resolution} + kept, kept);
-      if (bits > most) most = bits;
-    }
-    return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
-  }
+  if (format.format == law_format::top_k_tail) return dearest_tail_law_bits(format);
   // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), so up to about l V / (l + V + 1).
   const std::uint32_t limit = positive_limit(format);
   const auto peak = static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size /

@@ -80,6 +80,17 @@ template <class T>
   return {0, bits_of(last), code, where};
 }
 
+//! The flags of the attachments in one byte, as a hello holds them.
+[[nodiscard]] constexpr std::uint8_t marks_of(const attachment_format& with) noexcept {
+  return static_cast<std::uint8_t>((with.channel_report ? 1 : 0) + (with.resolution_with_draft ? 2 : 0) +
+                                   (with.drafted_probability ? 4 : 0));
+}
+constexpr void set_marks(attachment_format& with, std::uint8_t marks) noexcept {
+  with.channel_report = (marks & 1) != 0;
+  with.resolution_with_draft = (marks & 2) != 0;
+  with.drafted_probability = (marks & 4) != 0;
+}
+
 //! Calls `field(member, term, name, range)` for each term. Ranges that depend on several members of a format are
 //! checked by `check(format)`. `Terms` is session_terms, `Length` a number; both may be const.
 template <class Field, class Terms, class Length>
@@ -114,14 +125,9 @@ constexpr void terms_fields(Field& field, Terms& terms, Length& prompt_length) n
   field(with.hidden, term::hidden, "hidden format",
         up_to(hidden_format::int8, errc::invalid_argument, format.at_attachments + with.at_hidden));
   field(with.hidden_with_draft, term::hidden_with_draft, "hidden states with each draft", up_to(true));
-  auto marks = static_cast<std::uint8_t>((with.channel_report ? 1 : 0) + (with.resolution_with_draft ? 2 : 0) +
-                                         (with.drafted_probability ? 4 : 0));
+  auto marks = marks_of(with);
   field(marks, term::marks, "marks", up_to(std::uint8_t{7}));
-  if constexpr (!std::is_const_v<Terms>) {
-    with.channel_report = (marks & 1) != 0;
-    with.resolution_with_draft = (marks & 2) != 0;
-    with.drafted_probability = (marks & 4) != 0;
-  }
+  if constexpr (!std::is_const_v<Terms>) set_marks(with, marks);
   field(with.max_skipped, term::max_skipped, "maximum skipped ids per message S", any);
   field(terms.text_chunk, term::text_chunk, "maximum ids per text message C", term_range{1});
 }

@@ -58,6 +58,27 @@ inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_
   }
 }
 
+//! Writes the derivative with respect to the inputs of one layer to `back`. `slope`: derivative with respect to the
+//! layer's outputs before ReLU.
+inline void dqn_input_slopes(const dqn_weights& weights, const dqn_layer& layer, dqn_rows slope, std::uint32_t count,
+                             const dqn_rows& back) noexcept {
+  for (std::uint32_t r = 0; r < count; ++r) {
+    const float* from = slope.row(r);
+    for (std::uint32_t i = 0; i < layer.inputs; ++i) {
+      const float* row = weights.values.data() + layer.offset + i * layer.outputs;
+      float lane[dqn_lanes] = {};
+      std::uint32_t o = 0;
+      for (; o + dqn_lanes <= layer.outputs; o += dqn_lanes) {
+        for (std::uint32_t k = 0; k < dqn_lanes; ++k) lane[k] += from[o + k] * row[o + k];
+      }
+      float sum = 0;
+      for (; o < layer.outputs; ++o) sum += from[o] * row[o];
+      for (std::uint32_t k = 0; k < dqn_lanes; ++k) sum += lane[k];
+      back.row(r)[i] = sum;
+    }
+  }
+}
+
 //! Adds the gradient of one layer. `slope`: derivative with respect to the layer's outputs before ReLU. If `back` is
 //! given, it receives the derivative with respect to the inputs.
 inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope,
@@ -85,22 +106,7 @@ inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn
       for (std::uint32_t o = 0; o < width; ++o) row[first + o] += sum[o];
     }
   }
-  if (back == nullptr) return;
-  for (std::uint32_t r = 0; r < count; ++r) {
-    const float* from = slope.row(r);
-    for (std::uint32_t i = 0; i < layer.inputs; ++i) {
-      const float* row = weights.values.data() + layer.offset + i * layer.outputs;
-      float lane[dqn_lanes] = {};
-      std::uint32_t o = 0;
-      for (; o + dqn_lanes <= layer.outputs; o += dqn_lanes) {
-        for (std::uint32_t k = 0; k < dqn_lanes; ++k) lane[k] += from[o + k] * row[o + k];
-      }
-      float sum = 0;
-      for (; o < layer.outputs; ++o) sum += from[o] * row[o];
-      for (std::uint32_t k = 0; k < dqn_lanes; ++k) sum += lane[k];
-      back->row(r)[i] = sum;
-    }
-  }
+  if (back != nullptr) dqn_input_slopes(weights, layer, slope, count, *back);
 }
 
 //! Activations of a batch, and backpropagation through them.

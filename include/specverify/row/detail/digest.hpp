@@ -49,6 +49,21 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
   finish_survivors(request, list, digest);
 }
 
+//! Takes the arrays for the kept ids of a truncated row from the workspace. Returns false if it is too small.
+[[nodiscard]] inline bool take_kept(const digest_layout& layout, kernel::candidate_list& kept, row_digest& digest,
+                                    workspace& scratch) noexcept {
+  const auto id_slice = scratch.take_slice<token_id>(layout.weights);
+  const auto weight_slice = scratch.take_slice<double>(layout.kept);
+  const auto weights = scratch.take<std::uint32_t>(layout.weights);
+  if (!id_slice || !weight_slice || !weights) return false;
+  digest.kept_ids = *id_slice;
+  digest.kept_weights = *weight_slice;
+  kept.ids = scratch.at<token_id>(digest.kept_ids).data();
+  kept.weights = weights->data();
+  kept.capacity = layout.weights;
+  return true;
+}
+
 //! Fills in a truncated row: the kept ids with exact weights, and the top entries among them. The bounds of Z and
 //! `quick_total` are from the read.
 template <class Policy, class Scalar>
@@ -56,16 +71,8 @@ template <class Policy, class Scalar>
                                                     const row_truncation& cut, const digest_layout& layout, float* tops,
                                                     double quick_total, kernel::candidate_list& list,
                                                     row_digest& digest, workspace& scratch) noexcept {
-  const auto id_slice = scratch.take_slice<token_id>(layout.weights);
-  const auto weight_slice = scratch.take_slice<double>(layout.kept);
-  const auto weights = scratch.take<std::uint32_t>(layout.weights);
-  if (!id_slice || !weight_slice || !weights) return false;
-  digest.kept_ids = *id_slice;
-  digest.kept_weights = *weight_slice;
   kernel::candidate_list kept;
-  kept.ids = scratch.at<token_id>(digest.kept_ids).data();
-  kept.weights = weights->data();
-  kept.capacity = layout.weights;
+  if (!take_kept(layout, kept, digest, scratch)) return false;
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
   mark_row(mark, policy, source, digest, quick_total);
   know_bounds(mark);
@@ -93,6 +100,17 @@ template <class Policy, class Scalar>
     list.dropped = true;
   }
   return true;
+}
+
+//! Fills in the sum of the coarse read, and the bounds of Z that follow from it.
+template <class Scalar>
+inline void bound_normaliser(const kernel::row_source<Scalar>& source, double total, row_digest& digest) noexcept {
+  digest.coarse_total = total;
+  digest.upper = total * (1.0 + kernel::coarse_margin);
+  // The envelope raises a positive probability to 2^-126. If a mask leaves only smaller ones, all are raised.
+  const double lifted = total - 0x1.0p-126 * static_cast<double>(source.size);
+  const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
+  digest.lower = least * (1.0 - kernel::coarse_margin);
 }
 
 //! The coarse read. It is repeated with the maximum as reference if the sampled reference is too far below it.
@@ -131,12 +149,7 @@ template <class Policy, class Scalar>
   digest.argmax = static_cast<token_id>(found.argmax);
   digest.maximum = static_cast<double>(found.maximum);
   digest.reference = static_cast<double>(weight.reference);
-  digest.coarse_total = total;
-  digest.upper = total * (1.0 + kernel::coarse_margin);
-  // The envelope raises a positive probability to 2^-126. If a mask leaves only smaller ones, all are raised.
-  const double lifted = total - 0x1.0p-126 * static_cast<double>(source.size);
-  const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
-  digest.lower = least * (1.0 - kernel::coarse_margin);
+  bound_normaliser(source, total, digest);
   return {};
 }
 
@@ -208,15 +221,94 @@ template <class Policy, class Scalar>
   }
 }
 
+//! Checks the arguments of a read.
+template <class Scalar>
+[[nodiscard]] inline status check_read(row_view<Scalar> row, const row_transform& transform,
+                                       const read_request& request) noexcept {
+  if (const status why = check_arguments(row, transform); !why.ok()) return why;
+  if (request.standard_deviation && row.kind() == row_kind::probabilities) return row_error(errc::unsupported);
+  const bool share = kernel::is_finite(request.minimum_probability) && request.minimum_probability >= 0.0 &&
+                     request.minimum_probability <= 1.0;
+  return share ? status{} : row_error(errc::invalid_argument);
+}
+
+//! Reads a row whose temperature is 0.
+template <class Policy, class Scalar>
+[[nodiscard]] inline status read_point_mass(Policy policy, const kernel::row_source<Scalar>& source,
+                                            const read_request& request, kernel::candidate_list& list,
+                                            row_digest& digest) noexcept {
+  const auto found = kernel::find_maximum(policy, source);
+  const double sum = source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0;
+  if (const status why = check_values(source, found, sum); !why.ok()) return why;
+  digest.argmax = static_cast<token_id>(found.argmax);
+  digest.maximum = static_cast<double>(found.maximum);
+  if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
+  point_mass(request, list, digest);
+  return {};
+}
+
+//! Computes the results that the request adds to the sums of a row that is not truncated: W, top entries, exact Z.
+template <class Policy, class Scalar>
+inline void add_requested(Policy policy, const kernel::row_source<Scalar>& source, const read_request& request,
+                          float* tops, reading_mark& mark, kernel::candidate_list& list, row_digest& digest) noexcept {
+  if (request.integer_total) {
+    digest.total_weight = sum_weights(policy, source, weights_of(source, digest.maximum, digest.temperature));
+    mark.least = mark.most = digest.total_weight;
+  }
+  if (list.capacity > 0) {
+    gather_survivors(policy, source, tops, mark, list, digest);
+  } else {
+    list.dropped = true;
+  }
+  finish_survivors(request, list, digest);
+  if (request.exact_normaliser) {
+    const double reference = digest.reference;
+    digest.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / digest.temperature, source.probabilities});
+    mark.normaliser = digest.lower = digest.upper = digest.normaliser;
+  }
+}
+
+//! Reads the sums or only the largest entries of a row, and then what the request adds.
+template <class Policy, class Scalar>
+[[nodiscard]] inline status read_values(Policy policy, const kernel::row_source<Scalar>& source,
+                                        const row_transform& transform, const read_request& request,
+                                        const digest_layout& layout, kernel::candidate_list& list, row_digest& digest,
+                                        workspace& scratch) noexcept {
+  const auto lanes = scratch.take_slice<float>(std::size_t{layout.blocks} * kernel::lane_count);
+  const auto blocks = scratch.take_slice<double>(layout.blocks);
+  if (!lanes || !blocks) return row_error(errc::workspace_too_small);
+  digest.lane_sums = *lanes;
+  digest.block_sums = *blocks;
+  workspace_scope temporary(scratch);  // releases everything taken after this line
+  const auto tops = scratch.take<float>(layout.tops);
+  if (!tops) return row_error(errc::workspace_too_small);
+  double quick_total = 0;
+  const row_truncation& cut = transform.truncation;
+  const bool wants_bounds = cut.active() ? is_share_of_total(cut, source.size) : request.close_total;
+  float* const lane_tops = layout.tops == 0 ? nullptr : tops->data();
+  const status why =
+      takes_sums(digest.kind, transform, request)
+          ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest, scratch.base())
+          : read_tops(policy, source, lane_tops, digest);
+  if (!why.ok()) return why;
+  if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
+  if (cut.active()) {
+    temporary.keep();
+    if (!build_kept(policy, source, cut, layout, tops->data(), quick_total, list, digest, scratch))
+      return row_error(errc::workspace_too_small);
+    finish_survivors(request, list, digest);
+    return {};
+  }
+  reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
+  mark_row(mark, policy, source, digest, quick_total);
+  add_requested(policy, source, request, tops->data(), mark, list, digest);
+  return {};
+}
+
 template <class Policy, class Scalar>
 [[nodiscard]] status build_digest(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const read_request& request, row_digest& digest, workspace& scratch) noexcept {
-  if (const status why = check_arguments(row, transform); !why.ok()) return why;
-  if (request.standard_deviation && row.kind() == row_kind::probabilities) return row_error(errc::unsupported);
-  if (!kernel::is_finite(request.minimum_probability) || request.minimum_probability < 0.0 ||
-      request.minimum_probability > 1.0) {
-    return row_error(errc::invalid_argument);
-  }
+  if (const status why = check_read(row, transform, request); !why.ok()) return why;
   const kept_subnormals order;
   const kernel::row_source<Scalar> source = open(row, transform);
   const digest_layout layout = layout_of(source.size, transform, request);
@@ -229,65 +321,10 @@ template <class Policy, class Scalar>
   const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
   digest.mark = {mark_slice->offset, 1};  // the row after it is internal
-  reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
-  mark = {};
-
-  if (transform.greedy()) [[unlikely]] {
-    const auto found = kernel::find_maximum(policy, source);
-    if (const status why =
-            check_values(source, found, source.probabilities ? kernel::exact_sum(policy, source, {0, 1, true}) : 1.0);
-        !why.ok())
-      return why;
-    digest.argmax = static_cast<token_id>(found.argmax);
-    digest.maximum = static_cast<double>(found.maximum);
-    if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
-    point_mass(request, list, digest);
-    return {};
-  }
-
-  const auto lanes = scratch.take_slice<float>(std::size_t{layout.blocks} * kernel::lane_count);
-  const auto blocks = scratch.take_slice<double>(layout.blocks);
-  if (!lanes || !blocks) return row_error(errc::workspace_too_small);
-  digest.lane_sums = *lanes;
-  digest.block_sums = *blocks;
-  workspace_scope temporary(scratch);  // releases everything taken after this line
-  const auto tops = scratch.take<float>(layout.tops);
-  if (!tops) return row_error(errc::workspace_too_small);
-  double quick_total = 0;
-  const bool wants_bounds =
-      transform.truncation.active() ? is_share_of_total(transform.truncation, source.size) : request.close_total;
-  float* const lane_tops = layout.tops == 0 ? nullptr : tops->data();
-  const status why =
-      takes_sums(row.kind(), transform, request)
-          ? read_coarse(policy, source, lane_tops, wants_bounds ? &quick_total : nullptr, digest, scratch.base())
-          : read_tops(policy, source, lane_tops, digest);
-  if (!why.ok()) return why;
-  if (request.standard_deviation) digest.standard_deviation = kernel::logit_deviation(policy, source, digest.maximum);
-
-  if (transform.truncation.active()) {
-    temporary.keep();
-    if (!build_kept(policy, source, transform.truncation, layout, tops->data(), quick_total, list, digest, scratch))
-      return row_error(errc::workspace_too_small);
-    finish_survivors(request, list, digest);
-    return {};
-  }
-  mark_row(mark, policy, source, digest, quick_total);
-  if (request.integer_total) {
-    digest.total_weight = sum_weights(policy, source, weights_of(source, digest.maximum, digest.temperature));
-    mark.least = mark.most = digest.total_weight;
-  }
-  if (layout.capacity > 0) {
-    gather_survivors(policy, source, tops->data(), mark, list, digest);
-  } else {
-    list.dropped = true;
-  }
-  finish_survivors(request, list, digest);
-  if (request.exact_normaliser) {
-    const double reference = digest.reference;
-    digest.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / digest.temperature, source.probabilities});
-    mark.normaliser = digest.lower = digest.upper = digest.normaliser;
-  }
-  return {};
+  *scratch.first_of<reading_mark>(digest.mark) = {};
+  if (transform.greedy()) [[unlikely]]
+    return read_point_mass(policy, source, request, list, digest);
+  return read_values(policy, source, transform, request, layout, list, digest, scratch);
 }
 
 }  // namespace detail

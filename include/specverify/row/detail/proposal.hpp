@@ -12,34 +12,29 @@ namespace detail {
 
 using kernel::envelope_slack;
 
-template <class Policy, class Scalar>
-[[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
-                                      workspace_base base, double uniform) noexcept {
-  using work = kernel::working<Scalar>;
-  if (digest.claimed_size != 0) [[unlikely]]
-    return base.first_of<marked_row<Policy, Scalar>>(digest.mark)->propose(policy, source, digest, base, uniform);
-  const double* blocks = base.at<double>(digest.block_sums).data();
-  const float* lanes = base.at<float>(digest.lane_sums).data();
-  double position = uniform * digest.coarse_total;
-  const std::size_t block = locate(blocks, static_cast<std::size_t>(digest.block_sums.count), position);
-  if (block == digest.block_sums.count) return {};
-  const float* block_lanes = lanes + block * kernel::lane_count;
-  const std::size_t lane = locate(block_lanes, kernel::lane_count, position);
-  if (lane == kernel::lane_count) return {};
+//! Envelopes of the ids of one lane in a block, and their sum.
+struct lane_envelopes {
+  static constexpr std::uint32_t most = kernel::block_size / kernel::lane_count;
+  float entries[most];
+  std::uint32_t count = 0;
+  double sum = 0;
+};
 
+//! Fills in the envelopes of a lane whose first id is `first`.
+template <class Scalar>
+SPECVERIFY_INLINE void fill_lane(const kernel::row_source<Scalar>& source, const row_digest& digest,
+                                 std::uint32_t first, lane_envelopes& lane) noexcept {
+  using work = kernel::working<Scalar>;
   const kernel::envelope<work> weight{
       static_cast<work>(digest.reference),
       digest.kind == row_kind::probabilities ? 1.0f : kernel::coarse_scale(digest.temperature),
       digest.kind == row_kind::probabilities};
-  constexpr std::uint32_t per_lane = kernel::block_size / kernel::lane_count;
-  float entries[per_lane];
-  double sum = 0;
-  const auto first = static_cast<std::uint32_t>(block * kernel::block_size + lane);
+  constexpr std::uint32_t per_lane = lane_envelopes::most;
   std::uint32_t count = 0;
   const auto fill = [&](const kernel::row_source<Scalar>& seen) noexcept {
     for (std::uint32_t id = first; count < per_lane && id < seen.size; id += kernel::lane_count) {
-      entries[count] = weight(seen.value(id));
-      sum += static_cast<double>(entries[count++]);
+      lane.entries[count] = weight(seen.value(id));
+      lane.sum += static_cast<double>(lane.entries[count++]);
     }
   };
   if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows have neither: the loop need not check
@@ -50,12 +45,31 @@ template <class Policy, class Scalar>
   } else {
     fill(source);
   }
-  const double correction = sum / static_cast<double>(block_lanes[lane]);
+  lane.count = count;
+}
+
+template <class Policy, class Scalar>
+[[nodiscard]] inline proposal propose(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
+                                      workspace_base base, double uniform) noexcept {
+  if (digest.claimed_size != 0) [[unlikely]]
+    return base.first_of<marked_row<Policy, Scalar>>(digest.mark)->propose(policy, source, digest, base, uniform);
+  const double* blocks = base.at<double>(digest.block_sums).data();
+  const float* lanes = base.at<float>(digest.lane_sums).data();
+  double position = uniform * digest.coarse_total;
+  const std::size_t block = locate(blocks, static_cast<std::size_t>(digest.block_sums.count), position);
+  if (block == digest.block_sums.count) return {};
+  const float* block_lanes = lanes + block * kernel::lane_count;
+  const std::size_t lane = locate(block_lanes, kernel::lane_count, position);
+  if (lane == kernel::lane_count) return {};
+  const auto first = static_cast<std::uint32_t>(block * kernel::block_size + lane);
+  lane_envelopes found;
+  fill_lane(source, digest, first, found);
+  const double correction = found.sum / static_cast<double>(block_lanes[lane]);
   position *= correction;
-  const std::size_t at = locate(entries, count, position);
-  if (at == count) return {};
+  const std::size_t at = locate(found.entries, found.count, position);
+  if (at == found.count) return {};
   return {static_cast<token_id>(first + static_cast<std::uint32_t>(at) * kernel::lane_count),
-          static_cast<double>(entries[at]),
+          static_cast<double>(found.entries[at]),
           correction,
           {}};
 }

@@ -203,19 +203,24 @@ class law_enumerator {
     (void)expand(exact_mass::one(), 0);
   }
 
+  // Finds the first half that was read and is not set yet. There is none if `half` stays negative.
+  void find_free_half(tree_node& at) const {
+    for (const random_counter& read : script_.reads()) {
+      if (!script_.lists(read, 0))
+        at.half = 0;
+      else if (!script_.lists(read, 1))
+        at.half = 1;
+      at.counter = read;
+      if (at.half >= 0) break;
+    }
+  }
+
   std::size_t expand(const exact_mass& mass, std::uint32_t depth) {
     record_.depth = std::max(record_.depth, depth);
     const signature seen = evaluate(script_fill::zero, 0);
     const std::size_t index = tree_.size();
     tree_.emplace_back();
-    for (const random_counter& read : script_.reads()) {
-      if (!script_.lists(read, 0))
-        tree_[index].half = 0;
-      else if (!script_.lists(read, 1))
-        tree_[index].half = 1;
-      tree_[index].counter = read;
-      if (tree_[index].half >= 0) break;
-    }
+    find_free_half(tree_[index]);
     const bool cut = tree_[index].half >= 0 && (depth >= options_.max_depth || over_budget());
     if (tree_[index].half < 0 || cut) {
       if (cut) record_.complete = false;
