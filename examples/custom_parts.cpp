@@ -4,7 +4,7 @@
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 #include <thread>
-#include "tutorial/model.hpp"
+#include "toy_model.hpp"
 using namespace specverify;
 // A sparsifier: of the 16 likeliest tokens, those within a factor of 64 of the first. Any choice is lossless.
 struct near_likeliest {
@@ -43,7 +43,7 @@ struct every_eighth {  // a skip policy, which must declare that it is lossy
   bool send(const skip_observation& seen) const noexcept { return seen.position % 8 != 0; }
 };
 int main() {
-  constexpr std::uint32_t V = tutorial_model::vocab_size;
+  constexpr std::uint32_t V = toy_model::vocab_size;
   std::random_device random;
   auto edge =
       make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .attachments = {.max_skipped = 2}},
@@ -52,7 +52,7 @@ int main() {
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;
   if (!edge || !cloud) return 1;
-  tutorial_model small{1.0}, large{0.0};
+  toy_model small{1.0}, large{0.0};
   const std::jthread serving([&, server = pipe.cloud()]() mutable { (void)serve(*cloud, large, server); });
   auto device = pipe.edge();  // declared last, so it closes before `serving` is joined
   const auto text = generate(*edge, std::array<token_id, 1>{1}, small, device);

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <random>
 #include <specverify/all.hpp>
-#include "tutorial/model.hpp"
+#include "toy_model.hpp"
 using namespace specverify;
 namespace fs = std::filesystem;
 struct journal_file {
@@ -32,7 +32,7 @@ struct journal_file {
   }
 };
 result<bool> live(const fs::path& folder, session_time now) {  // one process of each side; true: the text is complete
-  constexpr std::uint32_t V = tutorial_model::vocab_size;
+  constexpr std::uint32_t V = toy_model::vocab_size;
   const session_secret own = secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");  // of each side, and always the same
   auto edge = make_edge({.session_id = 1, .secret = own, .vocab_size = V, .token_budget = 60});
   auto cloud = make_cloud({.secret = secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9"),
@@ -45,7 +45,7 @@ result<bool> live(const fs::path& folder, session_time now) {  // one process of
   const status began = *found ? status{} : edge->start(std::array<token_id, 1>{1}, now);
   if (!began.ok()) return began;
   std::vector<std::vector<std::byte>> up, down;  // messages in flight
-  const auto work = [&](auto& session, tutorial_model model, const journal_file& file, auto& sent) {
+  const auto work = [&](auto& session, toy_model model, const journal_file& file, auto& sent) {
     return drive(session, model, [&](const session_output& out) -> status {
       if (out.action == session_action::send) sent.emplace_back(out.bytes.begin(), out.bytes.end());
       return out.action == session_action::journal ? file.write(out) : status{};
