@@ -123,7 +123,7 @@ int run_edge_process(const run_settings& run, const make_link& link) {
 }
 
 int run_delivered_edge(run_settings run, const make_link& over) {
-  // An edge that does not wait for a lost link must learn soon that it is lost.
+  // An edge that stops or continues on its own after a lost link must detect the loss soon.
   const std::uint32_t retry_ms = run.retry_ms, retry_limit = run.on_link_loss == "wait" ? 8 : 1;
   run.retry_ms *= 8;  // delivery resends lost messages without the session
   return run_edge_process(run, [&](asio::io_context& io, link_events events) {

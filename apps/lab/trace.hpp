@@ -61,8 +61,8 @@ class model_trace {
 
   [[nodiscard]] const std::shared_ptr<const tinylm::weights>& model() const { return model_; }
 
-  //! Returns the node of `parent`'s prefix plus one token. If there is none, it makes one if `make` is set and there is
-  //! room, and otherwise returns no_node.
+  //! Returns the node for the prefix of `parent` plus `token`. If this node does not exist, the function creates it if
+  //! `make` is set and there is room; otherwise it returns no_node.
   [[nodiscard]] node_id child(node_id parent, token_id token, bool make) {
     if (parent == no_node) return no_node;
     const std::uint64_t key = key_of(parent, token);

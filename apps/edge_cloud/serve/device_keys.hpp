@@ -34,7 +34,7 @@ class device_keys {
   //! whether a device exists.
   [[nodiscard]] const device_key& key_of(std::uint64_t device) const;
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
-  //! Returns whether the device is known here with the same key as in `other`.
+  //! Returns whether this list and `other` both have the device, with the same key.
   [[nodiscard]] bool has_as_in(std::uint64_t device, const device_keys& other) const {
     const auto here = keys_.find(device), there = other.keys_.find(device);
     return here != keys_.end() && there != other.keys_.end() && here->second == there->second;

@@ -138,7 +138,7 @@ class serve_process {
     return why;
   }
 
-  //! Runs one engine pass at a time, so that new messages are handled before the next pass.
+  //! Posts one engine pass if none is posted, so that new messages are handled before the next pass.
   void work_later() {
     if (planned_ || !sessions_.has_work(microseconds_now())) return;
     planned_ = true;

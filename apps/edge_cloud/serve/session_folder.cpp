@@ -97,7 +97,7 @@ fs::path session_folder::set_aside(const damaged_folder& to) {
 
 refusal session_folder::write(const specverify::session_output& record) {
   create();
-  // While a new journal replaces the old one, both are on the disk.
+  // While a new journal replaces the old one, both files exist on the disk.
   const std::uint64_t both = journal_bytes_ + record.bytes.size();
   const std::uint64_t grown =
       record.replaces ? in_blocks(record.bytes.size()) : in_blocks(both) - in_blocks(journal_bytes_);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bits that a distribution, a token and a round cost, by the formulas of the papers and as the ideal of our own code.
+//! Cost in bits of a distribution, a token and a round: by the papers' formulas, and as the lower bound for our own
+//! code.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive (counts above zero), L = draft_length.
-//! Guarantees: O(1); real-valued results to 1e-11 relative; rounded-up ones exact (a binomial is a power of two only
-//!             for K = 1 or V - 1, which take an integer path); no allocation, noexcept.
+//! Guarantees: O(1); real-valued results have a relative error below 1e-11. Results that are rounded up are exact,
+//!             because a binomial is a power of two only for K = 1 or V - 1, and these cases use integers; no
+//!             allocation, noexcept.
 //! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L +
 //!             1 values; both are restored here (E1, E3).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)

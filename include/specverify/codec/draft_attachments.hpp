@@ -8,10 +8,10 @@
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = probability of a draft.
-//! Guarantees: noexcept, no allocation, canonical. A report is sent as 5 halves: log10(1 + rate) twice, the two losses,
-//!             seconds. A received report encodes to the same bytes. Relative error: rates 10^(2^-11 log10(1 + rate)) -
-//!             1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a whole number of units of 2^-31, within 2^-32, but
-//!             as at least one unit.
+//! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) for both
+//!             directions, both losses, and seconds. A received report encodes to the same bytes again. Relative error:
+//!             rates 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a multiple of
+//!             2^-31 with an error of at most 2^-32, but never as 0.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp

@@ -6,9 +6,9 @@
 //! from zero. Because s has only 17 bits, s times a byte is exact, so decoded numbers encode to the same bytes.
 //! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits per number.
 //! Symbols:    d = numbers per vector (the width of the drafter or of the split head).
-//! Guarantees: noexcept, no allocation, O(d); an error leaves the output unchanged; a decoder accepts exactly the bytes
-//!             that the encoder writes. float16: equal floats give equal bits on every machine; error <= 2^-11 |x| or
-//!             2^-25. int8: error <= s (1/2 + 2^-20). Law-exact.
+//! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged; a decoder accepts exactly the bytes
+//!             that the encoder writes. float16: equal floats give equal bits on every machine; the error is at most
+//!             2^-11 |x| or 2^-25, whichever is larger. int8: error <= s (1/2 + 2^-20). Law-exact.
 //! Deviates:   the paper does not specify the scale of 8 bits. |x| > 65504 is an error in float16 and is never clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP

@@ -2,17 +2,16 @@
 //! Encodes and decodes every message: hello, draft, request, supply, feedback, text, refuse, stop.
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages start
-//! with the kind in 4 bits, directly followed by other bits. They end with a check of 0, 8 or 16 bits over values that
-//! both sides know; only stop has no check. Everything is little-endian. docs/wire-format.md has every field and golden
-//! bytes.
+//! with the kind in 4 bits, directly followed by other bits. All except stop end with a check of 0, 8 or 16 bits over
+//! values that both sides know. Everything is little-endian. docs/wire-format.md has every field and golden bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
-//!             draft if a dense lattice has V < 8 l. A decoder reads only inside the input, and no size in the input
-//!             decides how much is written. It accepts exactly the byte strings that the encoder writes, so every
-//!             accepted message encodes to the same bytes again. Bit-exact. On an error outputs are unchanged, but a
-//!             received_draft_block is left empty.
+//!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits,
+//!             not sizes in the input, bound how much it writes. It accepts exactly the byte strings that the encoder
+//!             writes, so every accepted message encodes to the same bytes again. Bit-exact. On an error outputs are
+//!             unchanged, except that a received_draft_block is left empty.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
 #ifndef SPECVERIFY_CODEC_MESSAGE_HPP

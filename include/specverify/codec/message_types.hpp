@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types of all messages: the place that a check covers, the format of draft messages, and a struct for each message.
+//! Types of all messages: the prefix hash and round that a check covers, the format of draft messages, and a struct for
+//! each message.
 //!
-//! Use it if you name a message or a format but encode nothing; codec/message.hpp includes it.
+//! Use it if you need the types of messages but no encoder; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: plain values, no allocation, noexcept; only the decoder can make a received draft.
 //! Cost:       O(1).

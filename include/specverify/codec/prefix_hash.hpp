@@ -4,7 +4,7 @@
 //! Symbols:    h_0 = prefix_hash_seed, h_{n+1} = extend_prefix_hash(h_n, x_n).
 //! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
 //!             one token, the hashes keep differing while equal tokens follow. The same value on every machine.
-//! Deviates:   it is no cryptographic hash: it detects desynchronization, but not forgery.
+//! Deviates:   it is not a cryptographic hash, so it detects desynchronization but not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP
 #define SPECVERIFY_CODEC_PREFIX_HASH_HPP

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer range coder: encodes symbols with integer odds in at most 8 bits more than the information in them.
+//! An integer range coder: encodes symbols whose odds are integers. The code has at most 8 bits more than the
+//! information in the symbols.
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
 //! byte string whose value lies inside, and with the smallest such value. Bytes after the end count as zeros, so a
-//! string never ends with a zero byte. A decoder may therefore take steps after the end of the string: without limit if
-//! each of them takes the first symbol, otherwise for max_bytes_ahead bytes.
+//! string never ends with a zero byte. A decoder may therefore decode symbols after the end of the string: any number
+//! if each is the first symbol, otherwise up to max_bytes_ahead bytes.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
 //! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
 //!             noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish` accepts exactly
-//!             the strings that an encoder ends with and calls decodable. Because a short string must not claim many
-//!             steps, a decoder fails after at most bytes + 24 bytes of information, unless every further step takes
-//!             the first symbol.
+//!             the strings that an encoder produces and reports as decodable. Because a short string must not claim
+//!             many steps, a decoder fails after at most bytes + 24 bytes of information, unless every further step
+//!             takes the first symbol.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -256,7 +257,7 @@ class range_decoder {
     if (used > 0 && zeros < 8) {
       constexpr std::uint64_t unit = std::uint64_t{1} << 56;
       const std::uint64_t last = std::to_integer<std::uint64_t>(bytes_[used - 1]);
-      // A shorter string would fit, or a smaller string of the same length.
+      // Not canonical: a shorter string, or a smaller string of the same length, decodes to the same symbols.
       if (zeros < 7 || value_ >= unit || (256 - last) * unit < range_ - value_) {
         return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Codes a k-subset of [0, n) in log2 C(n, k) bits: the ids of a support, and the bars of a composition.
+//! Codes a k-subset of [0, n) in log2 C(n, k) bits: the ids of a support, or the separators of a composition.
 //!
 //! Members are coded in ascending order, each by the gap before it. The gap of a random subset reaches g slots with
 //! probability C(n-g,k) / C(n,k). If n >= 8k, ((N-g)/N)^k with N = n - (k-1)/2 approximates it to k^2/(12 n^2) in the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Run-time dispatch: one program that uses the widest vectors of the CPU that it runs on.
+//! Run-time dispatch: one program uses the widest vectors that the CPU supports.
 //!
 //! Use it when you distribute binaries. Put the calls that need vectors into one source file; the CMake function
 //! `specverify_levels` builds it once per level, and the rest of the program stays at the baseline. At start, the

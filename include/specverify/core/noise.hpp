@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared noise: for each position and token id a random time E > 0, the same on two machines.
+//! Shared noise: for each position and token id a random time E > 0, which is the same on both machines.
 //!
 //! Use it when a device and a cloud must draw with the same random numbers. Both take the id with the smallest
 //! E_v / p_v (row/race.hpp). That id has the distribution p, and two similar distributions mostly give the same id.
@@ -7,8 +7,8 @@
 //!             (arXiv 2408.07978).
 //! Symbols:    h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed, mean 1.
 //! Arithmetic: the high half of h is word id mod 4 of Philox at {position, round 0, lane id / 4, coupling_noise}. The
-//!             low half is the same word of lane id / 4 + 2^31. The logarithm is a series of our own in double, so no
-//!             mathematics library can change a token.
+//!             low half is the same word at lane id / 4 + 2^31. This header computes the logarithm by a series in
+//!             double, so no mathematics library can change a token.
 //! Guarantees: 0 < E < 45: never 0, never infinite. E does not depend on the round, so a device that drafts a position
 //!             again gets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
 //! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp

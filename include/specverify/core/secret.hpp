@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secrets and salts of sessions, and the keys derived from them.
 //!
-//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or if you draw without a
-//! session but want the keys of a session. `wipe` and `wiped` overwrite secrets after use.
+//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or to get the keys of a
+//! session if you draw without one. `wipe` and `wiped` overwrite secrets after use.
 //! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id); verdict key = first 64
-//!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number has 8 bytes,
+//!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number is hashed as 8 bytes,
 //!             little-endian.
 //! Guarantees: trivially copyable, noexcept, no allocation, C++17 clean, the same keys on every machine. O(1).
 //! See:        docs/algorithms/secret.md, docs/decisions/0014-secrets-salt-and-keys.md,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SipHash-2-4 with 128 bits of output: a keyed pseudorandom function for short messages.
 //!
-//! Use it if nobody should be able to compute or predict a value without a 128-bit key.
+//! Use it if nobody must be able to compute or predict a value without the 128-bit key.
 //! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is from the
 //!             authors' reference code.
 //! Symbols:    v0..v3 the state; c = 2 rounds per word of the message; d = 4 rounds at the end.

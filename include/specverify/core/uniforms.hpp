@@ -2,7 +2,8 @@
 //! Random numbers of one text position: a random source with a position and a round, split into streams by purpose.
 //!
 //! Use it wherever a draw or a test needs randomness. `uniforms{source, position, round}` fixes the position in the
-//! text, and `.at(purpose)` returns the stream for one use. A draw reads trials from this stream.
+//! text, and `.at(purpose)` returns the stream for one use. A draw reads the numbers of trial 0, 1, ... from this
+//! stream.
 //! Symbols:    counter of trial t = {position, round, lane + t, purpose, branch 0} (core/random.hpp).
 //! Guarantees: trivially copyable if the source is (16 bytes with `philox`), constexpr, no state, no allocation;
 //!             counters depend only on the arguments.

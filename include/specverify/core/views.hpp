@@ -2,7 +2,8 @@
 //! Types that every module shares: token ids, storage scalars, and the view of one row of logits or probabilities.
 //!
 //! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through
-//! `row_access`; a lint checks which files include or name it. Every other module passes a row on without reading it.
+//! `row_access`. A lint checks which files include or name `row_access`. Every other module passes a row on without
+//! reading it.
 //! Guarantees: trivially copyable, constexpr, no allocation.
 //! Cost:       O(1).
 //! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp

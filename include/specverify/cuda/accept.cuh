@@ -5,8 +5,8 @@
 //! Symbols:    as in row/acceptance.hpp. One thread block per row.
 //! Guarantees: accepted, near_tie and exact equal those of exec::seq. If the bounds of the digest decide, only one
 //!             logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result is
-//!             closer than 2e-5. Of a truncated row only the kept ids are read. No allocation, no synchronization, no
-//!             read-back.
+//!             closer than 2e-5. If a row is truncated, only the kept ids are read. No allocation, no synchronization,
+//!             no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH

@@ -7,9 +7,9 @@
 //! Symbols:    as in row/blocks.hpp.
 //! Shape:      claims: one thread block per row. Draws: one warp per row, which loads a block of ids into shared
 //!             memory.
-//! Guarantees: digests, tokens and detected errors in claims equal those of `read_row_from_blocks` (row/blocks.hpp) on
-//!             the CPU, near-tie. One block is read for the argmax, and one per trial. No allocation, no
-//!             synchronization, no read-back.
+//! Guarantees: digests, tokens and detected errors in claims equal the results of `read_row_from_blocks`
+//!             (row/blocks.hpp) on the CPU, except at near ties. The argmax reads one block, and each trial reads one
+//!             block. No allocation, no synchronization, no read-back.
 //! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH

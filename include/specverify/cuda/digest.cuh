@@ -4,16 +4,16 @@
 //! Use it first, on the engine's logits, because sample.cuh and select.cuh need the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
 //! Shape:      one thread block per row. If there are fewer rows than thread blocks that run at once (cuda/tuning.cuh),
-//!             a row is split into parts that meet at a counter, after one more kernel for the references. Four threads
-//!             read a block of 1024 ids, four lanes each, ascending, so float sums have the order of the CPU. The tree
-//!             of a block and the serial sum of blocks are the CPU's functions.
+//!             another kernel first computes the references, and each row is then split into parts that synchronize by
+//!             a counter. Four threads read a block of 1024 ids, four lanes each, ascending, so float sums have the
+//!             order of the CPU. The tree of a block and the serial sum of blocks are the CPU's functions.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal those of exec::seq bit for
-//!             bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but some ids are read
-//!             twice: the first 16 ids of blocks, which determine the reference, after the first 128 blocks and in
-//!             split rows; and 64 ids or a few more of the maximum's block (below 1.02 reads from V = 4096 on). If the
-//!             maximum of a row is more than 60 T above the reference, the row is read twice. Z and W cost one read
-//!             each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no synchronization, no
-//!             read-back.
+//!             bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but a few ids are
+//!             read twice (in total less than 1.02 reads if V >= 4096): after the first 128 blocks and in split rows,
+//!             the first 16 ids of each block, which determine the reference; and about 64 ids of the block that has
+//!             the maximum. If the maximum of a row is more than 60 T above the reference, the row is read twice. Z and
+//!             W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no
+//!             synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH

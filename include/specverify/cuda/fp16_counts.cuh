@@ -4,9 +4,9 @@
 //! Use it after digest.cuh, on the same rows and transform, if a drafter uploads half-precision distributions.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
 //! Shape:      one thread block per row: counts in id order, placed by a scan over the block.
-//! Guarantees: ids and counts of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the digest has
-//!             Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No allocation, no
-//!             synchronization, no read-back.
+//! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the
+//!             digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
 #define SPECVERIFY_CUDA_FP16_COUNTS_CUH

@@ -3,8 +3,8 @@
 //!
 //! Use it to quantize or compare distributions if every backend must have equal numbers. It needs no digest.
 //! Shape:      one thread block per row: the maximum, then the weights.
-//! Guarantees: two reads and one write per row. The integers of exec::seq (row/integer_weights.hpp) on every GPU, for
-//!             any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
+//! Guarantees: two reads and one write per row. The integers equal those of exec::seq (row/integer_weights.hpp) on
+//!             every GPU, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH

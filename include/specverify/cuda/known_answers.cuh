@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks that kernels of your build compute like the CPU. A kernel must do it, because no macro tells which flags nvcc
-//! had.
+//! Checks that the kernels of your build compute the same results as the CPU. A kernel must check this, because no
+//! macro shows which flags nvcc was given.
 //!
 //! Use it once when an engine starts, or in a test of the build: it detects -ftz=true and -use_fast_math.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nearest lattice point of each row's distribution in a batch, on a GPU, as a drafter draws from it and sends it.
+//! Computes on a GPU, for each row of a batch, the nearest lattice point, from which a drafter draws and which it
+//! sends.
 //!
 //! Use it after digest.cuh: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
-//! select.cuh for those of a support (quantize/sparse_lattice.hpp).
+//! select.cuh for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts; zeta and D as
 //!             in kernel/scalar/lattice.hpp.
-//! Shape:      one thread block per row. W by one read, then the min(V, 2 l) largest entries as in select.cuh, which
-//!             are enough to decide. The |D| entries that lose or gain one are after a cut of (zeta, id), found by
-//!             digits.
+//! Shape:      one thread block per row. One read computes W. The min(V, 2 l) largest entries are then selected as in
+//!             select.cuh, because they are enough to decide. A radix search over (zeta, id) finds the |D| entries
+//!             whose count changes by one.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, because they are integers and the
 //!             rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only ids
 //!             with a positive count are listed, ascending. No allocation, no synchronization, no read-back.

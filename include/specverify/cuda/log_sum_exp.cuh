@@ -3,15 +3,16 @@
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
 //! Shape:      one thread block per row. Each thread sums powers in float if they are at most 4 octaves above the
-//!             thread's reference; otherwise it raises the reference. A tree joins sixteen logits, and the rest is in
-//!             double. The exact form finds the maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
+//!             thread's reference; otherwise it raises the reference. A tree adds sixteen logits in float, and further
+//!             sums are in double. The exact form finds the maximum first, then sums terms of 256 ids, like
+//!             row/log_sum_exp.hpp.
 //! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
 //!             promises under exec::simd. The error has three parts: a distance of at most 13.1 nats is rounded twice,
 //!             by 2^-24 each; 2^-22 from the power; 2^-22 from the tree. One GPU gives the same bits at every run, but
 //!             different GPUs may differ. With `exact`, it takes two reads and gives the value of exec::seq bit for
-//!             bit, because exponentials and logarithm are the CPU's and nothing is fused for any flags of nvcc. That
-//!             costs about 40 operations in double per id, which limits GPUs with few units for double. No allocation,
-//!             no synchronization, no read-back.
+//!             bit, because it uses the CPU's exponentials and logarithm, and fuses no operations under any flags of
+//!             nvcc. The exact form costs about 40 operations in double per id, so it is slow on GPUs with few units
+//!             for double. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH

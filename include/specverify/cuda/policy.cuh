@@ -4,7 +4,7 @@
 //! Use it as the first argument of `read_rows`, `sample`, `select` and others of cuda/. Each call checks sizes and
 //! pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back, so a graph
 //! can capture it. An error of CUDA returns engine_failed under part::host, `where` = cudaError_t.
-//! Guarantees: everything except the policy is in namespace `v0`, because kernels must be there. Functions of the CPU
+//! Guarantees: everything except the policy is in namespace `v0`, because kernels must be in `v0`. Functions of the CPU
 //!             are always inlined, because objects built with different flags share `v0`.
 //! See:        docs/algorithms/cuda.md
 #ifndef SPECVERIFY_CUDA_POLICY_CUH

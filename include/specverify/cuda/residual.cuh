@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws a token from norm((scale * p - q)+) for each row of a batch, on a GPU, to replace a rejected draft.
 //!
-//! Use it after digest.cuh, with one law per row. `verify_batch` (verify.cuh) verifies whole rounds.
+//! Use it after digest.cuh, with one `law` (quantized distribution) per row. `verify_batch` (verify.cuh) verifies whole
+//! rounds.
 //! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
 //!             accepted trial counts.
 //! Guarantees: token, trials, exact and fallback equal those of exec::seq, because proposals and counters are the same.
-//!             If bounds leave a trial open, a sum in float decides, and if that is too close, the exact Z. The exact
-//!             rule takes Z, then sums of blocks if these prove the result, otherwise serial sums. A trial reads one
-//!             lane of the row, and up to 7 trials are wasted. The exact rule reads the row for Z, then the listed ids
-//!             of the law, and twice more if serial. A truncated row uses only that rule, on the kept ids. No
-//!             allocation, no synchronization, no read-back.
+//!             If the bounds do not decide a trial, a sum in float does. If this sum is too close to decide, the exact
+//!             Z does. The exact rule computes Z and then sums of blocks. If the block sums do not prove the result, it
+//!             computes serial sums instead. A trial reads one lane of the row, and at most 7 of the 8 trials are
+//!             discarded. The exact rule reads the row for Z, then the ids that the `law` lists. If it needs serial
+//!             sums, it reads the row twice more. A truncated row uses only that rule, on the kept ids. No allocation,
+//!             no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH

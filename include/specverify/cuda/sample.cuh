@@ -3,12 +3,13 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
 //! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
-//!             trial counts. 96 draws in 100 need no second attempt, but a batch takes as long as the slowest row.
-//! Guarantees: the algorithm, counters and serial sums in double of the CPU, on shared arithmetic. Tokens equal those
-//!             of a CPU that fuses no product and sum, for any flags of nvcc except -ftz=true. A trial reads the block
-//!             sums, one lane of the row (at most 64 logits) and one logit. After `trial_cap` trials the exact rule
-//!             reads the row twice, serially. Truncated rows use only that rule, on the kept ids. No allocation, no
-//!             synchronization, no read-back.
+//!             trial counts. For 96 draws in 100 the first trial is accepted, but a batch takes as long as the slowest
+//!             row.
+//! Guarantees: the algorithm, counters, and serial sums in double are the CPU's, with shared code for the arithmetic.
+//!             Tokens equal the tokens of a CPU that does not fuse products and sums, for any flags of nvcc except
+//!             -ftz=true. A trial reads the block sums, one lane of the row (at most 64 logits) and one logit. After
+//!             `trial_cap` trials the exact rule reads the row twice, serially. Truncated rows use only that rule, on
+//!             the kept ids. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH

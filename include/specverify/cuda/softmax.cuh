@@ -4,8 +4,8 @@
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6: 1 at the argmax.
 //! Shape:      one thread block per row: the maximum, the sum in terms of 256 ids, the quotients.
-//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats of exec::seq bit for bit,
-//!             for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
+//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats equal those of exec::seq
+//!             bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH

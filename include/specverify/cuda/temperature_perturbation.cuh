@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts draws at random temperatures that differ from the drafted token, for each row of a batch, on a GPU.
+//! For each row of a batch, counts on a GPU how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after digest.cuh, on the same batch, with the drafted tokens. As on the CPU, it needs the fewest reads if the
-//! temperature of the batch is half to all of the maximum temperature.
+//! temperature of the batch is between half and all of the maximum temperature.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. One lane of the first warp per
 //!             draw.
 //! Shape:      one thread block per row. The largest logit of each lane of the digest is summed at every temperature.
-//!             All other ids are within convex bounds, at first from the digest's coarse sum. If the bounds do not
-//!             decide a draw, it is summed in float, eight draws per read, and in double if even that is too close.
+//!             Convex bounds, at first from the digest's coarse sum, cover all other ids. If the bounds do not decide a
+//!             draw, it is summed in float, eight draws per read, and in double if even that is too close.
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties, because bounds are certified and
 //!             exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No allocation, no
 //!             synchronization, no read-back.

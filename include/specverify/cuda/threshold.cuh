@@ -4,9 +4,9 @@
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
 //! Shape:      one thread block per row: W, then the entries in id order, placed by a scan over the block.
-//! Guarantees: ids and weights of exec::seq on every GPU (sparsify/threshold.hpp). The result is never empty: if beta
-//!             exceeds every probability, the largest token is kept. One read per row if the digest has W
-//!             (device_request::integer_total), otherwise two. No allocation, no synchronization, no read-back.
+//! Guarantees: ids and weights equal those of exec::seq on every GPU (sparsify/threshold.hpp). The result is never
+//!             empty: if beta exceeds every probability, the largest token is kept. One read per row if the digest has
+//!             W (device_request::integer_total), otherwise two. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH

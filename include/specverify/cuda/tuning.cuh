@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tuning numbers that divide work on a GPU, one aggregate per compute capability. Results never depend on them.
 //!
-//! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on all of them. If a GPU has another
-//! number of multiprocessors, for example because it is a part of a GPU, set `multiprocessors` yourself.
+//! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If your GPU has a
+//! different number of multiprocessors, for example because you use a part of a GPU, set `multiprocessors` yourself.
 //! Guarantees: constexpr, C++17; it does not call the driver.
 //! See:        docs/algorithms/cuda.md, tests/device/split_test.cpp
 #ifndef SPECVERIFY_CUDA_TUNING_CUH

@@ -6,11 +6,11 @@
 //! Shape:      one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
 //!             draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are
 //!             few rounds (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split
-//!             over thread blocks, and then one block per round walks the digests. Rows after a rejection are then read
-//!             without need.
-//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, in both
-//!             shapes. A row that is used is read once, and once more, in float, if the bounds of the digest leave a
-//!             decision open (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
+//!             over thread blocks, and then one block per round walks the digests. In this case, rows after a rejection
+//!             are also read.
+//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, in both
+//!             shapes. A row that is used is read once. If the bounds of the digest do not decide, it is read once
+//!             more, in float (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
 //!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp

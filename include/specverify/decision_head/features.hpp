@@ -5,10 +5,11 @@
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
 //!             log10 R_d, eps_u, eps_d, rtt), standardized: (c - mean) / scale; d_in = drafter_size + target_size + 5.
-//! Guarantees: no allocation, noexcept. Near-tie: floats, but the same bits on one machine.
-//! Deviates:   a mode of the head selects the hidden states of position i, and `check_states` compares it with the
-//!             engine's. `predicting`: the states whose logits give the distributions at i; no extra pass. `consuming`:
-//!             the states at input x_i. The features of c are our choice.
+//! Guarantees: no allocation, noexcept. Near-tie: floats are bit-identical on one machine, but can differ between
+//!             machines.
+//! Deviates:   a mode of the head selects the hidden states of position i, and `check_states` compares the mode with
+//!             the engine's mode. `predicting` takes the states whose logits give the distributions at i, which need no
+//!             extra pass. `consuming` takes the states at input x_i. The features of c are our choice.
 //! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP

@@ -10,7 +10,7 @@
 //!             s: |change of g| <= (s / 2) sum|w_2|, see part_bound. Near-tie, because some builds fuse products: g
 //!             then differs by less than 4e-7 sum|w_2| if 6149 inputs are below 1 and weights below 1/4 (measured).
 //! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers). For example, with d_D = 2048, w =
-//!             256 and int8 this is 16 times less.
+//!             256 and int8 the device sends 16 times fewer bytes.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26),
 //!             benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP

@@ -6,11 +6,11 @@
 //! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa =
 //!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
 //!             label, T_s = softness, a_j = label (1: reject).
-//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with common uniforms a_j never rises if Q falls. No allocation;
+//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with the same uniforms, a_j never rises if Q falls. No allocation;
 //!             noexcept. O(J^2) smoothing, the rest O(J) per step of the bisection; the hard budget O(J B). Near-tie.
-//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. The sum in (28),
-//!             divided by the episode's largest, is also ours, because the paper's maximum gives every important
-//!             mismatch s_j = 1, and (30) then keeps all or none. The maximum is an option.
+//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. We also replace
+//!             the maximum in (28) by a sum, divided by the largest sum of the episode. This is because with the
+//!             maximum every important mismatch has s_j = 1, and (30) then keeps all or none. The maximum is an option.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trains a decision head on labelled mismatches: AdamW, dropout, class weights, a validation part, one seed.
+//! Trains a decision head on labelled mismatches: AdamW, dropout, class weights, a validation set, one seed.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
 //! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
-//! Guarantees: the same seed, samples and machine give the same head. Validation takes whole groups (episodes), so that
-//!             no state is in both parts. A gradient equals finite differences (tested in double). The trainer keeps
-//!             the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. Memory is
-//!             owned, but the samples are not.
+//! Guarantees: the same seed, samples and machine give the same head. The validation set takes whole groups (episodes),
+//!             so no state is in both sets. A gradient equals finite differences (tested in double). The trainer keeps
+//!             the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. The
+//!             trainer owns its memory, but not the samples.
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
-//!             standardized over the training part; the numbers are folded into W_1 and b_1, because a finished head
-//!             must take raw states. But c keeps a separate standardization.
+//!             standardized over the training set. Mean and scale are folded into W_1 and b_1, because a finished head
+//!             must take raw states. Only c keeps a separate standardization.
 //! Cost:       O(N d_in w) per training epoch; only `make` allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The datagrams of delivery: data with number and check, and control datagrams that begin and end an incarnation.
+//! The datagrams of delivery: data datagrams with a number and a check, and control datagrams that begin and end an
+//! incarnation.
 //!
-//! Guarantees: the check covers both nonces, the direction and whole numbers, so a datagram of another incarnation or
-//!             another time fails the check; O(bytes), no allocation.
+//! Guarantees: the check covers both nonces, the direction, and the full numbers, of which a datagram has only the low
+//!             three bits. Therefore a datagram of another incarnation, or a very old datagram, fails the check.
+//!             O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
 #define SPECVERIFY_DELIVERY_DATAGRAM_HPP

@@ -2,8 +2,8 @@
 //! Turns a transport of datagrams into a transport for `generate`, `serve` and `drive`: whole messages, in order, once.
 //!
 //! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
-//! Guarantees: those of `delivery`. The device must be the client. A client's first message opens an incarnation; after
-//!             an error `reconnect` opens another one. No allocation after `make`.
+//! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an
+//!             incarnation; after an error `reconnect` opens another one. No allocation after `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delivers whole messages in order and once, over a transport that may lose, copy, delay or damage datagrams, or may
-//! deliver messages twice. A pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. A
+//! pure state machine: no I/O, no clock, no thread.
 //!
-//! Use it when a transport cannot do this itself. With a blocking transport, use `delivered`. An event loop uses this
-//! class: after each call it must send what `next_datagram` returns, until that is empty.
-//! Guarantees: messages arrive in order and once, or `lost` ends the incarnation, whatever the transport does, unless a
-//!             check of `check_bytes` matches by accident. No allocation after `make`, because it allocates
-//!             `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
+//! Use it when your transport does not deliver reliably. With a blocking transport, use `delivered`. In an event loop,
+//! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until it returns an
+//! empty one.
+//! Guarantees: whatever the transport does, messages arrive in order and once, or `lost` ends the incarnation. The only
+//!             exception is a wrong datagram whose check of `check_bytes` matches by accident. No allocation after
+//!             `make`, because `make` allocates `delivery_window` messages of the largest size. O(bytes) per datagram:
+//!             at most three checks.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP

@@ -3,9 +3,9 @@
 //!
 //! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
 //! Symbols:    as in row/acceptance.hpp. One thread per row.
-//! Guarantees: the results of exec::seq, for any flags of nvcc. It reads one logit of a row. If the bounds of Z do not
-//!             decide (about one row in twenty), many threads read the row once more, but from a truncated row only the
-//!             kept ids. Temporary memory: 32 bytes per 1024 ids and 4 per row.
+//! Guarantees: the results equal those of exec::seq, for any flags of nvcc. It reads one logit of a row. If the bounds
+//!             of Z do not decide (about one row in twenty), many threads read the row once more, but only the kept ids
+//!             if the row is truncated. Temporary memory: 32 bytes per 1024 ids, and 4 per row.
 //! Cost:       O(1) expected per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP

@@ -3,8 +3,8 @@
 //!
 //! Use it if you decode greedily, because it needs no digest.
 //! Guarantees: one read per row. Token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit,
-//!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row plus that
-//!             of a reduction.
+//!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row, plus the
+//!             memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP

@@ -6,14 +6,14 @@
 //! Symbols:    as in row/digest.hpp.
 //! Shape:      one thread per lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then one
 //!             thread per block, then one per row. If the maximum of a row is more than 60 T above the sampled
-//!             reference, the row is read twice. A truncation takes four more reads, and another for W if it cuts a
-//!             share of W: a sort of 64-bit keys, then the ids up to the last key, in order. One thread per row sums
-//!             the kept ids.
+//!             reference, the row is read twice. A truncation takes four more reads, and one more for W if it keeps a
+//!             share of W. It sorts 64-bit keys, then writes the ids up to the last kept key, in order. One thread per
+//!             row sums the kept ids.
 //! Guarantees: every field and every array equals that of exec::seq bit for bit (Z under nvcc: with -fmad=false). No
-//!             temporary memory, but with exact_normaliser 32 bytes per 1024 ids, and with integer_total 8 per row plus
-//!             that of a reduction. A truncation takes 8 bytes per lane and 16 per id (per id of 64 (K + 1) if all rows
-//!             have one top_k K), for at most 256 rows and about 2^22 ids at a time; 4 bytes per 32 ids, 16 per row,
-//!             and the memory of a sort and scans.
+//!             temporary memory, with three exceptions. exact_normaliser takes 32 bytes per 1024 ids. integer_total
+//!             takes 8 bytes per row plus the memory of a reduction. A truncation takes 8 bytes per lane and 16 per id
+//!             (per id of 64 (K + 1) if all rows have one top_k K), for at most 256 rows and about 2^22 ids at a time;
+//!             and also 4 bytes per 32 ids, 16 per row, and the memory of a sort and scans.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP

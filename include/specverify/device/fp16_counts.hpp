@@ -3,9 +3,9 @@
 //!
 //! Use it after `read_rows`, on the same batch, if a drafter uploads half-precision distributions.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Guarantees: ids and counts of exec::seq, for any flags of nvcc. Three reads per row, and one more if the digest does
-//!             not have Z (device_request::exact_normaliser); none if the row is truncated. Temporary memory: 4 bytes
-//!             per 32 ids, 32 per 1024, 24 per row, and that of a reduction and a scan.
+//! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc. Three reads per row, and one more if the
+//!             digest does not have Z (device_request::exact_normaliser); none if the row is truncated. Temporary
+//!             memory: 4 bytes per 32 ids, 32 per 1024, 24 per row, and the memory of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP

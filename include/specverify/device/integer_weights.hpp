@@ -3,7 +3,7 @@
 //!
 //! Use it if you need all weights of a row. For only the largest, `select` is enough. It needs no digest.
 //! Guarantees: three reads and one write per row; weights and W equal those of exec::seq bit for bit. Temporary memory:
-//!             16 bytes per row plus that of a reduction.
+//!             16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nearest lattice point of each row's distribution in a batch, with Thrust, as a drafter sends it.
+//! Computes with Thrust, for each row of a batch, the nearest lattice point, which a drafter sends.
 //!
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
-//! `select` for those of a support (quantize/sparse_lattice.hpp).
+//! `select` for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts.
-//! Shape:      W by one read, the min(V, 2 l) largest entries as in `select`; then one thread per row rounds and
-//!             repairs with the functions that the CPU uses.
+//! Shape:      One read computes W. The min(V, 2 l) largest entries are then selected as in `select`, because they are
+//!             enough to decide. Then one thread per row rounds the entries and corrects their sum, with the functions
+//!             that the CPU uses.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids with a
-//!             positive count are listed. Temporary memory: that of `select` and 36 bytes per entry, for at most 256
-//!             rows and about 2^22 ids at a time; 8 bytes per row.
+//!             positive count are listed. Temporary memory: the memory of `select`, plus 36 bytes per entry, for at
+//!             most 256 rows and about 2^22 ids at a time; plus 8 bytes per row.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP

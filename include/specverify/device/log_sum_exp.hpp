@@ -3,8 +3,8 @@
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
 //! Shape:      the maximum by a reduction of integers, then one thread per term of 256 ids, then one thread per row.
-//! Guarantees: two reads per row; the value of exec::seq bit for bit, for any flags of nvcc. Temporary memory: 32 bytes
-//!             per 1024 ids, 8 per row plus that of a reduction.
+//! Guarantees: two reads per row; the value equals that of exec::seq bit for bit, for any flags of nvcc. Temporary
+//!             memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP

@@ -3,10 +3,10 @@
 //!
 //! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
 //! Symbols:    as in row/residual.hpp. One thread per row.
-//! Guarantees: the tokens of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a decision
-//!             depends on Z, many threads read the row once more. The exact rule reads the row twice, serially.
-//!             Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids and 4 per
-//!             row.
+//! Guarantees: the tokens equal those of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
+//!             decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
+//!             serially. Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids
+//!             and 4 per row.
 //! Cost:       O(1) expected per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP

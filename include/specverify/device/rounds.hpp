@@ -5,7 +5,7 @@
 //! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the
 //!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs at most L + 1.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
-//!             graph sees the rounds at replay. If a round has an error, it is in that round's verdict, but other
+//!             graph sees the rounds at replay. If a round has an error, its verdict contains the error, but other
 //!             rounds are not affected. Results do not depend on a round's index in the batch.
 //! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
 //!             checked.

@@ -5,8 +5,8 @@
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
 //! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
 //!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. Sorts of 64-bit keys; at
-//!             most two reads per row. Temporary memory: 8 bytes per lane, per id of 64 (K + 1) and per entry, and that
-//!             of a sort, for at most 256 rows and about 2^22 ids at a time.
+//!             most two reads per row. Temporary memory: 8 bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and the
+//!             memory of a sort, for at most 256 rows and about 2^22 ids at a time.
 //! Deviates:   K has no limit except the vocabulary.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp

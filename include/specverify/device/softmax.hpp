@@ -2,8 +2,8 @@
 //! Writes the distributions of a batch's rows as floats, with Thrust, for engines that need probabilities.
 //!
 //! Use it if code outside the library needs probabilities. It needs no digest.
-//! Guarantees: three reads and one write per row; the floats of exec::seq bit for bit, for any flags of nvcc. Temporary
-//!             memory: 32 bytes per 1024 ids, 16 per row plus that of a reduction.
+//! Guarantees: three reads and one write per row; the floats equal those of exec::seq bit for bit, for any flags of
+//!             nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts draws at random temperatures that differ from the drafted token, with Thrust, for each row.
+//! For each row of a batch, counts with Thrust how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Shape:      one thread per term of 256 ids of a draw. The only bound used is Z >= 1. If it does not decide a draw,
-//!             the exact sum does, in one read of the row per draw, which is slow on a GPU with few units for doubles.
-//!             However, the kernel of cuda/ takes one read for all draws.
+//! Shape:      one thread per draw and block of 256 ids. The only bound used is Z >= 1. If this bound does not decide a
+//!             draw, the exact sum does, in one read of the row per draw, which is slow on a GPU with few units for
+//!             doubles. However, the kernel of cuda/ is faster, because it takes one read for all draws.
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes per
 //!             1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.

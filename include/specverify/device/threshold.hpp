@@ -3,10 +3,10 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Guarantees: ids and weights of exec::seq (sparsify/threshold.hpp). The result is never empty: if beta exceeds every
-//!             probability, the largest token is kept. Four reads per row, but three if the digest has W; of a
-//!             truncated row only the kept ids. Temporary memory: 4 bytes per 32 ids, 24 per row, and that of a
-//!             reduction and a scan.
+//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). The result is never empty: if beta
+//!             exceeds every probability, the largest token is kept. Four reads per row, but only three if the digest
+//!             has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes per 32 ids, 24 per
+//!             row, and the memory of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
@@ -42,8 +42,9 @@ struct weights_above {
   }
 
  private:
-  //! Returns the first index of the largest weight. `at` must have that weight. Ids of nearly the same logit can
-  //! precede argmax, but in a list of kept ids no id's index exceeds the id.
+  //! Returns the first index of the largest weight. `at` must have that weight. Ids with nearly the same logit as the
+  //! argmax can precede it. But in a list of kept ids an id's index is at most the id, so the argmax's index is at most
+  //! `top`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t at) const noexcept {
     const auto top = static_cast<std::uint32_t>(row.digest.argmax);
     for (std::uint32_t before = 0; before < at && before < top; ++before)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Policy that runs a batch with Thrust, on any of Thrust's systems: `exec::thrust_on{thrust::device}`.
+//! Policy that runs a batch with Thrust, on any back end of Thrust: `exec::thrust_on{thrust::device}`.
 //!
 //! Use it as the first argument of `read_rows`, `sample`, `select` and others of device/, on the same batches as
 //! exec::cuda. It can hold any execution policy of Thrust, also with an allocator or a stream:
 //! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a CPU.
 //! Guarantees: only integers are reduced, scanned and sorted; one thread sums floats, in the order of the CPU.
-//!             Therefore results do not depend on the system. The policy's allocator provides temporary memory, which
+//!             Therefore results do not depend on the back end. The policy's allocator provides temporary memory, which
 //!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing
 //!             after the first call. No row is copied. Calls may wait for the device.
 //! Errors:     an exception of Thrust returns engine_failed under part::host, `where` = code of a system error (a

@@ -5,11 +5,11 @@
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      reads all rows at once, then one thread per round takes the drafts in order. If a decision depends on Z
 //!             of a row, the round waits: many threads sum such rows, and the round begins again.
-//! Guarantees: verdicts, counters and row states are those of token_rule and greedy_rule under exec::seq, for any flags
-//!             of nvcc. Rows after the first rejection are read, but do not matter. The call waits for the device.
-//!             Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a round and
-//!             8 per round, and that of `read_rows` if rows are truncated; under the greedy rule 40 bytes per row. The
-//!             caller's workspace is not used.
+//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, for any
+//!             flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
+//!             device. Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a
+//!             round and 8 per round, and the memory of `read_rows` if rows are truncated; under the greedy rule 40
+//!             bytes per row. The caller's workspace is not used.
 //! Deviates:   no log-probabilities.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A token together with the distribution that it was drawn from.
 //!
-//! A verifier needs the exact distribution of each token, so the types make it hard to pass another. Only `draw` makes
-//! a `draft`, and only the decoder makes a `received_draft`. Anyone can make a `claimed_draft` (ids-only and count-only
-//! uplinks). A `mismatched_draft`, which was drawn from another distribution, is accepted only by rules that are
-//! `lossy`.
+//! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
+//! different one. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make a
+//! `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, which was drawn from another distribution,
+//! is accepted only by rules that are `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.
 //! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.

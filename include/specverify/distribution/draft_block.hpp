@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of one round with copies of the distributions, in an arena sized at construction.
+//! The drafts of one round with copies of their distributions, in memory that is allocated at construction.
 //!
 //! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp

@@ -4,9 +4,9 @@
 //! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): upload of the full distribution, b = 16 bits per
 //!             token of the vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/fp16_row.hpp).
-//! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution that was sampled. So rows that sum to
-//!             1 +- 1e-3 after rounding stay exact, because the resolution is the actual sum. Near-tie in the logits,
-//!             but law-exact after rounding.
+//! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution that was sampled. So the result is
+//!             exact even if a row sums to 1 +- 1e-3 after rounding, because the resolution is the actual sum. Near-tie
+//!             in the logits, but law-exact after rounding.
 //! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP

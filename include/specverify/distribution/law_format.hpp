@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Formats in which the distribution of a draft token travels: seven, and a session agrees on one of them.
+//! The seven formats for sending the distribution of a draft token. A session uses one of them, which hello agrees on.
 //!
 //! Use it to choose the distribution that a drafter samples from and the bytes that carry it. codec/message_types.hpp
 //! combines it with V, l and K in a wire_format.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense_lattice; Conformal Sparsification (2510.09942):
 //!             sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = number of positive counts, b_i = counts.
-//! Guarantees: the numbers are those of the wire format and never change.
+//! Guarantees: the enumerators have the numbers of the wire format, which never change.
 //! See:        docs/algorithms/law_format.md, docs/wire-format.md, tests/unit/distribution/law_format_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_FORMAT_HPP

@@ -6,9 +6,9 @@
 //!   2. `drive` after each input, until the session waits for the peer. The host has its own transport and timers.
 //!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or batches over sessions.
 //! `on_output` receives every output except work for the engine and (from level 2) `rollback`: messages, journal
-//! records, tokens, the end. It may return a status. If it is not ok, the run ends and later outputs are not handed
-//! out, because they may depend on this one. `on_output` must not call an input function of a session: queue a message,
-//! and `deliver` it afterwards.
+//! records, tokens, the end. It may return a status. If the status is not ok, the run ends and later outputs are not
+//! handed out, because they may depend on this output. `on_output` must not call an input function of a session: queue
+//! a message, and `deliver` it afterwards.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp

@@ -2,7 +2,7 @@
 //! A whole text over a blocking transport: `generate` at the device, `serve` at the cloud.
 //!
 //! Use them when one thread may wait for the link. If the host has an event loop, an engine on another thread or many
-//! sessions, use the levels below: host/drive.hpp.
+//! sessions, use the lower levels in host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adds `truncate` to a model without it: recurrent and hybrid models, engines with a cache that cannot be cut.
+//! Adds `truncate` to a model that has none, for example a recurrent or hybrid model, or an engine whose cache cannot
+//! be truncated.
 //!
-//! Use it because a session cuts the drafter after every rejection, by at most the drafts of a round. `rewinding` keeps
-//! the ids that were fed. If the model has `save` and `load`, it goes back to the last checkpoint and is fed the ids
-//! after it; otherwise it is fed the whole text again (`feed` at position 0 must begin a new text).
-//! Checkpoints: one, at the position of the last `keep_from` (committed length - 1). No cut goes below it, because
-//!              `drive` calls `keep_from` before each feed. A rejection after T accepted drafts feeds T + 1 more ids.
-//! Guarantees: the rows are those of a model fed the same ids. `make` allocates the ids; a checkpoint is the result of
-//!             `save`. Ids fed again need no rows.
+//! Use it with such a model, because a session truncates the drafter after every rejection, by at most the drafts of a
+//! round. `rewinding` keeps the ids that were fed. If the model has `save` and `load`, it goes back to the last
+//! checkpoint and is fed the ids after it; otherwise it is fed the whole text again (`feed` at position 0 must begin a
+//! new text).
+//! Checkpoints: one, at the position of the last `keep_from` (committed length - 1). No truncation goes below the
+//!              checkpoint, because `drive` calls `keep_from` before each feed. A rejection after T accepted drafts
+//!              feeds T + 1 more ids.
+//! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. `make` allocates the
+//!             ids; a checkpoint is the result of `save`. Ids fed again need no rows.
 //! Cost:       O(ids fed), plus the time of the model; allocates.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
 #ifndef SPECVERIFY_HOST_REWINDING_HPP

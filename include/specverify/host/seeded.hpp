@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds shared noise to a model's rows, so that the largest entry of a row is the winner of its race (row/race.hpp).
 //!
-//! Use it to have shared noise over sessions of the system `greedy`: wrap the models of both sides with one key. Then
-//! the text is the text that the target alone draws with that key, and a draft is accepted if the drafter's race has
-//! the same winner. It reads a row twice and writes V doubles per row; `row.race` is much faster, and gives the same
-//! token unless two entrants are within rounding.
+//! Use it for shared noise over sessions of the method `greedy`: wrap the models of both sides with the same key. The
+//! text then equals the text that the target would draw with this key without a drafter, and a draft is accepted if the
+//! drafter's race has the same winner. It reads a row twice and writes V doubles per row; `row.race` is much faster,
+//! and gives the same token unless the times of two tokens differ only by rounding.
 //! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp: the row is z - T ln E, whose largest entry after
 //!             bias and mask is argmin E / e^(z / T). A row of probabilities counts as z = ln p.
-//! Guarantees: rows are valid until the next feed, in memory of `make`. Bias and mask of the model's transform count;
-//!             temperature and truncation of a transform do not, because the largest entry does not depend on them.
+//! Guarantees: rows are valid until the next feed and use memory that `make` allocates. The bias and mask of the
+//!             model's transform are applied. A transform's temperature and truncation have no effect, because the
+//!             largest entry does not depend on them.
 //! Cost:       O(V) per row; only `make` allocates.
 //! See:        docs/algorithms/noise.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP
@@ -43,7 +44,7 @@ class seeded : public detail::wrapped_model<Model> {
     return seeded(model, options);
   }
 
-  //! Errors: those of the model; invalid_argument (`where` = 1: more rows than `most_rows`).
+  //! Errors: the model's errors; invalid_argument (`where` = 1: more rows than `most_rows`).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (rows > options_.most_rows) return {errc::invalid_argument, part::session, 1};
     first_ = position + static_cast<std::uint32_t>(tokens.size()) - rows + 1;

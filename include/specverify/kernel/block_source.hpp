@@ -3,7 +3,7 @@
 //! applied.
 //!
 //! A run of a plain float or double row points into the row itself. If the row is strided, converted, biased, masked or
-//! padded, the run is first written to the caller's buffer, so that every kernel needs only one inner loop. Forbidden
+//! padded, the run is first written to the caller's buffer. Every kernel therefore needs only one inner loop. Forbidden
 //! ids read as -infinity (logits) or 0 (probabilities); the stored value of a masked id is never read.
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP

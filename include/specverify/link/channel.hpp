@@ -8,11 +8,11 @@
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
 //!             factor; P_lh, P_hl = low_to_high, high_to_low.
 //! Guarantees: no allocation and no internal state. The draw of a step depends only on (source, stream, step), so you
-//!             can replay a link and compare two methods on the same link. Markov: bit-exact; fading: to the precision
+//!             can replay a link, or compare two methods on the same link. Markov: bit-exact; fading: to the precision
 //!             of the platform's logarithm and cosine.
-//! Deviates:   the gain of a fading link has a floor (1e-3), and an option says what happens below it. Without a floor
-//!             the mean transfer time of a Rayleigh link is infinite, because it grows with the logarithm of the number
-//!             of rounds.
+//! Deviates:   the gain of a fading link has a floor (1e-3), and an option selects what happens below the floor.
+//!             Without a floor the mean transfer time of a Rayleigh link is infinite, because it grows with the
+//!             logarithm of the number of rounds.
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP

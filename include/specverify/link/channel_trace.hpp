@@ -2,8 +2,8 @@
 //! Channel states as text: a trace that one run measures or records, and another run replays.
 //!
 //! Format:     CSV. The first line names the columns and units (`channel_trace_columns`); every other line is one step.
-//!             Numbers are written as the shortest decimal that reads back as the same value. Lines end with LF; CR LF
-//!             can be read too, and the last line may lack an end.
+//!             Numbers are written as the shortest decimal that reads back as the same value. Lines end with LF. The
+//!             reader also accepts CR LF, and a last line without a line end.
 //! Guarantees: bit-exact: `read_channel_trace` returns the states that `write_channel_trace` wrote, bit for bit, on
 //!             every platform and in every locale. No allocation, no exceptions, linear in the text. Every state that
 //!             is read passes check(channel_state), so `recorded_channel` accepts it and `write_channel_trace` can

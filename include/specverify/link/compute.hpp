@@ -4,7 +4,8 @@
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
 //! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.
 //! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`).
-//! Deviates:   adds a memory roof and a launch time, which the paper does not have; by default both cost nothing.
+//! Deviates:   adds a limit by memory bandwidth and a launch time, which the paper does not have. By default neither
+//!             costs time.
 //! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp
 #ifndef SPECVERIFY_LINK_COMPUTE_HPP
 #define SPECVERIFY_LINK_COMPUTE_HPP

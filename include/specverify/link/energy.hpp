@@ -2,7 +2,7 @@
 //! Energy of a round: the cost of computing, sending and receiving, and the savings of skipping.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
-//!             2508.12590). This model is ours, because the paper's is not public.
+//!             2508.12590). This model is ours, because the paper's model is not public.
 //! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue =
 //!             uncertainty_energy.
 //! Guarantees: O(1), constexpr, no allocation, noexcept; never decreases if a time, a power or the number of uploads

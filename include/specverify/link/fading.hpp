@@ -5,7 +5,8 @@
 //! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).
 //! Guarantees: no allocation and no internal state; the draw of a step depends only on (source, stream, step), to the
 //!             precision of the platform's logarithm and cosine.
-//! Deviates:   the gain has a floor, and an option says what happens below it (link/channel.hpp explains why).
+//! Deviates:   the gain has a floor, and an option selects what happens below the floor (link/channel.hpp explains
+//!             why).
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_FADING_HPP

@@ -10,8 +10,8 @@
 //! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`); otherwise the results are
 //!             meaningless.
 //! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
-//!             costs no time. The fixed time of Table I includes the round trip, so use a state with a round trip of 0,
-//!             because otherwise it counts twice.
+//!             costs no time. The fixed time of Table I includes the round trip. With Table I use a state with a round
+//!             trip of 0, because otherwise the round trip counts twice.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17),
 //!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP

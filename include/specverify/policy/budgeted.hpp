@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A sparsifier under a window's bit budget, so that no position costs more than a round has.
+//! Wraps a sparsifier so that no position costs more bits than the round has left in a window's bit budget.
 //!
 //! Use it to draft with a `budgeted_window`, as sessions do. If a rule keeps K tokens, the window's plan sets K, and
 //! this class marks a support that the budget has cut. If a rule chooses the number of tokens and the support costs too
 //! much, this class calls the rule again with a maximum.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch; the cut is ours.
 //! Symbols:    K' = support size after `clamp`.
-//! Guarantees: it is a sparsifier with the state of the one it holds; `support::cut` tells `advance` that the budget
-//!             cut the support. No allocation; noexcept; bit-exact if the sparsifier is.
-//! Cost:       O(1), plus the sparsifier's cost, twice if the budget cuts a support.
+//! Guarantees: it is a sparsifier with the state of the wrapped sparsifier. `support::cut` is set for `advance` if the
+//!             budget cut the support. No allocation; noexcept; bit-exact if the wrapped sparsifier is bit-exact.
+//! Cost:       O(1), plus the wrapped sparsifier's cost, or twice that cost if the budget cuts a support.
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
 #define SPECVERIFY_POLICY_BUDGETED_HPP

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts of policies: length, resolution and width of a round's draft (window), and whether to send a drafted token
-//! (skip).
+//! Concepts of policies. A window chooses length, resolution and width of a round's draft; a skip policy decides
+//! whether to send a drafted token.
 //!
-//! A window policy never sees a token that was drawn from the distribution in question. It must decide from
-//! distributions only whether a position is sent, because otherwise the text would not follow the target's distribution
-//! (T34). A skip policy may look at the token; therefore all but `always_send` are lossy.
+//! When a window decides whether a position is sent, it sees the position's distribution but not the token drawn from
+//! it. It must not depend on that token, because otherwise the text would not follow the target's distribution (T34). A
+//! skip policy may look at the token; therefore all but `always_send` are lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP

@@ -7,7 +7,7 @@
 //!             (Q_online(s, a) - target)^2, mean over the batch.
 //! Guarantees: the same seed, options and environment give the same weights, bit for bit (in the same build); only
 //!             `make` allocates.
-//! Deviates:   the defects of the authors' code are not repeated: the environment gives rewards and evaluations, and
+//! Deviates:   the defects of the authors' code are not repeated: the environment computes rewards and evaluations, and
 //!             charges each round at that round's rate.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp

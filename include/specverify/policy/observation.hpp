@@ -2,7 +2,7 @@
 //! Data that a policy can use to plan the next round: recorded numbers, never a clock and never a token.
 //!
 //! A session fills it from counters and from the host's measurements of the link, and keeps it in the journal.
-//! Therefore a run with faults and a run without faults choose alike.
+//! Therefore a policy makes the same choices in a run with faults as in a run without faults.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of the paper's adaptive policy is the drafter's
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how to send hidden states, once per request and from the link: with the drafts, on request, or one by one.
+//! Chooses how to send hidden states: with the drafts, on request, or one by one. The choice depends on the link and is
+//! made once per request.
 //!
 //! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
 //!             model-based rule and the lazy protocol are ours.
 //! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps =
 //!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
-//! Deviates:   until M is known, running means per L replace it and P(M > 0): weight 0.05, starting at 1 and 0.7.
+//! Deviates:   until M is known, running means per L replace M and P(M > 0). They have weight 0.05 and start at 1 and
+//!             0.7.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP

@@ -2,7 +2,7 @@
 //! Actions of an adaptive drafter: number of drafts and resolution.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
-//!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed L-major.
+//!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed by L, then by l.
 //! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.

@@ -7,8 +7,8 @@
 //!             integers.
 //! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the others. It is exact
 //!             only for always_send, so the others are `lossy`.
-//! Guarantees: pure; no allocation; noexcept. The decision reads the drafted token with row and attention, and a random
-//!             number, but never the target.
+//! Guarantees: pure; no allocation; noexcept. The decision depends on the drafted token, on the drafter's row and
+//!             attention, and on a random number, but never on the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP

@@ -5,8 +5,8 @@
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. It decides from a position's
-//!             distribution, before the token is drawn, whether the position is sent.
+//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. It decides whether a position is sent
+//!             from the position's distribution, before the token is drawn.
 //! Deviates:   L >= 1 always. The paper's rule would stop forever if one token costs more than B (583 <= K <= 49770 at
 //!             V = 50257, l = 100, B = 5000). Here the support is cut to the largest top-K' within B.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp

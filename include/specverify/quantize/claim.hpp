@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Claims in the papers' order: the token is drawn from the row itself; then a probability and a compressed
-//! distribution are made to be sent. A rejection subtracts that distribution (lossy).
+//! Claims in the papers' order: first the token is drawn from the row itself, then the probability and the compressed
+//! distribution to send are computed. A rejection subtracts the compressed distribution (lossy).
 //!
 //! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
 //! distribution exactly, use quantize/draft_law.hpp.
@@ -10,7 +10,7 @@
 //! Guarantees: as for the sparsifier and `compressed_draft`; the claimed distribution includes the token with a
 //!             positive count; x_d is within 2^-32 of the row's integer weights; no allocation; noexcept. Bit-exact.
 //! Deviates:   if the lattice gives the token a count of 0, it gets one unit of the largest entry of x^, because the
-//!             message must contain the token. It is still tested against x_d.
+//!             message must contain the token. The token is still tested against x_d.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}, from only the row's largest
-//! entries.
+//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}, from the row's largest entries
+//! only.
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
 //! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`), l
@@ -28,7 +28,7 @@ struct lattice {
            workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and returns that part; every token outside `kept` has count 0. `resolution` must be in
+  //! Writes b to counts[0, K) and returns this subspan; every token outside `kept` has count 0. `resolution` must be in
   //! [1, 2^16]. `kept` must contain the K largest entries of the row (as `top_k` selects them) and the exact W of the
   //! whole row. On an error the counts are unchanged.
   //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,

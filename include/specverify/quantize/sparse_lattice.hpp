@@ -4,8 +4,9 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             Algorithm 2 with the normalization of (17) there.
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept; least L1 and L2 distance; ties to the smaller id; weight 0
-//!             never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every backend: bit-exact.
+//! Guarantees: O(K + |D| log K), no allocation, noexcept; minimal L1 and L2 distance; the smaller id wins ties; an
+//!             entry of weight 0 never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every
+//!             backend: bit-exact.
 //! Deviates:   uses only integers (2 l w + W <= 2^56); the printed algorithm rounds an unnormalized distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp

@@ -3,12 +3,12 @@
 //!
 //! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
 //! Symbols:    q(x) = count / resolution, p(x) = e_x / Z (row/digest.hpp), U = uniform.
-//! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. The digest's
-//!             bounds of Z usually decide. Otherwise a quick sum of the row bounds Z to 2e-5, and if that does not
+//! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. Usually the
+//!             digest's bounds of Z decide. If they do not, a quick sum of the row bounds Z to 2e-5. If that does not
 //!             decide either, the exact Z does. The workspace caches both sums, because later tokens of the row may
 //!             need them.
-//! Guarantees: no allocation; noexcept; near-tie: decisions closer than a relative 2^-20 set near_tie. O(1), or O(V) if
-//!             `exact` is set.
+//! Guarantees: no allocation; noexcept; near-tie: a decision closer than a relative 2^-20 sets near_tie. O(1), or O(V)
+//!             if `exact` is set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP

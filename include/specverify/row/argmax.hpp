@@ -3,7 +3,7 @@
 //! without a softmax or a workspace.
 //!
 //! Guarantees: O(V); no allocation; noexcept; the same token and margin on every backend (bit-exact). Temperature and
-//!             truncation have no effect, because they keep the order.
+//!             truncation have no effect, because they preserve the order of the logits.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP

@@ -6,15 +6,15 @@
 //!             engine claims them.
 //! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T) and reads it. Sums of this block then pick an id,
 //!             as in row/sample.hpp. The probability of accepting the id cancels S_b.
-//! Guarantees: draws follow the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`,
-//!             in about 1.07 / (1 - error) trials. The tokens differ from those of `read_row` because the proposals do;
-//!             both are near-tie. Argmax and top entries equal those of `read_row` (bit-exact). `accept` has bounds of
-//!             Z that are (1 + error) / (1 - error) wide, and reads the row if these do not decide; decisions equal
-//!             those of `read_row` except for near ties. No allocation; noexcept.
-//! Trust:      the engine's claims are checked, but only for blocks that are read. Another maximum, a NaN, or a sum
-//!             that is off by more than `error` and 6.2 % is blocks_disagree (`where` = first id of the block). Blocks
-//!             that are not read are trusted: if a block claims too little, the draws take it too rarely, but only
-//!             `check_blocks` detects this.
+//! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`, in
+//!             about 1.07 / (1 - error) trials. The tokens differ from the tokens after `read_row` because the
+//!             proposals differ; both are near-tie. Argmax and top entries equal those of `read_row` (bit-exact). The
+//!             bounds of Z for `accept` have the ratio (1 + error) / (1 - error); if they do not decide, `accept` reads
+//!             the row; decisions equal those of `read_row` except for near ties. No allocation; noexcept.
+//! Trust:      the engine's claims are checked, but only for blocks that are read. A wrong maximum, a NaN, or a sum
+//!             that is off by more than `error` and 6.2 % returns blocks_disagree (`where` = first id of the block).
+//!             Blocks that are not read are trusted. For example, if a block's claim is too small, draws choose the
+//!             block too rarely, and only `check_blocks` can detect this.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP

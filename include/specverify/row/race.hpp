@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exponential race: finds the token with the smallest E_v / p_v, for noise E that another machine can compute,
-//! too.
+//! The exponential race: finds the token with the smallest E_v / p_v, for noise E that another machine can also
+//! compute.
 //!
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
-//! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not matter, so no sum is
-//!             taken.
+//! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not change the winner, so no
+//!             sum is computed.
 //! Arithmetic: the largest entries of the reading race first, with exact weights. The best time M among them bounds the
-//!             rest: an id outside the list weighs at most u, so it can win only if E_v <= u M. That is one integer
-//!             comparison per id against Philox words, and few ids pass it. They race with exact weights, too.
+//!             rest: an id outside the list weighs at most u, so it can win only if E_v <= u M. This test is one
+//!             integer comparison per id against Philox words. The few ids that pass it also race with exact weights.
 //! Guarantees: the token is the winner over all ids, whichever ids are listed, for every policy and vector level; ties
 //!             go to the smaller id. Over random noise it has the distribution p, up to rounding (2^-50) and the grain
 //!             of the noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.

@@ -7,13 +7,14 @@
 //! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q = count /
 //!             resolution.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
-//!             the engine overwrites the row, the transform's spans die, or the workspace is rewound below the reading.
-//!             After a rewind, every member returns reading_expired and `expired` is true. Only one thread at a time
-//!             may use it, because Z, W and sums that the read left out are cached in the workspace; several may if the
-//!             read computed all of them. On an error nothing is written.
-//! Sums:       read a row without sums (`read_request::sums`) if you will not draw from it, which takes half the time.
-//!             If a member of row_reading needs the sums after all, it takes them by one more read; every result has
-//!             the same bits as with them.
+//!             the engine overwrites the row, the arrays of the transform are freed, or the workspace is rewound below
+//!             the reading. After a rewind, every member returns reading_expired and `expired` is true. If the read
+//!             left out Z, W or sums, only one thread at a time may use the reading, because it computes them later and
+//!             caches them in the workspace. If the read computed all of them, several threads may. On an error nothing
+//!             is written.
+//! Sums:       if you will not draw from a row, read it without sums (`read_request::sums`), which takes half the time.
+//!             If a member of row_reading needs the sums later, it computes them by one more read. The results are the
+//!             same, bit for bit.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
 //! Cost:       O(1) expected, or O(V) if a member must read the row again.

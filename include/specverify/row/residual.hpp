@@ -5,8 +5,9 @@
 //! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
 //!             (scale * e_v - q(v) Z)+.
 //! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z matters only if
-//!             q(v) > 0, and the bounds of Z decide first. After `trial_cap` trials the exact rule draws: y = least v
-//!             with r_v > 0 and sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial in double (found by blocks).
+//!             q(v) > 0, and is computed exactly only if the bounds of Z do not decide. After `trial_cap` trials the
+//!             exact rule draws: y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial
+//!             in double (found by blocks).
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
 //!             exact for every trial_cap, as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
 //! Fallback:   if R / Z is not finite or is below 1e-12 (p = q up to rounding), the exact rule draws the token from p

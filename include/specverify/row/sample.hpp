@@ -12,7 +12,8 @@
 //! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
 //!             uniforms; an id with e_v = 0 is never returned; 1.04 trials on average; no allocation; noexcept. Tokens
 //!             are near-tie, but every backend runs this algorithm.
-//! Deviates:   a truncated row is drawn only by the exact rule (trials = 0), a one-hot row without a random number.
+//! Deviates:   draws from a truncated row use only the exact rule (trials = 0); draws from a one-hot row use no random
+//!             number.
 //! See:        docs/algorithms/sample.md, row/detail/proposal.hpp, tests/unit/row/sample_test.cpp,
 //!             benchmarks/bench_sample.cpp
 #ifndef SPECVERIFY_ROW_SAMPLE_HPP

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part of a reading that does not need the row: everything that a sparsifier or quantizer can see.
+//! The part of a reading that does not need the row. A sparsifier or quantizer sees only this part.
 //!
 //! Use it to write a sparsifier. `read_row` returns it as the base of a reading (row/reading.hpp).
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = total weight, the sum over the row.
-//! Guarantees: a view, valid as long as the reading. W is computed only as precisely as a decision needs: the read
-//!             gives bounds, and each further read gives closer bounds or W, so a decision that the bounds settle costs
-//!             no read. In every case the decision equals that for the exact W: bit-exact.
-//! Cost:       O(1), or O(V) if the bounds of W do not settle a decision; no allocation.
+//! Guarantees: a view, valid as long as the reading. W is computed only as precisely as a decision needs. The read
+//!             gives bounds, and each further read gives closer bounds or W itself. If the bounds decide, there is no
+//!             further read. Decisions always equal the decisions for the exact W: bit-exact.
+//! Cost:       O(1), or O(V) if the bounds of W do not decide; no allocation.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP
 #define SPECVERIFY_ROW_SUMMARY_HPP

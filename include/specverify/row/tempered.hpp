@@ -6,15 +6,17 @@
 //!             means the point mass at the argmax. The transform's temperature and truncation have no effect.
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
 //!             computed, never the drawn tokens.
-//! Algorithm:  the top entries are summed at every temperature. For the rest, B(1 / t), the digest has a coarse sum at
-//!             one temperature. log B is convex in the inverse temperature, equals the log of the number of ids at 0,
-//!             and falls at least as fast as the largest entry. Therefore chords bound it above, and extended chords
-//!             below. If the bounds leave a test open, the row is read at that temperature, exactly if a quick sum is
-//!             too close; each such read adds a node to the bounds.
+//! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over the rest; the digest has a
+//!             coarse value of B at one temperature. log B is convex in the inverse temperature. At 0 it is the log of
+//!             the number of ids, and it falls at least as fast as the largest entry. Therefore chords bound it above,
+//!             and extended chords below. If the bounds do not decide a test, the row is read at that temperature:
+//!             first for a quick sum, and then for the exact sum if the quick sum is too close to decide. Each such
+//!             read adds a node to the bounds.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests need 0.1 to 0.5 reads of
-//!             the row beyond the reading, if that has 64 top entries and half to all of the highest temperature. Any
-//!             other reading gives the same results, but more slowly. Probabilities: one exact read per temperature.
+//!             the row in addition to the reading, if the reading has 64 top entries and its temperature is between
+//!             half and all of the highest temperature. Any other reading gives the same results, but more slowly.
+//!             Probabilities: one exact read per temperature.
 //! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Turns a model's logits into the final distribution: temperature, sparse bias, mask, truncation, in one pure value.
 //!
-//! The read of a row applies the same transform to drafter and target rows. History and grammar state stay in the
-//! engine, which passes bias and mask for each position. Order: bias, mask, temperature, truncation (in the order it
-//! specifies), normalization.
+//! Drafter rows and target rows use the same transform, which is applied when a row is read. History and grammar state
+//! stay in the engine, which passes bias and mask for each position. Order: bias, mask, temperature, truncation (in the
+//! order it specifies), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp

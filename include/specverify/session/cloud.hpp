@@ -4,9 +4,10 @@
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent; an edge that
-//!             missed the verdict receives it as text. Uniforms are a function of (secret, session id, salt, position,
-//!             round). After `make_cloud` no heap allocation; noexcept. Every unused message is counted once.
+//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent; if the verdict
+//!             did not reach the edge, the cloud sends the committed tokens as text. Uniforms are a function of
+//!             (secret, session id, salt, position, round). After `make_cloud` no heap allocation; noexcept. Every
+//!             unused message is counted once.
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the cloud's half of a session, without the bodies of its functions.
+//! The class of the cloud's half of a session, without the function bodies.
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/cloud.hpp, which adds the
 //! bodies.
@@ -50,9 +50,10 @@ class cloud_session : public detail::endpoint {
   //! The connection of the last hello was lost: the session sends nothing and continues no stream before the next
   //! hello. The call is optional. A host must not make it when it closes a connection that another hello has replaced.
   void disconnect() noexcept { leave_connection(); }
-  //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens,
-  //! rows.transform(i) turns it into a distribution. The optional rows.failed() returns why a row or a transform could
-  //! not be had. If the edge's host has ended the text meanwhile, the rows are dropped (ok). O(rows * V).
+  //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens, and
+  //! rows.transform(i) turns this row into a distribution. The optional rows.failed() returns the error if a row or a
+  //! transform is not available. If the edge's host has ended the text in the meantime, the rows are dropped and the
+  //! call returns ok. O(rows * V).
   //! Errors: unexpected_message (no rows are wanted), row_size_mismatch (`where` = entries of the row, which must be
   //! vocab_size without padding; the session has failed), beyond_limit (at_truncation: a transform takes more workspace
   //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).

@@ -7,8 +7,8 @@
 //!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: lost connections and restarts do not change the text. After `make_edge` no heap allocation; noexcept.
-//!             Every unused message is counted once. Within a connection messages must arrive in order and undamaged;
-//!             if the transport cannot do that, use delivery/.
+//!             Every unused message is counted once. Within a connection messages must arrive in order and undamaged.
+//!             If the transport cannot guarantee this, use delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,

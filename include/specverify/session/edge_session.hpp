@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the edge's half of a session, without the bodies of its functions.
+//! The class of the edge's half of a session, without the function bodies.
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/edge.hpp, which adds the
 //! bodies.
@@ -77,9 +77,9 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status tick(session_time now) noexcept;
   //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
   //! shorter. O(V).
-  //! Errors: unexpected_message (no row is wanted), row_size_mismatch (`where` = entries of the row, more than
-  //! vocab_size), beyond_limit (at_truncation: the transform takes more workspace than the options' transform), errors
-  //! of the row operations (the session has failed).
+  //! Errors: unexpected_message (no row was requested), row_size_mismatch (the row has more than vocab_size entries,
+  //! `where` of them), beyond_limit (at_truncation: the transform takes more workspace than the options' transform),
+  //! errors of the row operations (the session has failed).
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   session_time now) noexcept {

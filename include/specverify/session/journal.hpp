@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file, and reads after a
+//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file and reads again after a
 //! restart.
 //!
 //! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
 //!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), ids,
 //!           snapshot (may be empty), and the edge's open draft in the remaining bytes; then a 64-bit check of the
 //!           payload.
-//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: ids replace the text from
-//!             their first position on; the last snapshot and the last draft count. An incomplete record at the end is
-//!             ignored: either the file ends inside it (for example, the process was killed), or the check and all
-//!             bytes after it are 0 (a power cut). Any other damage returns journal_corrupt, another layout returns
-//!             unsupported. The check is FNV-1a, 64 bits: it detects accidents, but not forgeries.
+//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: the ids of a record
+//!             replace the text from the record's first position on, and the last snapshot and the last draft are used.
+//!             An incomplete record at the end is ignored: either the file ends inside it (for example, the process was
+//!             killed), or the check and all bytes after it are 0 (a power cut). Any other damage returns
+//!             journal_corrupt, another layout returns unsupported. The check is FNV-1a, 64 bits: it detects accidents,
+//!             but not forgeries.
 //! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
 //!             machine.
-//! Deviates:   a sparsifier's state is bytes of this machine; a journal with one does not move between machines.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP

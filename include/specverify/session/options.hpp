@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of an edge and of a cloud.
 //!
-//! Use it when code configures a host but makes no session; edge.hpp and cloud.hpp include it.
+//! Use it in code that configures a host but makes no session; edge.hpp and cloud.hpp include it.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/options.md, tests/unit/session/options_test.cpp
 #ifndef SPECVERIFY_SESSION_OPTIONS_HPP

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' methods by name: format of the laws, kept tokens, drafts per round, skip policy.
+//! The papers' methods by name: distribution format, kept tokens, drafts per round, skip policy.
 //!
-//! Use it when the code chooses a method; then K, L and l are set in one place. For example, `make_edge(options,
+//! Use it when your code chooses a method; K, L and l are then set in one place. For example, `make_edge(options,
 //! k_sqs({.support_size = 16, .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
 //! Guarantees: a preset is a value and does not depend on the machine or the models. `make_edge` rejects options that
 //!             repeat a preset's choice.
-//! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose above all the
-//!             thresholds on u anew (docs/lab.md).
+//! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose your own values,
+//!             above all for the thresholds on u (docs/lab.md).
 //! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP

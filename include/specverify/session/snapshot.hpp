@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Snapshots: the state of an edge or a cloud in a journal record, from which a restarted session continues.
 //!
-//! Use it when you want to look into a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last
-//! snapshot.
+//! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
 //! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so it
 //!             contains no padding bytes; a sparsifier's state is copied as it is in memory.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/snapshot_test.cpp

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The states of both sides: transitions by event, and the only code that changes a state.
 //!
-//! Guarantees: an event without a transition does not compile, and neither does a pair with a known state that is not
-//!             in the table. SPECVERIFY_ASSERT catches other wrong pairs. Without assertions `enter` is one store: the
-//!             session is then in the event's target state, and inputs check that state as usual.
+//! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
+//!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.
+//!             Without assertions `enter` is one store: the session is then in the event's target state, and inputs
+//!             check that state as usual.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
 #ifndef SPECVERIFY_SESSION_STATES_HPP

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of a session: raw numbers that can be added, and the derived figures with one formula each.
+//! Counters of a session: raw numbers that can be added, and figures that are derived from them, each with one formula.
 //!
 //! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.

@@ -2,8 +2,8 @@
 //! The papers' methods by a name known at run time: the only list, used by hosts in C++ and C, by programs and by help
 //! texts.
 //!
-//! Use it when a person or a file chooses the system: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If the
-//! code chooses it, a preset (session/presets.hpp) does the same, and the compiler checks its settings.
+//! Use it when a person or a file chooses the method: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If your
+//! code chooses the method, use a preset (session/presets.hpp) instead, because the compiler then checks the settings.
 //! Paper:      as session/presets.hpp.
 //! Guarantees: a name makes the same edge as its preset. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are checked
 //!             before the edge is made: an unknown setting is an error, and so is a value outside the range.

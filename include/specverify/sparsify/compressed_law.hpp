@@ -7,9 +7,9 @@
 //! Symbols:    x = drafter's distribution, k = kept.size(), x^ = the result, d = drawn token, r = resolution of the
 //!             lattice.
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
-//!             the lattice over k + 1 entries (the tail is one, the last in ties), counts b_i (V - k) and tail_count
-//!             b_tail, sum r (V - k). Whatever the rounding, the counts define the distribution; tokens drawn from it
-//!             and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
+//!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), counts b_i (V - k) and
+//!             tail_count b_tail, sum r (V - k). Whatever the rounding, the counts define the distribution; tokens
+//!             drawn from it and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
 //! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` draws the token from x instead, which
 //!             is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,

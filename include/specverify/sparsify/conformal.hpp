@@ -8,14 +8,14 @@
 //!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta
 //!             (d_n - alpha)).
 //! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of distributions and every eta > 0, while
-//!             the cap does not bind; never empty; O(survivors); no allocation. Supports are bit-exact for a given
+//!             the cap does not bind; never empty; O(top entries); no allocation. Supports are bit-exact for a given
 //!             beta. beta itself never leaves the device. It is the same in every build except with x87, because x87
 //!             doubles are longer.
-//! Deviates:   beta is limited to 1, which keeps the bound. Otherwise it could grow forever, because the largest token
-//!             always stays, so d can stay below alpha. beta has no lower limit, except while the cap binds: then it is
-//!             -eta (1 - alpha), because otherwise beta would wind up. If beta leaves the range of doubles (0 from a
-//!             product, or -infinity), it returns to the least threshold, or to -eta (1 - alpha). The logarithmic
-//!             update and the least threshold are ours, and the paper gives no beta_1.
+//! Deviates:   beta is limited to 1, which keeps the bound. Without the limit, beta could grow forever: the largest
+//!             token always stays, so d can stay below alpha. beta has no lower limit, except while the cap binds. The
+//!             limit is then -eta (1 - alpha), because otherwise beta would fall without bound. If beta leaves the
+//!             range of doubles (0 from a product, or -infinity), it returns to the least threshold, or to -eta (1 -
+//!             alpha). The logarithmic update and the least threshold are ours, and the paper gives no beta_1.
 //! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 #define SPECVERIFY_SPARSIFY_CONFORMAL_HPP

@@ -3,7 +3,7 @@
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) names it as a possible rule.
 //! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to integers.
-//! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(survivors); no allocation;
+//! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp

@@ -78,7 +78,7 @@ struct online_vocabulary_budget {
     return vocabulary_budget{}.workspace_size({}, vocab_size);
   }
 
-  //! Returns beta^ of a drawn token; 1 if nothing was measured. O(1).
+  //! Returns the estimated rejection probability beta^ of a drawn token; 1 if nothing was measured. O(1).
   [[nodiscard]] double rejection_probability(const drawn_token& drawn) const noexcept {
     if (drawn.samples == 0) return 1;
     const double value =

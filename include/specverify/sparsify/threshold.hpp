@@ -6,7 +6,7 @@
 //! Symbols:    beta = minimum_probability, X(beta) = { v : w_v >= beta W - 1 - beta V / 2 } on integer weights, which
 //!             are rounded to integers.
 //! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
-//!             token with a positive weight; O(survivors); no allocation; bit-exact.
+//!             token with a positive weight; O(top entries); no allocation; bit-exact.
 //! Deviates:   the cap is ours. It must be set, because a flat row, or beta <= 0, keeps the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP

@@ -4,7 +4,7 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             K-SQS.
 //! Symbols:    K = support_size, X = the support.
-//! Guarantees: min(K, tokens with a positive integer weight) tokens; ties to the smaller id; O(survivors); no
+//! Guarantees: min(K, tokens with a positive integer weight) tokens; ties to the smaller id; O(top entries); no
 //!             allocation; bit-exact.
 //! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only to fill up
 //!             (`exactly`).

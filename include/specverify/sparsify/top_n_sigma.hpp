@@ -4,7 +4,7 @@
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
 //! Symbols:    n = deviations, sigma = row_summary::standard_deviation, X = { v : z_v >= max z - n sigma }.
 //! Guarantees: never empty; the same tokens at every temperature (except tokens below 2^-32 of the largest probability,
-//!             which no sparsifier keeps); O(survivors), no sort; no allocation. Logits within 2^-26 octaves of the
+//!             which no sparsifier keeps); O(top entries), no sort; no allocation. Logits within 2^-26 octaves of the
 //!             bound may be on either side. Near-tie, because sigma is a sum of V doubles.
 //! Deviates:   only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp

@@ -5,7 +5,7 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass, X = the prefix whose weight first reaches p W, up to half a unit for each of V weights.
-//! Guarantees: never empty; with one token fewer, the prefix would hold less than p; O(survivors); no allocation;
+//! Guarantees: never empty; with one token fewer, the prefix would hold less than p; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp

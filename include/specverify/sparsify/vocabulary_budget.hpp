@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how many of the drafter's top tokens to send, so that a uniform tail instead of the others does little harm.
+//! Chooses how many of the drafter's top tokens to send, so that replacing the other tokens by a uniform tail changes
+//! the result little.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
@@ -7,11 +8,11 @@
 //!             others, r_k = mass of the others; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) =
 //!             tail_profile::distortion(k); TV(p, q) = harm to the residual.
 //! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
-//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double within 2^-50 r_k of the
-//!             value for the weights, and within V / 2^30 + 2^-23 of the value for the distribution, because weights
-//!             have 31 bits. If N(k) <= epsilon, then for any y: a token d drawn from x and tested against x_d has a
-//!             distribution within epsilon of y. A token drawn from x^_k and verified against x^_k has exactly the
-//!             distribution y, and acceptance falls by at most epsilon / 2.
+//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double. It differs by at most
+//!             2^-50 r_k from N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from N(k) of the exact
+//!             distribution, because weights have 31 bits. If N(k) <= epsilon, then for any y: a token d drawn from x
+//!             and tested against x_d has a distribution within epsilon of y. A token drawn from x^_k and verified
+//!             against x^_k has exactly the distribution y, and acceptance falls by at most epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,

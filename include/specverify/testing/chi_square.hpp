@@ -4,8 +4,8 @@
 //!
 //! Paper:      Pearson 1900; p-values from the incomplete gamma function, power from the noncentral distribution (a
 //!             Poisson mixture).
-//! Symbols:    n = draws, p_i = law, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n sum (p'_i - p_i)^2
-//!             / p_i.
+//! Symbols:    n = draws, p_i = expected distribution, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n
+//!             sum (p'_i - p_i)^2 / p_i.
 //! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. With fixed seeds every
 //!             result is repeatable. Power: for example, 10^6 draws over 8 equal cells at level 1e-4 detect a shift of
 //!             0.2 % of the mass with probability > 0.99 (the test shows it).
@@ -56,7 +56,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     const double lower = front * sum;
     return lower < 1 ? 1 - lower : 0;
   }
-  // Continued fraction of the upper function, by Lentz's method.
+  // Continued fraction of the upper incomplete gamma function, by Lentz's method.
   constexpr double tiny = 1e-290;
   double b = x + 1 - a, c = 1 / tiny, d = 1 / b, h = d;
   for (int i = 1; i < 1000000; ++i) {

@@ -6,7 +6,8 @@
 //! so timeouts happen without sleeping, and a run is repeatable. If both wait without a deadline, no message can ever
 //! arrive, so `receive` returns link_lost to both instead of blocking forever.
 //! Guarantees: messages arrive whole, once and in order. If an end is destroyed, the other end receives the messages
-//!             sent before, and then link_lost. But after an end is constructed again, the other end can send to it.
+//!             sent before, and then link_lost. If the destroyed end is constructed again, the other end can send to
+//!             it.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP

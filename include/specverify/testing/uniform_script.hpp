@@ -44,7 +44,8 @@ class uniform_script {
     }
     entries_.push_back({counter, half, steps});
   }
-  //! Sets a half to the decision uniform `uniform` in [0, 1), rounded down to 53 bits.
+  //! Sets 64-bit half `half` of `counter` so that its decision uniform is `uniform`, in [0, 1), rounded down to 53
+  //! bits.
   void set_uniform(random_counter counter, int half, double uniform) {
     set(counter, half, static_cast<std::uint64_t>(uniform * 0x1.0p53));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns uncertainty into a decision to skip: a linear fit of rejection on uncertainty, two thresholds, the risk of
-//! skipping, and the exact comparison.
+//! Turns uncertainty into a decision to skip: a linear fit of the rejection probability to the uncertainty, two
+//! thresholds, the risk of skipping, and a comparison with the exact values.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
 //!             and rejection risk.

@@ -6,13 +6,14 @@
 //! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest
 //!             weight.
 //! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. If n < k, not
-//!             eligible. A larger k is stricter, a larger gamma looser. Option: the mean of the k largest instead of
-//!             a_(k).
-//! Guarantees: population standard deviation and sums in double, ascending; O(n), O(32 n) for the mean; no allocation;
-//!             noexcept.
-//! Deviates:   the paper does not specify the row, the k-statistic or the deviation. The text asks that sharp rows
-//!             pass, but the rule passes rows with many weights near the largest. `inverted` is the complement of the
-//!             rule (n >= k): sharp rows pass, and also exactly uniform rows.
+//!             eligible. A larger k makes the rule stricter, and a larger gamma makes it looser. An option uses the
+//!             mean of the k largest weights instead of a_(k).
+//! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), or O(32 n) with
+//!             the mean; no allocation; noexcept.
+//! Deviates:   the paper does not specify which attention row, which k-statistic, or which kind of standard deviation.
+//!             According to the paper's text sharp rows should pass, but the rule passes rows with many weights near
+//!             the largest. `inverted` is the complement of the rule (n >= k), so sharp rows pass, but also exactly
+//!             uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP

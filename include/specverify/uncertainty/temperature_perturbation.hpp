@@ -7,9 +7,10 @@
 //!             (purpose 5, lane m), u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z /
 //!             theta)_d.
 //! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
-//!             exactly, because the streams are disjoint from those of the draft. All M draws together need a fraction
-//!             of a read of the row beyond the reading (row/tempered.hpp); no allocation; noexcept; near-tie.
-//! Deviates:   only the event d^(m) != d is drawn, from one uniform, but never the token d^(m). A theta below 1e-6
+//!             exactly, because the streams are disjoint from those of the draft. In addition to the reading, all M
+//!             draws together need only a fraction of a read of the row (row/tempered.hpp); no allocation; noexcept;
+//!             near-tie.
+//! Deviates:   one uniform decides the event d^(m) != d, and the token d^(m) itself is never drawn. A theta below 1e-6
 //!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
 //! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,

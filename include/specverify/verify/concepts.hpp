@@ -3,7 +3,7 @@
 //!
 //! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = transform that makes them
 //!             the final distribution.
-//! Guarantees: a rule asks for rows in order, and for each row only after the draft before it is accepted.
+//! Guarantees: a rule requests rows in order, and requests a row only after it has accepted the draft before that row.
 //! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp
 #ifndef SPECVERIFY_VERIFY_CONCEPTS_HPP
 #define SPECVERIFY_VERIFY_CONCEPTS_HPP

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification over shared noise: a draft is accepted if it is the token that the target's own race picks, and the
-//! text is that race's text whatever was drafted.
+//! Verification over shared noise: a draft is accepted if the target's own race picks the same token. The text is
+//! therefore the text of the target's races, whatever was drafted.
 //!
-//! Use it when the device can draft by the same race, `row.race(noise, position)` on its own row. Then only ids are
-//! sent, because the cloud needs no distribution to decide.
+//! Use it when the device can draft by the same race, that is, call `row.race(noise, position)` on the drafter's row.
+//! Then the device sends only ids, because the cloud needs no distribution to decide.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
 //! Symbols:    x_i = drafts[i], y_i = the winner of the race over p_i, T = first i with x_i != y_i. Two races agree
 //!             with the chance sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), at least (1 - TV) / (1 + TV).
-//! Guarantees: unconditional: each token is the target's race at its position, a draw from p over random noise, whether
-//!             the drafter is honest or not. Noise is keyed by position and never by round, so a device that gives up a
-//!             round and drafts again meets the same token. Draws are compared and never tested by a ratio, which would
-//!             be wrong for dependent draws. One read per row, rows after the first mismatch are not read; no uniforms
-//!             are read; no allocation.
+//! Guarantees: unconditional: each token is the winner of the target's race at that position, so over random noise it
+//!             is a draw from p, whether the drafter is honest or not. Noise depends on the position but not on the
+//!             round. So if a device gives up a round and drafts again, the target picks the same tokens. Draws are
+//!             compared and never tested by a ratio, because a ratio would be wrong for dependent draws. One read per
+//!             row; rows after the first mismatch are not read; no uniforms are read; no allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP

@@ -2,7 +2,7 @@
 //! Expected number of tokens in a round, from the acceptance probabilities that `row_reading::acceptance_probability`
 //! returns.
 //!
-//! Paper:      arXiv 2211.17192 (1); authors' code of arXiv 2507.00605 (second form).
+//! Paper:      arXiv 2211.17192 (1); the second form is from the authors' code of arXiv 2507.00605.
 //! Symbols:    a_j = acceptance probability at position j if j is reached; E[tokens] = 1 + sum_k prod_{j<=k} a_j =
 //!             sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
 //! Guarantees: O(L); no allocation.

@@ -2,11 +2,12 @@
 //! Greedy verification: accepts drafts while they are the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
-//! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, y = argmax
-//!             p_{T+1}.
-//! Guarantees: unconditional, relative to greedy decoding: the text equals it for any drafts. One read per row and no
-//!             softmax (PRF-5); no rows after the first mismatch; no uniforms; no allocation. Bit-exact. Ties go to the
-//!             smaller id. A row counts as a near tie if its two largest logits are within the margin.
+//! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if
+//!             there is none; y = argmax p_T.
+//! Guarantees: unconditional, relative to greedy decoding: for any drafts, the text equals the text of greedy decoding.
+//!             It reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch. No
+//!             uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
+//!             largest logits are within the margin.
 //! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,

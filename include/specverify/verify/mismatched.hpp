@@ -8,8 +8,8 @@
 //! Symbols:    q = distribution drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of the
 //!             token), a(v) = min(1, p(v) / t(v)), 1 if t(v) = 0 < p(v); committed distribution q(v) a(v) + sum_z q(z)
 //!             (1 - a(z)) norm((p - q^_z)+)(v), q^_z = claim of a draft of z.
-//! Guarantees: exactly that committed distribution, which is p only if t = q^ = q. Otherwise like `token_rule`: one
-//!             read per row, no allocation, near-tie.
+//! Guarantees: exactly that committed distribution, which is p only if t = q^ = q. As with `token_rule`: one read per
+//!             row, no allocation, near-tie.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp

@@ -4,11 +4,12 @@
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
 //! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of draft i, tau = threshold;
-//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, y = argmax p_{T+1}.
+//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, or L if there is none; y = argmax p_T.
 //! Guarantees: lossy. If tau <= 0, the verdict equals that of greedy_rule bit for bit; if tau > 1, every draft that the
-//!             target can emit is accepted. Positions outside C never reach the scorer. Neither does a draft outside
-//!             the target's vocabulary, or one that mask or bias forbid, because it is always rejected. One read per
-//!             row, no softmax, no uniforms, no allocation. Bit-exact except for the scores.
+//!             target can emit is accepted. Positions outside C never reach the scorer. A draft that is outside the
+//!             target's vocabulary, or that the mask or bias forbids, does not reach it either, because such a draft is
+//!             always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact except for the
+//!             scores.
 //! Deviates:   nothing is compared after the first stop token, forced reject or impossible draft, because it cannot
 //!             matter.
 //! Cost:       O(V) per row.
@@ -199,8 +200,8 @@ struct semantic_rule {
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! Verifies like `greedy_rule::verify`. Errors: those of `greedy_rule::verify`; invalid_argument (the threshold is
-  //! NaN; a score is outside [0, 1], `where` = draft); those of the scorer.
+  //! Verifies like `greedy_rule::verify`. Errors: as for `greedy_rule::verify`; invalid_argument (the threshold is NaN,
+  //! or a score is outside [0, 1]: `where` = draft); the scorer's errors.
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -5,12 +5,13 @@
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
 //! Symbols:    x_i = drafts[i], q^_i = count / resolution, p_i = rows(i) under rows.transform(i), U_i = the acceptance
-//!             uniform, accept iff U_i * count * Z < resolution * e^(z - reference); y ~ norm((p - q^)+) after a
-//!             rejection, y ~ p_{L+1} after none.
+//!             uniform, accept iff U_i * count * Z < resolution * e^(z - reference); y ~ norm((p_i - q^_i)+) after a
+//!             rejection of x_i, y ~ p_L if no draft x_0 .. x_{L-1} was rejected.
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
-//!             `claimed_draft` without a count (a point mass: accept with probability p(x), otherwise draw from p
-//!             without x). It reads each row once, O(V), and asks for no row after the first rejection. O(1) draws; no
-//!             allocation. Near-tie: decisions equal exact arithmetic outside a margin of 2^-20.
+//!             `claimed_draft` without a count. Such a draft counts as a point mass: it is accepted with probability
+//!             p(x), otherwise y is drawn from p without x. The rule reads each row once, O(V), and requests no row
+//!             after the first rejection. O(1) draws; no allocation. Near-tie: decisions equal exact arithmetic outside
+//!             a margin of 2^-20.
 //! Deviates:   a count without a distribution cannot be resampled here, so a rejection returns `deferred`. Stop tokens
 //!             and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verdict on the drafts of one round: number of accepted drafts, next token, tokens to commit, cost.
 //!
-//! Each call of a rule returns a whole verdict, and this is the only way to commit. The committed tokens are the first
-//! `accepted` drafts and then `next_token`, if there is one: `commit_length` tokens together.
+//! Each call of a rule returns a complete verdict, and only a verdict can commit tokens. It commits the first
+//! `accepted` drafts and then `next_token`, if it has one: `commit_length` tokens in total.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
 //! Symbols:    T = accepted, y = next_token, L = number of drafts, n = position of the first draft.
 //! Guarantees: trivially copyable; a rule sets every field and never accumulates. Requirements COR-7, COR-13, PKG-11.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary. If the fingerprints of two models agree, both have the same tokens under the
+//! A 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens under the
 //! same ids.
 //!
 //! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A distribution with the drafted token, in every format. Used by codec/message.hpp, which documents them.
+//! Encodes a distribution with the drafted token, in every format. Used by codec/message.hpp, which documents the
+//! formats.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 

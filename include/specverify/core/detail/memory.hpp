@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that an object takes only when it is constructed.
+//! Memory that an object allocates only at construction.
 #ifndef SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 #define SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 

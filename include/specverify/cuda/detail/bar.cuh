@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Threshold of the largest entries: the logits that may be among the first K of the total order, as comparable keys.
+//! Finds a threshold for the largest entries: every logit that may be among the first K of the total order reaches it.
 //!
 //! Symbols:    a key is 32 bits of a float that compare as integers. w = integer weights, monotone in the logit.
 #ifndef SPECVERIFY_CUDA_DETAIL_BAR_CUH

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests a token against a row and draws from the residual by a thread block, with the decisions of the CPU.
+//! Tests a token against a row and draws from the residual, by a thread block. The decisions equal the CPU's.
 //!
-//! Numbers that only the first thread has are broadcast, because all threads must take the same branch.
+//! Numbers that only the first thread computes are broadcast, because all threads must take the same branch.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH
 

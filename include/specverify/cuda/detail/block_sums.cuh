@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exact weights over a row by a thread block, in the order of the CPU, and the exact rule of draws from them.
+//! Sums of exact weights over a row by a thread block, in the order of the CPU, and the exact rule of draws, which uses
+//! these sums.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 

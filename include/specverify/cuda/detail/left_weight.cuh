@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Weights of ids after a distribution is subtracted from a row's, and sums of these weights per thread.
+//! Weights of ids after a distribution is subtracted from a row's distribution, and sums of these weights per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 #define SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 

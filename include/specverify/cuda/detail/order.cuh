@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total order (integer weight descending, id ascending) by a thread block: the k-th of the keys, and cuts of lists.
+//! Total order (integer weight descending, id ascending) by a thread block: finds the k-th key, and cuts lists.
 #ifndef SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 #define SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total weight W of a row whose small weights are known to be zero. A sum of integers does not depend on the order.
+//! Total weight W of a row whose small weights are known to be zero. The order of the sum does not matter, because
+//! weights are integers.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Optional results of `read_rows` besides a digest: Z in double and the total weight W, by one more read each.
+//! Optional results of `read_rows` in addition to a digest: Z in double and the total weight W. Each takes one more
+//! read.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 

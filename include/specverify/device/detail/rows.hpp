@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Access of device/ to a row: with bias and mask, and with values as integers in order.
+//! Reads a row for device/: values with bias and mask applied, also as integers that compare in the same order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 

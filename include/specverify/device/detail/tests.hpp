@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests of tokens against rows and draws from a residual, by one thread. If a decision needs Z and Z is unknown, they
-//! report it. Many threads then sum Z, and the test runs again.
+//! Tests of tokens against rows and draws from a residual, by one thread. If a decision needs Z and Z is unknown, a
+//! test or draw reports this. Many threads then sum Z, and the test or draw runs again.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 

@@ -2,10 +2,10 @@
 //! Truncates rows with Thrust: the kept ids, e_v and Z are stored with the digest of a row.
 //!
 //! The kept ids are the shortest of three prefixes of the total order (integer weight descending, id ascending): the
-//! first top_k, all with at least the weight for min_p, and the smallest prefix with top_p of the mass, which is W or
-//! that of the first top_k. Sorted keys give the order, for at most 256 rows and about 2^22 ids at a time. A scan of
-//! the weights and three binary searches per row give the last kept key. Then the ids up to that key are placed in
-//! order.
+//! first top_k, all entries with at least the weight for min_p, and the smallest prefix with the share top_p of the
+//! mass. The mass is W, or the mass of the first top_k. Sorted keys give the order, for at most 256 rows and about 2^22
+//! ids at a time. A scan of the weights and three binary searches per row give the last kept key. Then the ids up to
+//! that key are placed in order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The optional members of a model, passed on by a wrapper. Each exists only if the model has it.
+//! Optional members of a model that a wrapper passes on. A wrapper has such a member only if the model has it.
 #ifndef SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 #define SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations for readings from claimed blocks, scalar reference: exact weights, and masks of values that reach a
+//! Scalar reference of the operations for readings from claimed blocks: exact weights, and masks of values that reach a
 //! threshold.
 #ifndef SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
 //!
-//! Lane j of block b adds w(v) for v = 1024 b + j mod 16, ascending, in float. A block sum is the fixed tree of the
-//! lanes in double (kernel::lane_tree). The bits are the same on every backend, unless -ffast-math reorders sums.
+//! Lane j of block b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. A block sum
+//! adds the lanes in double, in the order of a fixed tree (kernel::lane_tree). The bits are the same on every backend,
+//! unless -ffast-math reorders sums.
 #ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 

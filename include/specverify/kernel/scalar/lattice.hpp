@@ -7,7 +7,7 @@
 //!             zeta_i W = b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
 //!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact,
-//!             because a quotient is estimated in double, is off by at most one, and is corrected from the remainder.
+//!             because a quotient that is estimated in double is off by at most one, and the remainder corrects it.
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, cuda/lattice.cuh,
 //!             tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP

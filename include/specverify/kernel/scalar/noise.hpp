@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the ids whose noise is small: the pass of row/race.hpp over the vocabulary, scalar reference (bit-exact).
+//! Lists the ids whose noise is small. Scalar reference (bit-exact) of the pass that row/race.hpp makes over the
+//! vocabulary.
 #ifndef SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 

@@ -52,7 +52,7 @@ class wide_weights {
     sum = wide_subtract(wide_set(2977044080u), wide_product_high(sum, g));
     const wide_register mantissa = wide_subtract(wide_set(std::uint64_t{1} << 32), wide_product_high(sum, g));
     const wide_register rounded = wide_add(wide_right_by(mantissa, shift), wide_set(1));
-    // The weight is 0 from 32 octaves, because bit 5 of the shift is set only there
+    // At 32 or more octaves below the maximum, bit 5 of the shift is set and the weight is 0
     const wide_register beyond = wide_right<weight_fraction_bits + 5>(exponent);
     return wide_right_by(wide_and(rounded, wide_set(~std::uint64_t{1})), wide_left<6>(beyond));
   }

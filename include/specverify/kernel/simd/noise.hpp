@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the ids whose noise is small, in vectors: Philox for several groups of four ids at a time, the same ids.
+//! Lists the ids whose noise is small, in vectors: Philox for several groups of four ids at a time. The ids equal those
+//! of the scalar reference.
 #ifndef SPECVERIFY_KERNEL_SIMD_NOISE_HPP
 #define SPECVERIFY_KERNEL_SIMD_NOISE_HPP
 

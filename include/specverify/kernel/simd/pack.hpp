@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The vector layer. Only this file, powers.hpp, wide.hpp and the two kinds of packs use instructions by name.
 //!
-//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch, or the compiler's
-//! vector type without xsimd. This file adds operations that both lack (bit masks of comparisons, sums of lanes in a
-//! fixed order), with a plain loop if the instruction set has none.
+//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch, or without xsimd the
+//! compiler's vector type. This file adds operations that both lack (bit masks of comparisons, sums of lanes in a fixed
+//! order). If the instruction set lacks an operation too, a plain loop replaces it.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gathers the largest entries in vectors: comparing values finds candidates, but their integer weights decide.
+//! Gathers the largest entries in vectors. Comparisons of values find candidates, and the candidates' integer weights
+//! decide.
 //!
-//! The coarse pass leaves the largest value of every lane of every 256 ids. The `wanted` largest of those values bound
-//! the last wanted value from below, so only ids in such groups are examined. If too many ids reach this bound (runs of
-//! neighbours, ties), a sample suggests a higher weight. All ids above that weight are taken, but only `wanted` ids
-//! with exactly that weight, so that there are never too many ties.
+//! The coarse pass stores the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
+//! maxima is a lower bound of the `wanted`-th largest value, so only lanes whose maximum reaches it are examined. If
+//! too many ids reach this bound (runs of neighbours, ties), a sample suggests a higher weight. All ids above that
+//! weight are taken, but only `wanted` ids with exactly that weight, so that there are never too many ties.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row with the largest value of every lane of every 256 ids, from the coarse pass: bounds the largest values, and
-//! examines only ids that reach a threshold.
+//! A row with the coarse pass's lane maxima: the largest value of each lane for each group of 256 ids. They bound the
+//! row's largest values, so only ids that reach a threshold are examined.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 
@@ -224,7 +224,8 @@ class topped_row {
     alignas(64) float buffer_[marked_groups::held * top_size];
   };
 
-  //! Returns how many ids reach `bar`. If there are more than `most`, returns any number above `most`.
+  //! Returns the number of ids whose value reaches the threshold `bar`. If there are more than `most`, returns any
+  //! number above `most`.
   [[nodiscard]] std::uint32_t count(float bar, std::uint32_t most) const noexcept {
     std::uint32_t found = 0;
     for (walk reached(*this, bar, 0); found <= most && reached.next();) found += reached.groups.total;

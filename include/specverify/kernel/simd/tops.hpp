@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a row of logits without taking sums: the largest value of every lane of every 256 ids, the maximum and the id,
-//! and whether there is a NaN. The output equals that of the coarse pass.
+//! Reads a row of logits without taking sums: finds the largest value of each lane for each group of 256 ids, the row's
+//! maximum with its id, and whether the row has a NaN. The output equals that of the coarse pass.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes row statistics (`row_digest`) from claims about the blocks of a row; reads only the blocks that the claims
-//! leave open.
+//! Makes row statistics (`row_digest`) from claims about the blocks of a row. Reads a block only if the claims do not
+//! decide.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 

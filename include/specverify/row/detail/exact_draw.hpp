@@ -28,7 +28,7 @@ class remaining_weight {
     return weight > 0.0 ? rest(scale_ * weight, law_.count(id)) : 0.0;
   }
 
-  //! Applies the function to all ids beginning at `first`, in place.
+  //! Replaces the weights of the ids `first`, `first` + 1, ... by their remaining weights, in place.
   void replace(std::uint32_t first, std::span<double> weights) const noexcept {
     if constexpr (lists_ids) {
       if (law_.tail_count == 0) return replace_listed(first, weights);

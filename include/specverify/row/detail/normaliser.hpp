@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers that operations on a digest share: the exact normalizing constant on demand, one token's weight, checks.
+//! Helpers that operations on a digest share: the exact normalizing constant, computed on demand; the weight of one
+//! token; checks.
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds of integer weights for a share of the total, and integer weights of whole rows.
+//! Bounds on the integer weights that reach a share of the total, and integer weights of whole rows.
 #ifndef SPECVERIFY_ROW_DETAIL_ORDER_HPP
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 

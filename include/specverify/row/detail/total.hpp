@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total weight W of a row, computed as precisely as needed: bounds from the read, then from sums in float, at last the
-//! exact sum.
+//! Total weight W of a row, computed as precisely as needed: first bounds from the read, then bounds from sums in
+//! float, and finally the exact sum.
 #ifndef SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 #define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 

@@ -3,7 +3,8 @@
 //!
 //! The truncation decides how many entries to gather. top_k is the number of entries, and min_p gives the least weight.
 //! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound of W. The cut is
-//! made for the lower bound of W, and W is bounded more closely while the upper bound would give another cut.
+//! made for the lower bound of W. As long as the upper bound of W would give a different cut, W is bounded more
+//! closely.
 #ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's end of a connection: the handshake, messages as they arrive, refusals.
+//! The cloud's end of a connection: handshake, arriving messages, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Text that one side lacks, and the end, at which both sides compare the whole text.
+//! Sends text that the other side does not have, and ends the session after both sides have compared the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 

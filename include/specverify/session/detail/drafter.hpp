@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An edge's parts at work: turns one row of the drafter's logits into the law to draw from and to send, in the format
-//! agreed in hello.
+//! Applies an edge's parts: turns one row of the drafter's logits into the quantized distribution to draw from and to
+//! send, in the format agreed in hello.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 

@@ -2,12 +2,12 @@
 //! Drafts at the edge: plans a round, draws tokens from rows, and continues from the state of the last accepted token.
 //! While the link is lost, the edge waits, stops, or writes ahead.
 //!
-//! A token written ahead is at a position after the drafts of the open round, and the draw uses the counter of that
+//! A token written ahead is at a position after the drafts of the open round. Its draw uses the counter of that
 //! position in the open round, which no other draw uses. It is drawn from the drafter's distribution given the text
-//! shown so far. When the round is decided, this text may turn out to be right: every draft is accepted, and the
-//! cloud's own token is the one shown. Then the positions after it are drafted with the same counters. Because the text
-//! is the same, the same tokens come out, now with laws, and the cloud verifies them as usual. Otherwise they are
-//! retracted, and the next round uses new counters. Whether they are kept depends only on earlier tokens, so the text
+//! shown so far. This text is right if the verdict accepts every draft and the cloud's own token is the token shown. In
+//! this case, the edge drafts the positions after it with the same counters. Because the text is the same, it draws the
+//! same tokens, now with distributions, and the cloud verifies them as usual. If the text is wrong, the tokens are
+//! retracted, and the next round uses new counters. Whether tokens are kept depends only on earlier tokens, so the text
 //! has the distribution of the acceptance rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, the hidden states, and the record of a complete draft, which stays in the
-//! journal from before the draft is sent until it is decided.
+//! The drafts of an edge's open round, their hidden states, and the record of a complete draft. The record is written
+//! to the journal before the draft is sent, and stays there until the round is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
@@ -244,7 +244,7 @@ class hidden_store {
     return std::span<const std::byte>(vectors_).first(each_ * drafts);
   }
   void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
-  //! Keeps the vector of draft `i`. Errors: those of encode_hidden.
+  //! Keeps the vector of draft `i`. Errors: as for encode_hidden.
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
     return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }

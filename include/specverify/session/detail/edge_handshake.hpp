@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's end of a connection: the handshake, messages as they arrive, the deadline, refusals.
+//! The edge's end of a connection: handshake, arriving messages, deadline, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that an edge keeps: tokens ahead, the link, and the sparsifier's learnt states.
+//! State that an edge keeps: tokens written ahead, the link, and the sparsifier's learned states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 

@@ -100,8 +100,8 @@ class endpoint {
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
-  //! The lowest position to which the model may still be cut: committed length - 1. An engine that cannot cut a cache
-  //! should keep a checkpoint there.
+  //! The lowest position to which the model may still be truncated: committed length - 1. An engine that cannot
+  //! truncate its cache should keep a checkpoint at this position.
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
   //! Counts from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns parts with known types into a session without them. After `make_edge` only `parts_of` knows the types.
+//! Turns parts with known types into a session that hides these types. After `make_edge` only `parts_of` knows them.
 #ifndef SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 #define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 

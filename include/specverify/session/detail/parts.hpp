@@ -2,7 +2,8 @@
 //! Interfaces that hide types from an edge: `edge_parts` for the sparsifier, window and skip policy together, `any_row`
 //! for a row of any execution policy and scalar type.
 //!
-//! A row is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only `row_summary`.
+//! An `any_row` is on the stack of `supply_row`, so it is valid only during this call. A sparsifier sees only
+//! `row_summary`.
 #ifndef SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 
@@ -60,8 +61,8 @@ class edge_parts {
   [[nodiscard]] virtual draft_plan plan(const observation& seen) noexcept = 0;
   //! Returns the request for a reading that `select` needs.
   [[nodiscard]] virtual read_request request(const std::byte* state) const noexcept = 0;
-  //! Selects the support of a position; `state` becomes the state after it. If a token was drawn, `drawn` points to it
-  //! and the sparsifier may use it; otherwise it is nullptr.
+  //! Selects the support of a position and advances `state` past the position. If a token was drawn, `drawn` points to
+  //! the token, which the sparsifier may use; otherwise `drawn` is nullptr.
   [[nodiscard]] virtual result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* state,
                                                workspace& scratch) const noexcept = 0;
   //! Asks whether the window takes the position; only the law at the position may decide it.

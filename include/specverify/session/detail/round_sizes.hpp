@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format of the messages, derived from the parts: K from the sparsifier, L and l from the window, V and the kind
-//! of law from the options.
+//! The format of the messages, derived from the parts: K from the sparsifier, L and l from the window, V and the
+//! distribution format from the options.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions of a session's terms, of the options they come from, and of the draft format.
+//! Derives properties of a session from the terms, the options and the draft format.
 #ifndef SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 #define SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 

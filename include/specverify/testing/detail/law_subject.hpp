@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Function under measurement, as the search of enumerate_law sees it: takes a script, returns the number of the
-//! outcome.
+//! The measured function in the form that the search of enumerate_law calls: it takes a script and returns the number
+//! of the outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Growth of a verdict from draft to draft: rows that a round needs, accepted drafts, end of the round. For CPU and
-//! GPU.
+//! Builds a verdict draft by draft: rows that the round needs, accepted drafts, end of the round. For CPU and GPU.
 #ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 
