@@ -3,8 +3,8 @@
 //!
 //! One-definition rule: every function is in an inline namespace that is named after the instruction set, the SIMD back
 //! end and the floating-point mode of the including translation unit. So two objects that are built with different
-//! flags can be linked and never share a function body. Plain types are one level higher, in `v0`, so that such objects
-//! can exchange them. Member functions of these types must therefore always be inlined (`SPECVERIFY_INLINE`).
+//! flags can be linked and never share a function body. Plain types are in the enclosing namespace `v0`, so that such
+//! objects can exchange them. Member functions of these types must therefore always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 

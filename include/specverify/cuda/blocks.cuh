@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws from rows whose engine provides the maximum and the sum of every block, on a GPU. A draw then reads only one
+//! Draws on a GPU from rows whose engine supplies the maximum and the sum of every block. A draw then reads only one
 //! or two blocks instead of the row.
 //!
 //! Use it if the epilogue of the LM head writes, for every 64 to 1024 neighbouring ids, the largest logit and the sum

@@ -2,7 +2,7 @@
 //! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, renormalized over the support.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             Algorithm 2 with the normalization of (17) there.
+//!             Algorithm 2 with the normalization of the paper's (17).
 //! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
 //! Guarantees: O(K + |D| log K), no allocation, noexcept; minimal L1 and L2 distance; the smaller id wins ties; an
 //!             entry of weight 0 never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every

@@ -39,7 +39,7 @@ class send_window {
     const entry made = at(end_++, message.size());
     std::copy(message.begin(), message.end(), made.message.begin());
   }
-  //! Notes the peer's acknowledgement. Returns false if it is not new, or if the number is impossible.
+  //! Records the peer's acknowledgement. Returns false if it is not new, or if the number is impossible.
   bool acknowledge(std::uint32_t numbers) noexcept {
     if (numbers - acknowledged_ - 1 >= end_ - acknowledged_) return false;
     acknowledged_ = numbers;

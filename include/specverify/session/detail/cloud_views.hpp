@@ -24,7 +24,7 @@ namespace detail {
 struct received_drafts {
   received_drafts(const cloud_options& options, received_draft_block&& block);
 
-  //! Contents of one draft message. They do not change the open round.
+  //! Contents of one draft message. Decoding does not change the open round.
   struct contents {
     std::uint32_t drafts = 0;
     draft_attachments attachments{};
