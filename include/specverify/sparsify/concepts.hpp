@@ -3,7 +3,7 @@
 //! state.
 //!
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
-//! `online_vocabulary_budget`. A sparsifier only removes tokens from the drafter's distribution, so any sparsifier keeps
+//! `online_vocabulary_budget`. A sparsifier only removes tokens from the drafter's distribution, so each of them keeps
 //! the target's distribution exact. The state holds what a sparsifier learns along the text, for example an adaptive
 //! threshold. A session keeps one state per draft of a window, and returns to the state after the last position that
 //! gave a token.
