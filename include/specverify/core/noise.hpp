@@ -9,8 +9,8 @@
 //! Arithmetic: the high half of h is word id mod 4 of Philox at {position, round 0, lane id / 4, coupling_noise}. The
 //!             low half is the same word at lane id / 4 + 2^31. This header computes the logarithm by a series in
 //!             double, so no mathematics library can change a token.
-//! Guarantees: 0 < E < 45: never 0, never infinite. E does not depend on the round, so a device that drafts a position
-//!             again gets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
+//! Guarantees: 0 < E < 45.06: never 0, never infinite. E does not depend on the round, so a device that drafts a
+//!             position again gets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
 //! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP
@@ -40,7 +40,7 @@ namespace detail {
   return 2.0 * (x + numeric::product(x, sum));
 }
 
-//! Returns -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, at most 45.05.
+//! Returns -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, below 45.06.
 [[nodiscard]] SPECVERIFY_HD constexpr double exponential_time(std::uint64_t bits) noexcept {
   constexpr std::uint64_t half = std::uint64_t{1} << 63;
   if (bits < half) {  // -ln(1 - t) = 2 atanh(t / (2 - t)), t <= 1/2
@@ -76,7 +76,7 @@ struct coupling_noise {
   //! Returns E of an id, 0 <= id < 2^31.
   [[nodiscard]] SPECVERIFY_HD constexpr double time(std::uint32_t position, token_id id) const noexcept {
     const auto index = static_cast<std::uint32_t>(id);
-    return time_of(position, index, words(position, index / 4).word[index % 4]);
+    return time_of(position, index, high_words(position, index / 4).word[index % 4]);
   }
   [[nodiscard]] SPECVERIFY_HD constexpr philox_key philox_words() const noexcept {
     return {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};

@@ -69,6 +69,10 @@ struct philox_key {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+// The constants of Philox4x32: factors of the counter's words, and steps of the key from round to round.
+inline constexpr std::uint32_t philox_multiplier_0 = 0xD2511F53u, philox_multiplier_1 = 0xCD9E8D57u;
+inline constexpr std::uint32_t philox_increment_0 = 0x9E3779B9u, philox_increment_1 = 0xBB67AE85u;
+
 //! Philox4x32-10 on raw counter words.
 [[nodiscard]] SPECVERIFY_HD constexpr random_block philox4x32(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2,
                                                               std::uint32_t c3, philox_key key) noexcept {
@@ -78,16 +82,16 @@ SPECVERIFY_NAMESPACE_BEGIN
 #pragma GCC unroll 1  // otherwise g++ unrolls the rounds wherever a token is drawn
 #endif
   for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
-    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+    const std::uint64_t product0 = std::uint64_t{philox_multiplier_0} * c0;
+    const std::uint64_t product1 = std::uint64_t{philox_multiplier_1} * c2;
     const std::uint32_t next0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ k0;
     const std::uint32_t next2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ k1;
     c1 = static_cast<std::uint32_t>(product1);
     c3 = static_cast<std::uint32_t>(product0);
     c0 = next0;
     c2 = next2;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+    k0 += philox_increment_0;
+    k1 += philox_increment_1;
   }
   return {{c0, c1, c2, c3}};
 }

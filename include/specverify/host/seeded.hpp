@@ -11,7 +11,7 @@
 //!             model's transform are applied. A transform's temperature and truncation have no effect, because the
 //!             largest entry does not depend on them.
 //! Cost:       O(V) per row; only `make` allocates.
-//! See:        docs/algorithms/noise.md, tests/unit/host/seeded_test.cpp
+//! See:        docs/algorithms/coupled.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP
 #define SPECVERIFY_HOST_SEEDED_HPP
 

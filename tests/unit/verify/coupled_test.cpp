@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/stated_verdict.hpp"
+#include "unit/row/row_cases.hpp"
 
 namespace sv = specverify;
 using specverify_test::stated_verdict;
@@ -17,25 +18,11 @@ namespace {
 
 using row = std::vector<float>;
 
-//! A small generator of logits.
-struct generator {
-  std::uint64_t state = 88172645463325252ull;
-  std::uint64_t next() {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-  }
-  row logits(std::size_t size, double spread) {
-    row made(size);
-    for (float& value : made) {
-      double sum = 0;
-      for (int i = 0; i < 12; ++i) sum += static_cast<double>(next() >> 11) * 0x1.0p-53;
-      value = static_cast<float>((sum - 6) * spread);
-    }
-    return made;
-  }
-};
+row logits(row_cases::generator& random, std::size_t size, double spread) {
+  row made(size);
+  for (float& value : made) value = static_cast<float>(random.normal() * spread);
+  return made;
+}
 
 stated_verdict run(const sv::coupling_noise& noise, std::uint32_t position, const std::vector<sv::token_id>& tokens,
                    const std::vector<row>& values, const sv::verify_request& request = {}, std::uint32_t round = 0) {
@@ -71,13 +58,13 @@ std::vector<double> probabilities(const row& logits) {
 }  // namespace
 
 TEST_CASE("coupled: the text is the target's own race, whatever was drafted") {
-  generator random;
+  row_cases::generator random;
   for (std::uint32_t at = 0; at < 40; ++at) {
     const sv::coupling_noise noise{sv::noise_kind::philox, random.next()};
     std::vector<row> values;
     std::vector<sv::token_id> own;
     for (std::uint32_t i = 0; i < 4; ++i) {
-      values.push_back(random.logits(60, 1.5));
+      values.push_back(logits(random, 60, 1.5));
       own.push_back(race(noise, at + i, values[i]));
     }
     for (std::uint32_t wrong = 0; wrong < 4; ++wrong) {
@@ -96,12 +83,12 @@ TEST_CASE("coupled: the text is the target's own race, whatever was drafted") {
 }
 
 TEST_CASE("coupled: forced rejects, stop tokens, the budget and log-probabilities count as under the greedy rule") {
-  generator random;
+  row_cases::generator random;
   const sv::coupling_noise noise{sv::noise_kind::philox, 3};
   std::vector<row> values;
   std::vector<sv::token_id> own;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    values.push_back(random.logits(40, 1));
+    values.push_back(logits(random, 40, 1));
     own.push_back(race(noise, 10 + i, values[i]));
   }
   const std::vector<sv::token_id> drafts(own.begin(), own.end() - 1);
@@ -149,12 +136,12 @@ TEST_CASE("coupled: errors name their row") {
 }
 
 TEST_CASE("coupled: two races agree as often as the formula says") {
-  generator random;
+  row_cases::generator random;
   constexpr int pairs = 6, keys = 4000;
   for (int pair = 0; pair < pairs; ++pair) {
-    const row target = random.logits(50, 1.5);
+    const row target = logits(random, 50, 1.5);
     row drafter = target;
-    const row noise_of_drafter = random.logits(50, .2 * (pair + 1));
+    const row noise_of_drafter = logits(random, 50, .2 * (pair + 1));
     for (std::size_t i = 0; i < drafter.size(); ++i) drafter[i] += noise_of_drafter[i];
     const std::vector<double> p = probabilities(target), q = probabilities(drafter);
     double expected = 0;

@@ -29,7 +29,7 @@ struct wide_philox {
       word[3][g] = wide_set(static_cast<std::uint32_t>(purpose::coupling_noise));
     }
     philox_key key = noise.philox_words();
-    const wide_register m0 = wide_set(0xD2511F53u), m1 = wide_set(0xCD9E8D57u);
+    const wide_register m0 = wide_set(philox_multiplier_0), m1 = wide_set(philox_multiplier_1);
     for (int round = 0; round < 10; ++round) {
       const wide_register k0 = wide_set(key.word[0]), k1 = wide_set(key.word[1]);
       for (std::uint32_t g = 0; g < groups; ++g) {
@@ -39,8 +39,8 @@ struct wide_philox {
         word[1][g] = product1;
         word[3][g] = product0;
       }
-      key.word[0] += 0x9E3779B9u;
-      key.word[1] += 0xBB67AE85u;
+      key.word[0] += philox_increment_0;
+      key.word[1] += philox_increment_1;
     }
   }
 };
