@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of specverify for C11 and C++17 hosts: a device that drafts and a cloud that verifies. Systems are chosen by
-// name. specverify_c_core.h has rounds without a session. Guide with an example: docs/c.md
+// Sessions of specverify for C11 and C++17 hosts: a device that drafts and a cloud that verifies. A host chooses a
+// method by its name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
 // Options   A struct begins with its size. Get the struct from `..._defaults()` and change the fields you need. Its
 //           pointers are read only during `..._create`. If the program is older than the library, missing fields get
@@ -28,7 +28,7 @@ extern "C" {
 // ---- Actions that a session asks of its host
 
 enum specverify_action {
-  SPECVERIFY_NONE = 0,       // nothing left to do; the session waits for an input
+  SPECVERIFY_NONE = 0,       // no output is left; the session waits for an input
   SPECVERIFY_JOURNAL = 1,    // append `bytes` to the journal durably; if `replaces`, they are the whole journal
   SPECVERIFY_SEND = 2,       // send `bytes` as one message
   SPECVERIFY_EVALUATE = 3,   // feed `tokens` at `position`; return rows for the last `rows` of them
@@ -94,7 +94,7 @@ typedef struct specverify_channel {
   float round_trip;                  // s
 } specverify_channel;
 
-// Data that some systems need with a row.
+// Data that some methods need in addition to a row.
 typedef struct specverify_extras {
   const float* hidden;  // wisv: the drafter's hidden state of the row
   size_t hidden_count;
@@ -118,9 +118,9 @@ typedef struct specverify_model {
   // Returns row `index`, from 0. The row must stay valid until the next feed. All rows of a feed must have one scalar
   // type.
   specverify_give_row* row;
-  // Keeps the first `position` positions.
+  // Truncates the model to the first `position` positions.
   specverify_move* truncate;
-  // From now on nothing is truncated below this position.
+  // Tells the model that no later truncation goes below this position.
   specverify_move* keep_from;
   // Adds the host's bias and mask to the session's transform.
   int32_t (*transform)(void* self, uint32_t index, specverify_transform* changed);
@@ -198,9 +198,9 @@ SPECVERIFY_API specverify_status specverify_edge_supply_row(specverify_edge* edg
                                                             const specverify_extras* extras, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now);
-// Ends the text because the host needs no more: gives up the open round and tells the cloud. After the cloud has
+// Ends the text because the host needs no more: abandons the open round and tells the cloud. After the cloud has
 // responded, the session ends with SPECVERIFY_FINISHED and `stop` SPECVERIFY_STOP_CANCELLED. `cause` must be
-// SPECVERIFY_STOP_CANCELLED or _FINISHED. Errors: invalid_argument (another cause), unexpected_message (before the
+// SPECVERIFY_STOP_CANCELLED or _FINISHED. Errors: invalid_argument (any other cause), unexpected_message (before the
 // start), session_closed (already over).
 SPECVERIFY_API specverify_status specverify_edge_stop(specverify_edge* edge, uint32_t cause, uint64_t now);
 // Ends the session and returns `why`. The peer sees a number of the host's own as engine_failed.

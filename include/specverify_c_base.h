@@ -141,8 +141,8 @@ static inline specverify_system specverify_system_with(const char* name, const s
 // whose network is C++).
 SPECVERIFY_API const char* specverify_system_name(uint32_t index);
 
-// Source of a session's memory. `allocate` must return null if there is no memory; no hook may fail in another way.
-// Only `..._create` and `..._destroy` call the hooks.
+// Source of a session's memory. `allocate` must return null if there is no memory; a hook must not fail in any other
+// way. Only `..._create` and `..._destroy` call the hooks.
 typedef struct specverify_allocator {
   size_t struct_size;
   void* self;

@@ -5,7 +5,7 @@
 // Memory    The caller owns all memory; nothing is allocated. If a function gets too little space or none (null), it
 //           returns output_too_small, with the bytes or drafts needed in `where`. UINT32_MAX means that many or more.
 // Threads   All functions are pure, so any number of them may run at once.
-// Draws     A random number is a function of (key, position, round). Each side must keep a secret of its own, and must
+// Draws     A random number is a function of (key, position, round). Each side must have a different secret, and must
 //           draw each position of a round only once.
 #ifndef SPECVERIFY_C_CORE_H
 #define SPECVERIFY_C_CORE_H
@@ -54,7 +54,7 @@ SPECVERIFY_API specverify_status specverify_verdict_key(const uint8_t secret[16]
 SPECVERIFY_API specverify_status specverify_draft_law(const specverify_system* system, const specverify_row* row,
                                                       const specverify_transform* transform, specverify_space space,
                                                       specverify_law* law);
-// Draws a token from a distribution. Errors: those of an invalid distribution (for example counts_do_not_sum).
+// Draws a token from a distribution. Errors: the errors of an invalid distribution (for example counts_do_not_sum).
 SPECVERIFY_API specverify_status specverify_draw(const specverify_law* law, specverify_key key, uint32_t position,
                                                  uint32_t round, int32_t* token);
 // Returns the bits that the distribution costs in the system's code, without the token. Supports all systems except
@@ -124,8 +124,8 @@ typedef struct specverify_verdict {
 } specverify_verdict;
 
 // The token rule: committed tokens have the target's distribution, for any distribution of the drafts. The drafts must
-// have been drawn from the distributions that they carry. Set verdict->struct_size first. Errors: those of an invalid
-// distribution and token_not_in_law (`where` = draft), those of rows (`where` = row).
+// have been drawn from the distributions that they carry. Set verdict->struct_size first. Errors: the errors of an
+// invalid distribution and token_not_in_law (`where` = draft), the errors of rows (`where` = row).
 SPECVERIFY_API specverify_status specverify_verify(const specverify_round* round, const specverify_draft* drafts,
                                                    size_t count, const specverify_target* target,
                                                    specverify_space space, specverify_verdict* verdict);

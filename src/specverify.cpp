@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled library: what SPECVERIFY_COMPILED leaves out of other units. Link it to units with the same flags;
-// others find no symbols (the inline namespace names the instruction set and the arithmetic).
+// The compiled library: contains the function bodies that translation units with SPECVERIFY_COMPILED omit. Link it only
+// to translation units with the same flags. Others do not find the symbols, because the inline namespace contains the
+// instruction set and the floating-point mode.
 #ifndef SPECVERIFY_COMPILED
 #define SPECVERIFY_COMPILED
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Intermediate results of a llama.cpp graph for a row: the hidden state and the attention of the row's query.
+//! Reads intermediate results of a llama.cpp graph for each row of logits: the hidden state, and the attention weights
+//! of the row's query.
 //!
 //! Use it for the skip policy of `ui` (attention of the drafter) and the decision head of `wisv` (hidden states):
 //!   llama_cpp::inside seen;          // declared before the context, because it must outlive it
@@ -7,9 +8,10 @@
 //!   llama_cpp::with_inside drafter(*llama_cpp::model::make(llama_init_from_model(weights, settings)), seen);
 //! hidden(i):    tensor "result_norm", the input of the output matrix; n_embd numbers, the `predicting` state.
 //! attention(i): tensor "kq_soft_max-N" of the last layer N, the mean over the heads. It has one weight per position of
-//!               the text; the row's own is last. Positions hidden by a window weigh 0. A sink's share is left out.
-//! Guarantees: results belong to the rows of the last feed, in order, for any n_batch and n_ubatch of llama.cpp.
-//! Deviates:   without flash attention llama.cpp adds in another order, so logits differ in the last bits.
+//!               the text, and the row's own position is last. Positions outside an attention window weigh 0. The share
+//!               of an attention sink is left out.
+//! Guarantees: result i belongs to row i of the last feed, for any n_batch and n_ubatch of llama.cpp.
+//! Deviates:   without flash attention llama.cpp adds numbers in a different order, so logits differ in the last bits.
 //! See:        docs/llama.md, tests/adapters/llama_inside_test.cpp, examples/llama/inside.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
@@ -37,7 +39,7 @@ class inside {  // holds tensors of one context
   explicit inside(inside_parts wanted = {}) : wanted_(wanted) {}
   inside(inside&&) = delete;  // llama.cpp keeps the object's address
 
-  //! Must be called before the context is opened. If no attention is needed, flash attention stays as set.
+  //! Must be called before the context is opened. If no attention is needed, the flash attention setting is unchanged.
   void watch(llama_context_params& settings, const llama_model* weights) {
     settings.cb_eval = hear;
     settings.cb_eval_user_data = this;
@@ -48,9 +50,10 @@ class inside {  // holds tensors of one context
  private:
   template <class Model>
   friend class with_inside;
-  using seen_rows = std::vector<std::vector<float>>;  // the last rows_ of each chunk, and so the last rows_ in total
+  using seen_rows = std::vector<std::vector<float>>;  // the last rows_ of each chunk, so the last rows_ of all remain
 
-  //! llama.cpp calls it with `ask` to learn whether we need the tensor; if so, it calls again with the values.
+  //! llama.cpp calls it with `ask` to find out whether the tensor is needed. If it is, llama.cpp calls it again when
+  //! the tensor has its values.
   static bool hear(ggml_tensor* one, bool ask, void* self) {
     inside& at = *static_cast<inside*>(self);
     at.flash_ |= one->op == GGML_OP_FLASH_ATTN_EXT;
@@ -89,7 +92,7 @@ class with_inside : public Model {
  public:
   with_inside(Model wrapped, inside& seen) : Model(std::move(wrapped)), seen_(&seen) {}
 
-  //! Errors: those of the model; with `where` = positions in the cache: hidden_state_missing, attention_missing (no
+  //! Errors: the model's errors; with `where` = positions in the cache: hidden_state_missing, attention_missing (no
   //! such tensor, or `watch` was not called), options_disagree (flash attention is on), unsupported (a window without
   //! `swa_full`, or other sequences in the same cells: open with n_seq_max = 1 or without `kv_unified`).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {

@@ -5,9 +5,9 @@
 //! truncated (recurrent, hybrid, or a window of attention without `swa_full`), wrap it: `rewinding<llama_cpp::model>`.
 //! Guarantees: rows are llama.cpp's own memory and are valid until the next feed. One llama_decode computes all
 //!             requested rows; tokens before them are fed in chunks of n_batch. Only std::vector can throw.
-//! Deviates:   llama.cpp adds in another order if a batch has another size, so logits of one position differ in the
-//!             last bits. The output follows the distribution of the rows that were returned, but a greedy text can
-//!             differ at a near tie.
+//! Deviates:   llama.cpp adds numbers in an order that depends on the batch size, so logits of one position can differ
+//!             in the last bits. The output follows the distribution of the rows that were returned, but a greedy text
+//!             can differ at a near tie.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
@@ -26,7 +26,8 @@ namespace llama_cpp {
 
 class model {
  public:
-  //! Returns a model. The context must outlive it, and nobody else may feed the sequence `id`, which is emptied.
+  //! Returns a model. The context must outlive the model, and no other code may feed the sequence `id`. The call
+  //! empties this sequence.
   //! Errors: null_span (no context, or a context without a memory), vocabulary_too_large.
   [[nodiscard]] static result<model> make(llama_context* context, llama_seq_id id = 0) {
     if (context == nullptr || llama_get_memory(context) == nullptr) return status{errc::null_span, part::host, 0};
@@ -36,13 +37,14 @@ class model {
     return made;
   }
 
-  model(const model&) = delete;  // two copies would feed one sequence
+  model(const model&) = delete;  // otherwise two copies would feed one sequence
   model& operator=(const model&) = delete;
   model(model&&) noexcept = default;
   model& operator=(model&&) noexcept = default;
   ~model() = default;
 
-  //! Returns the maximum positions of a text. `max_text_length` plus the longest draft must not exceed this number.
+  //! Returns the maximum number of positions of a text. `max_text_length` plus the longest draft must not exceed this
+  //! number.
   [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(llama_get_model(context_)); }
@@ -53,7 +55,7 @@ class model {
   }
 
   //! Errors: base_length_mismatch (a gap; `where` = positions in the cache), context_full (`where` = context_length()),
-  //!         beyond_limit (more rows than one llama_decode can return; `where` = n_batch), those of `truncate`,
+  //!         beyond_limit (more rows than one llama_decode can return; `where` = n_batch), the errors of `truncate`,
   //!         engine_failed (`where` = result of llama_decode, as 32 bits).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > size_) return {errc::base_length_mismatch, part::host, size_};
@@ -80,7 +82,7 @@ class model {
     if (position >= size_) return {};
     llama_memory_t const memory = llama_get_memory(context_);
     const auto from = static_cast<llama_pos>(position);
-    // A window of attention may have dropped positions that the next query needs.
+    // An attention window may have dropped positions that the next query needs.
     const llama_pos seen = (std::max)(0, from - llama_model_n_swa(llama_get_model(context_)));
     const bool dropped = position > 0 && llama_memory_seq_pos_min(memory, id_[0]) > seen && seen < from;
     if (dropped || !llama_memory_seq_rm(memory, id_[0], position == 0 ? -1 : from, -1))

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Applies penalties and grammars of llama.cpp's samplers as bias and mask of each row, in the same way on both sides.
+//! Converts llama.cpp samplers (penalties, grammars) to a bias and a mask for each row, in the same way on both sides.
 //!
-//! Wrap `model` with it if both sides must make rows final in the same way: `constrained(model, penalties, grammar,
-//! prompt_length)`. If the memory cannot be truncated, wrap the result, too: `rewinding<constrained<model>>`.
+//! Wrap `model` in `constrained` if both sides must apply the same penalties and grammar: `constrained(model,
+//! penalties, grammar, prompt_length)`. If the memory cannot be truncated, also wrap the result:
+//! `rewinding<constrained<model>>`.
 //! Guarantees: the samplers of a row have accepted exactly the tokens before it, so discarded drafts leave no trace. A
 //!             sampler that drops candidates becomes a mask; one that changes a logit becomes a bias.
-//! Deviates:   samplers that draw tokens or depend on more than the text (seeds, temperatures) must not be used here,
-//!             because the session does that. Bias and mask of the base transform are replaced.
+//! Deviates:   do not use samplers that draw tokens, change the temperature or need a seed, because the session does
+//!             this. The bias and mask of the base transform are replaced.
 //! See:        docs/llama.md, tests/adapters/llama_samplers_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
@@ -44,7 +45,7 @@ class constrained {
     start_over();
   }
 
-  //! Feeds tokens. Errors: those of the model.
+  //! Feeds tokens. Errors: the model's errors.
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > ids_.size())
       return {errc::base_length_mismatch, part::host, static_cast<std::uint32_t>(ids_.size())};
@@ -108,7 +109,7 @@ class constrained {
       if (to.grammar && from >= prompt_length_) llama_sampler_accept(to.grammar.get(), ids_[from]);
     }
   }
-  //! `left` may have fewer candidates, in another order.
+  //! `left` may have fewer candidates, in a different order.
   row_transform differences(final_row& made, std::span<const float> logits, std::span<const llama_token_data> left,
                             const row_transform& base) {
     final_.assign(logits.size(), -std::numeric_limits<float>::infinity());
@@ -131,7 +132,7 @@ class constrained {
   }
 
   Model* model_;
-  samplers first_, now_;  // as given; after accepting kept_ tokens
+  samplers first_, now_;  // as passed by the caller; after it has accepted kept_ tokens
   std::uint32_t prompt_length_;
   std::size_t kept_ = 0, first_row_ = 0;
   std::vector<token_id> ids_;

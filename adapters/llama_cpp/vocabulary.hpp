@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Properties of a llama.cpp vocabulary that a session needs: pieces, fingerprint, tokens that end a text.
+//! Properties of a llama.cpp vocabulary that a session needs: the bytes of each token, the fingerprint, and the tokens
+//! that end a text.
 //!
 //! Guarantees: keeps no state. It throws only exceptions of std::string and std::vector.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp
@@ -24,7 +25,7 @@ namespace llama_cpp {
 static_assert(std::is_same_v<llama_token, token_id>);
 
 //! Whether a text may contain control tokens. A model reads them as commands; for example, `<|im_end|>` ends a turn.
-//! Text of a user must use `none`, so that such a name is plain text. `by_name` is for the parts of a chat template.
+//! Use `none` for a user's text, so that such a name is plain text. `by_name` is for the parts of a chat template.
 enum class control_tokens : bool { none, by_name };
 
 //! Returns the bytes of a token. For a control token they are empty, or the token's name.
@@ -63,7 +64,8 @@ enum class control_tokens : bool { none, by_name };
   return ids;
 }
 
-//! Returns the fingerprint of all pieces and ids. If two models differ in it, hello is refused. O(V).
+//! Returns the fingerprint of all pieces and ids. If the fingerprints of the two models differ, the cloud refuses the
+//! hello. O(V).
 [[nodiscard]] inline vocabulary_fingerprint fingerprint_of(const llama_vocab* vocab) {
   fingerprint_builder builder;
   for (token_id id = 0; id < llama_vocab_n_tokens(vocab); ++id) {

@@ -28,7 +28,7 @@ class link_lane {
         chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}},
         number_(number) {}
 
-  //! The trace's first step begins at this time of the steady clock, in microseconds.
+  //! Sets the time at which the first step of the trace begins, in microseconds of the steady clock.
   void begin_trace(std::uint64_t origin) noexcept { settings_.clock.origin_microseconds = origin; }
 
   //! Returns the time at which the last bit leaves, if the first one enters a free link at `from`. Each bit is sent at

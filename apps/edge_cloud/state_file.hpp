@@ -24,7 +24,7 @@ namespace edge_cloud {
 
 class state_file {
  public:
-  //! `durable`: a record is on the disk, and survives a power cut, before `write` returns.
+  //! If `durable` is true, `write` returns only after the record is on the disk, where it survives a power cut.
   explicit state_file(std::filesystem::path path, bool durable = false) : path_(std::move(path)), durable_(durable) {
     std::filesystem::create_directories(path_.parent_path());
   }

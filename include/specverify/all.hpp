@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the whole library except the test kit: `specverify.hpp` plus draft blocks, message codecs, both session
-//! state machines and the host's loop. Include it if you do not want to choose headers.
+//! Includes the whole library except the test kit: `specverify.hpp` plus draft blocks, message codecs, both sides of a
+//! session and the host's loop. Include it if you do not want to choose single headers.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 
@@ -8,7 +8,7 @@
 
 #include <specverify/specverify.hpp>
 
-// rows whose engine already has sums per block
+// rows for which the engine has a sum per block
 #include <specverify/row/blocks.hpp>
 
 // the drafts of a round, in one arena
@@ -29,7 +29,7 @@
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/codec/support_code.hpp>
 
-// models of the link
+// link models
 #include <specverify/link/channel.hpp>
 #include <specverify/link/channel_trace.hpp>
 #include <specverify/link/energy.hpp>

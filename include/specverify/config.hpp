@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Macros of the library: namespaces, the assertion hook, switches for SIMD and memory.
+//! Configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
 //!
-//! One-definition rule: every function is in an inline namespace that is named after the instruction set, the SIMD back
-//! end and the floating-point mode of the including translation unit. So two objects that are built with different
-//! flags can be linked and never share a function body. Plain types are in the enclosing namespace `v0`, so that such
-//! objects can exchange them. Member functions of these types must therefore always be inlined (`SPECVERIFY_INLINE`).
+//! One-definition rule: every function is in an inline namespace whose name contains the instruction set, the SIMD back
+//! end and the floating-point mode of the translation unit that includes the header. Therefore you can link object
+//! files that are built with different flags, because they never share a function body. Plain types are in the
+//! enclosing namespace `v0`, so that these object files can exchange values. Member functions of these types must
+//! therefore always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -71,8 +72,8 @@
 #define SPECVERIFY_INLINE inline __attribute__((always_inline))
 #endif
 
-// Marks a condition that nearly always holds. Compilers then move the other branch out of line. This matters because
-// the code of a round is no longer in the cache after an engine's pass, and straight-line code can be prefetched.
+// Marks a condition that nearly always holds. Compilers then move the other branch out of line. This matters because an
+// engine's pass evicts the session's code from the cache, and straight-line code can then be prefetched.
 #if defined(__GNUC__) || defined(__clang__)
 #define SPECVERIFY_LIKELY(condition) static_cast<bool>(__builtin_expect(static_cast<bool>(condition), 1))
 #else
@@ -140,9 +141,9 @@
 #endif
 
 // SPECVERIFY_ALLOCATOR: the allocator of memory that blocks and sessions own, a default-constructible class template.
-// Default: std::allocator. Classes with another allocator have another layout, so a translation unit that sets one gets
-// its own namespace, which ends with the word SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program must have a
-// different word. The C library uses `c`.
+// Default: std::allocator. Classes with a different allocator have a different layout, so a translation unit that sets
+// an allocator gets its own namespace, which ends with the word SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program
+// must have a different word. The C library uses `c`.
 #ifndef SPECVERIFY_ALLOCATOR
 #define SPECVERIFY_ALLOCATOR std::allocator
 #define SPECVERIFY_ISA_MEMORY

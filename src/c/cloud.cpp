@@ -15,7 +15,7 @@ namespace {
   return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
-// Rows in memory as a model. A missing row is an empty row, which the session rejects.
+// Presents rows in memory as a model. A missing row becomes an empty row, which the session rejects.
 struct given_rows {
   const specverify_row* rows;
   std::size_t count;

@@ -8,7 +8,7 @@
 namespace specverify_c {
 namespace {
 
-// Numbers in the C headers must equal those of the library.
+// The numbers in the C headers must equal the library's numbers.
 static_assert(static_cast<int>(sv::part::host) == 13 && specverify_errc_salt_missing == 160);
 static_assert(SPECVERIFY_JOURNAL == static_cast<int>(sv::session_action::journal) &&
               SPECVERIFY_EVALUATE == static_cast<int>(sv::session_action::evaluate) &&
@@ -53,7 +53,7 @@ specverify_status specverify_message(specverify_status why, char* out, size_t si
   return to_c(sv::to_string(from_c(why), {out, out == nullptr ? 0 : size}).error());
 }
 
-// A host's own numbers begin at 1000, so no errc may reach that.
+// A host's own numbers begin at 1000, so every errc must be smaller.
 #define SPECVERIFY_ERRC(name, number, message) static_assert(number < 1000);
 #include <specverify/core/errc.def>
 #undef SPECVERIFY_ERRC
@@ -130,7 +130,7 @@ specverify_status specverify_system_init(specverify_system* made, size_t size, u
 
 const char* specverify_system_name(uint32_t index) {
   for (const sv::system_info& known : sv::systems()) {
-    if (!known.needs_network && index-- == 0) return known.name.data();  // a literal, so a zero ends it
+    if (!known.needs_network && index-- == 0) return known.name.data();  // a string literal, so a zero byte follows
   }
   return nullptr;
 }

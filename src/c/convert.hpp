@@ -32,11 +32,12 @@ namespace sv = specverify;
 // Returned if a handle or an output pointer is null.
 inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 
-// A newer program's struct may be longer by at most this many bytes. A larger size means that the field was never set.
+// The struct of a newer program may be longer by at most this many bytes. A larger size means that struct_size was
+// never set.
 inline constexpr std::size_t most_unknown = 4096;
 
-// Checks the size at the beginning of a caller's struct. A struct of any version has whole members, and the size must
-// be a multiple of the alignment, so no pointer is cut. Errors: struct_size_wrong (`where` = size).
+// Checks the size at the beginning of a caller's struct. In every version a struct ends after a whole member, and its
+// size must be a multiple of the alignment, so no pointer is incomplete. Errors: struct_size_wrong (`where` = size).
 template <class Struct>
 [[nodiscard]] sv::status check_size(std::size_t size) noexcept {
   bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown && size % alignof(Struct) == 0;
@@ -78,7 +79,7 @@ template <class Struct>
   if (!size) return size.error();
   const auto* const bytes = reinterpret_cast<const unsigned char*>(given);
   Struct made = usual<Struct>();
-  if constexpr (requires { made.abi; }) made.abi = 0;  // without a number, the caller must be rejected
+  if constexpr (requires { made.abi; }) made.abi = 0;  // the caller must be rejected if its number is missing
   std::memcpy(&made, given, std::min(*size, sizeof(Struct)));
   made.struct_size = sizeof(Struct);
   if constexpr (requires { made.abi; }) {
@@ -99,8 +100,9 @@ template <class Struct>
   return {};
 }
 
-// Writes defaults for a caller whose struct has `size` bytes and whose headers have the ABI number `abi`. If that
-// number is not ours, the struct gets only our number, so that no call accepts it.
+// Writes defaults for a caller whose struct has `size` bytes and whose headers have the ABI number `abi`. If this
+// number differs from the library's number, the struct gets only the library's number, so that no call accepts the
+// struct.
 template <class Struct>
 [[nodiscard]] sv::status begin(Struct* made, std::size_t size, std::uint32_t abi, Struct set) noexcept {
   if (made == nullptr) return refused(sv::errc::null_span);

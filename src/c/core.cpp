@@ -21,7 +21,7 @@ class given_draft {
   const specverify_draft* from_;
 };
 
-// Returns the wire format of a system. Errors: those of shape_of; unsupported (the system sends no distributions).
+// Returns the wire format of a system. Errors: as for shape_of; unsupported (the system sends no distributions).
 [[nodiscard]] sv::result<sv::wire_format> format_of(const specverify_system* system,
                                                     std::uint32_t vocab_size) noexcept {
   const auto shape = shape_of(system, vocab_size);
@@ -78,7 +78,7 @@ struct arena {
   }
 }
 
-// Computes the key derive(secret).
+// Reads the secret and computes the key derive(secret).
 template <class Derive>
 [[nodiscard]] specverify_status key_of(const std::uint8_t* secret, specverify_key* key, Derive&& derive) noexcept {
   if (secret == nullptr || key == nullptr) return no_data;
@@ -145,7 +145,7 @@ specverify_status specverify_encode(const specverify_round* round, const specver
     room[i] = given_draft(drafts[i]);
   }
   const std::span<const given_draft> all = std::span<const given_draft>(room).first(count);
-  // The encoder checks the distributions. If the space is too small, a second call computes the bytes needed.
+  // The encoder checks the distributions. If the space is too small, a second encoding computes the bytes needed.
   const std::span<std::byte> space(static_cast<std::byte*>(out), out == nullptr ? 0 : *size);
   const auto written = encode_draft(terms->place, terms->format, all, space);
   if (written.ok()) *size = written->size();

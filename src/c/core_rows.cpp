@@ -10,7 +10,7 @@
 namespace specverify_c {
 namespace {
 
-// Returns a row's distribution. Errors: unsupported (it depends on more than the row), output_too_small.
+// Returns a row's distribution. Errors: unsupported (the distribution depends on more than the row), output_too_small.
 template <class Scalar, class Preset>
 [[nodiscard]] sv::result<sv::law> law_of(sv::row_view<Scalar> given, const sv::row_transform& transform,
                                          const Preset& preset, std::span<std::byte> space) noexcept {
@@ -84,7 +84,7 @@ struct target_rows {
   [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const noexcept { return order.transform; }
 };
 
-// Verifies the drafts. Errors: those of the token rule; output_too_small (`where` = bytes of space).
+// Verifies the drafts. Errors: as for the token rule; output_too_small (`where` = bytes of space).
 template <class Scalar>
 [[nodiscard]] sv::result<sv::verdict> verify_rows(const verify_order& order, std::span<std::byte> space) noexcept {
   const std::size_t count = order.drafts.size();

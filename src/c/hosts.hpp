@@ -9,7 +9,7 @@
 
 namespace specverify_c {
 
-// Converts the number that a callback returned.
+// Converts the number that a callback returned to a status.
 [[nodiscard]] constexpr sv::status said(std::int32_t number) noexcept {
   if (number == 0) return {};
   const bool is_code = number > 0 && number <= 0xffff;
@@ -21,7 +21,8 @@ class c_model {
  public:
   explicit c_model(const specverify_model& from) noexcept : from_(from) {}
 
-  // The callback's error on a row or its extras. The session's own error would be less precise.
+  // Error that a callback returned for a row or its extras. It is reported because the session's own error would be
+  // less precise.
   [[nodiscard]] sv::status failed() const noexcept { return failed_; }
 
   sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
@@ -88,7 +89,7 @@ struct c_observer {
 
 class c_link {
  public:
-  static constexpr bool ordered_and_whole = true;  // the C interface requires this of a host
+  static constexpr bool ordered_and_whole = true;  // the C interface requires this guarantee from a host
 
   explicit c_link(const specverify_link& from) noexcept : from_(from) {}
 
@@ -118,7 +119,7 @@ struct c_clock {
   [[nodiscard]] sv::session_time now() const noexcept { return time; }
 };
 
-// Returns a model. Errors: those of `taken`; null_span (`where` = offset of a callback that must not be null).
+// Returns a model. Errors: as for `taken`; null_span (`where` = offset of a callback that must not be null).
 [[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
@@ -127,7 +128,7 @@ struct c_clock {
   if (set->truncate == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, truncate));
   return c_model(*set);
 }
-// Returns an observer; null gives one that ignores everything. Errors: those of `taken`.
+// Returns an observer; null gives an observer that ignores every output. Errors: as for `taken`.
 [[nodiscard]] inline sv::result<c_observer> observer_of(const specverify_observer* given) noexcept {
   if (given == nullptr) return c_observer{};
   const auto set = taken(given);
@@ -151,7 +152,7 @@ template <class Work>
   if (!its_observer) return to_c(its_observer.error());
   return to_c(work(*its_model, *its_observer));
 }
-// Calls work(model, link, observer) in the same way.
+// Calls work(model, link, observer) with the objects for the callbacks.
 template <class Work>
 [[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
                                           const specverify_observer* observer, Work&& work) noexcept {

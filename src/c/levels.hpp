@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are built once per level, and the table of their addresses (docs/algorithms/level.md). They are the
-// functions of the C headers, whose types are equal at every level.
+// Table of the functions that are built once per instruction-set level (docs/algorithms/level.md). They are the
+// functions of the C headers, whose types are the same at every level.
 #ifndef SPECVERIFY_SRC_C_LEVELS_HPP
 #define SPECVERIFY_SRC_C_LEVELS_HPP
 

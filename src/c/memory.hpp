@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Must come first in every translation unit of the C library. Sessions take memory from the host, so the classes have a
-// layout and a namespace of their own (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
+// Makes the sessions of the C library allocate from the host's memory functions. Every translation unit of the C
+// library must include this header first, because the classes then have a different layout, in a separate namespace
+// (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
 #ifndef SPECVERIFY_SRC_C_MEMORY_HPP
 #define SPECVERIFY_SRC_C_MEMORY_HPP
 
@@ -13,7 +14,8 @@
 
 namespace specverify_c {
 
-// Hooks of the session that this thread is creating, otherwise null. A session allocates only while it is created.
+// Hooks of the session that this thread is creating; null if it is creating none. A session allocates only while it is
+// created.
 inline constinit thread_local const specverify_allocator* making = nullptr;
 
 class making_scope {
@@ -27,7 +29,7 @@ class making_scope {
   const specverify_allocator* before_;
 };
 
-// Keeps the hooks that it was created with. They are stored before the session.
+// Remembers the hooks with which the session was created. They are stored before the session.
 template <class Element>
 class hook_allocator {
  public:

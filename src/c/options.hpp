@@ -47,7 +47,7 @@ constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& m
   visit(c.check_bits, made.check_bits, 16u);
 }
 
-// No type of a C link tells whether it is ordered, so the default check has 16 bits.
+// The type of a C link does not show whether the link keeps the order of messages, so the default check has 16 bits.
 template <class Struct, class Options>
 [[nodiscard]] constexpr Struct numbers_of(Options from) noexcept {
   from.check_bits = 16;
@@ -74,8 +74,9 @@ inline constexpr auto blank<specverify_target> = [] {
   return made;
 }();
 
-// Converts options. Errors: those of the arrays; invalid_argument (`where` = offset of an unknown choice, or of a
-// transform with biases or a mask. A session would read these arrays at every row, so they would have to outlive it).
+// Converts options. Errors: the errors of the arrays; invalid_argument (`where` = offset of an unknown choice, or of a
+// transform with biases or a mask. A session would read these arrays for every row, so they would have to outlive the
+// session).
 template <class Options, class Struct>
 [[nodiscard]] sv::result<Options> options_of(Struct set) noexcept {
   const auto transform = from_c(set.transform);
@@ -108,8 +109,8 @@ struct named_system {
   [[nodiscard]] std::span<const sv::setting> settings() const noexcept { return std::span(all).first(count); }
 };
 
-// Returns the caller's system. Errors: those of `taken`; null_span (no name; `where` = offset of a pointer that must
-// not be null), misaligned, unknown_setting (more settings than any system has).
+// Returns the caller's system. Errors: as for `taken`; null_span (no name; `where` = offset of a pointer that must not
+// be null), misaligned, unknown_setting (more settings than any system has).
 [[nodiscard]] inline sv::result<named_system> system_of(const specverify_system* given) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
@@ -125,7 +126,7 @@ struct named_system {
   return made;
 }
 
-// Returns a system's shape. Errors: those of system_of and of sv::shape_of.
+// Returns a system's shape. Errors: as for system_of and for sv::shape_of.
 [[nodiscard]] inline sv::result<sv::system_shape> shape_of(const specverify_system* given,
                                                            std::uint32_t vocab_size) noexcept {
   const auto system = system_of(given);

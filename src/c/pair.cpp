@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs both sides in one process, as a host that uses only the functions of the headers.
+// Runs both sides in one process. It is written like a host, with only the functions of the C headers.
 #include "hosts.hpp"
 
 #include <vector>
@@ -23,7 +23,7 @@ struct way {
     }
     return me.heard_by.on_output == nullptr ? 0 : me.heard_by.on_output(me.heard_by.self, out);
   }
-  // Delivers the messages. After each message it does all the work that results.
+  // Delivers the messages. After each message it does all the work that the message causes.
   template <class Handle, class Receive, class Work>
   [[nodiscard]] specverify_status deliver(Handle* to, Receive&& receive, Work&& work) {
     for (; !messages.empty(); messages.erase(messages.begin())) {
@@ -50,7 +50,7 @@ specverify_status specverify_run_pair(specverify_edge* edge, const specverify_mo
   const auto at_edge = [&] { return specverify_edge_drive(edge, drafter, &to_cloud, 0); };
   const auto at_cloud = [&] { return specverify_cloud_drive(cloud, target, &to_edge, 0); };
   specverify_status why = at_edge();
-  if (why.code == 0) why = at_cloud();  // outputs that wait since an earlier call
+  if (why.code == 0) why = at_cloud();  // outputs that have waited since an earlier call
   while (why.code == 0 && !(up.messages.empty() && down.messages.empty())) {
     why = up.deliver(cloud, specverify_cloud_receive, at_cloud);
     if (why.code == 0) why = down.deliver(edge, specverify_edge_receive, at_edge);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion of a caller's rows.
+// Converts the rows of a C caller to the library's row views.
 #ifndef SPECVERIFY_SRC_C_ROWS_HPP
 #define SPECVERIFY_SRC_C_ROWS_HPP
 

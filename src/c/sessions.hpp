@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of the handles: sessions of the library, with rows whose scalar type is known only at run time, in the
-// host's memory. For translation units that are built once per level.
+// The sessions that the handles of the C interface refer to. They are the library's sessions in the host's memory, and
+// take rows whose scalar type is known only at run time. For translation units that are built once per level.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
@@ -18,7 +18,8 @@ template <class Rows>
   return {};
 }
 
-// Rows of one scalar type. A missing row or one of another type becomes empty, so the session rejects it by size.
+// Rows of one scalar type. A missing row or a row of a different type becomes an empty row, which the session rejects
+// because of its size.
 template <class Scalar, class Rows>
 struct typed_rows {
   const Rows& rows;
@@ -74,7 +75,7 @@ struct specverify_cloud : specverify::cloud_session {
 
 namespace specverify_c {
 
-// Returns the caller's hooks; null gives the C++ heap. Errors: those of `taken`; null_span.
+// Returns the caller's hooks; null gives the C++ heap. Errors: as for `taken`; null_span.
 [[nodiscard]] inline sv::result<specverify_allocator> hooks_of(const specverify_allocator* given) noexcept {
   specverify_allocator heap{};
   heap.allocate = [](void*, std::size_t size, std::size_t alignment) {
@@ -88,14 +89,14 @@ namespace specverify_c {
   return is_whole ? set : refused(sv::errc::null_span);
 }
 
-// A session after the hooks that allocated the memory.
+// A session, stored after the hooks that allocated its memory.
 template <class Handle>
 struct placed {
   specverify_allocator hooks;
   alignas(Handle) std::byte space[sizeof(Handle)];
 };
 
-// Creates the session make() in the host's memory; null means the C++ heap.
+// Creates the session that make() returns in the host's memory; null means the C++ heap.
 template <class Handle, class Make>
 [[nodiscard]] specverify_status place(const specverify_allocator* memory, Handle** made, Make&& make) noexcept {
   using block = placed<Handle>;
@@ -128,7 +129,7 @@ void destroy(Handle* handle) noexcept {
   hooks.deallocate(hooks.self, made, sizeof(block), alignof(block));
 }
 
-// Checks the size of `output` first, so that no output is lost.
+// Checks the size of `output` before it takes an output, so that no output is lost.
 template <class Handle>
 [[nodiscard]] specverify_status next(Handle& handle, specverify_output* output) noexcept {
   const sv::status room = give(specverify_output{}, output);

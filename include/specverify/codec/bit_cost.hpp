@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cost in bits of a distribution, a token and a round: by the papers' formulas, and as the lower bound for our own
-//! code.
+//! Computes the cost in bits of a distribution, a token and a round, by the papers' formulas and as the lower bound for
+//! the library's own encoding.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
@@ -8,8 +8,8 @@
 //! Guarantees: O(1); real-valued results have a relative error below 1e-11. Results that are rounded up are exact,
 //!             because a binomial is a power of two only for K = 1 or V - 1, and these cases use integers; no
 //!             allocation, noexcept.
-//! Deviates:   the digest of 2507.00605 prints the binomial as a fraction and the accepted count with L instead of L +
-//!             1 values; both are restored here (E1, E3).
+//! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count L instead of L + 1 values.
+//!             This header corrects both (E1 and E3 in docs/errata.md).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
 #ifndef SPECVERIFY_CODEC_BIT_COST_HPP
 #define SPECVERIFY_CODEC_BIT_COST_HPP
@@ -96,8 +96,8 @@ namespace detail {
   return low;
 }
 
-//! K-SQS: returns log2 C(V,K) + log2 C(l+K-1,K-1). But the drafted token is not counted, because the paper's formula
-//! leaves it out.
+//! K-SQS: returns log2 C(V,K) + log2 C(l+K-1,K-1). The bits of the drafted token are not included, because the paper's
+//! formula omits them.
 [[nodiscard]] inline double top_k_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                            std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, support_size) +
@@ -115,9 +115,9 @@ namespace detail {
   return log2_binomial(vocab_size, positive) +
          log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) + detail::log2_of(resolution);
 }
-//! CU-HLM in our code: returns log2 V + log2 C(V,K) + log2 C(l+K,K), the bits of K, of the subset, and of the counts of
-//! K ids and of the tail. If K = V, there is no tail. The drafted token costs log2(K+1) more, and another log2(V-K) if
-//! it is in the tail.
+//! CU-HLM in our code: returns log2 V + log2 C(V,K) + log2 C(l+K,K). The terms are the bits of K, of the subset, and of
+//! the K + 1 counts, one of which is the tail's. If K = V, there is no tail. The drafted token costs log2(K+1) more,
+//! and another log2(V-K) if it is in the tail.
 [[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                 std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Codes the counts of a distribution as a subset (stars and bars), so every composition costs the same: log2 of the
-//! number of compositions.
+//! Encodes and decodes the integer counts of a quantized distribution as a subset of slots (stars and bars). Every list
+//! of counts costs the same number of bits: log2 of the number of possible lists.
 //!
 //! A composition of l into K positive parts is a (K-1)-subset of l-1 slots. If zeros are allowed, it is a (K-1)-subset
 //! of l+K-1 slots. Counts over a whole vocabulary of V ids are an l-subset of l+V-1 slots, which is coded in O(l) for
-//! any V. For example, l = 4 into K = 2 positive parts is one of 3 slots: log2 3 bits.
+//! any V. For example, l = 4 has three compositions into K = 2 positive parts (1 + 3, 2 + 2, 3 + 1). The code names one
+//! of three slots and costs log2 3 bits.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
 //!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
-//! Guarantees: cost as in support_code.hpp: log2 C(l-1,K-1), log2 C(l+K-1,K-1), log2 C(l+V-1,V-1); integers only, no
-//!             allocation, noexcept; bit-exact. A decoded composition sums to l for any input bytes.
+//! Guarantees: the cost is log2 C(l-1,K-1), log2 C(l+K-1,K-1) or log2 C(l+V-1,V-1) bits, within the margin that
+//!             codec/support_code.hpp guarantees. Integers only, no allocation, noexcept; bit-exact. A decoded
+//!             composition sums to l for any input bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
 #define SPECVERIFY_CODEC_COUNT_CODE_HPP

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Attachments of a draft message: tokens that the edge committed on its own, the state of the channel, hidden states,
-//! and the probabilities of the drafts in the rows that they were drawn from.
+//! and the probability that each draft has in the drafter's row.
 //!
-//! The hello agrees on all of them; with `attachment_format{}` a message carries no attachment and no extra byte. The
-//! base length of a message is the length that both sides have committed. Skipped tokens follow the base, and drafts
-//! follow the skipped tokens.
+//! The two sides agree on the attachments in the hello. With `attachment_format{}` a message carries no attachment and
+//! no extra byte. The base length of a message is the length that both sides have committed. Skipped tokens follow the
+//! base, and drafts follow the skipped tokens.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = probability of a draft.
 //! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) for both
-//!             directions, both losses, and seconds. A received report encodes to the same bytes again. Relative error:
-//!             rates 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as a multiple of
-//!             2^-31 with an error of at most 2^-32, but never as 0.
+//!             directions, both losses, and seconds. If a received report is encoded again, the bytes are the same.
+//!             Relative error: rates 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as
+//!             a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
@@ -124,7 +124,7 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
     const auto sent =
         i < 2 ? static_cast<float>(std::log1p(static_cast<double>(fields[i])) * 0.43429448190325182765) : fields[i];
     halves[i] = numeric::float_bits_to_half(std::bit_cast<std::uint32_t>(sent));
-    if (i >= 2 && i < 4 && halves[i] == detail::half_of_one) halves[i] -= 1;  // a loss just below 1
+    if (i >= 2 && i < 4 && halves[i] == detail::half_of_one) halves[i] -= 1;  // a loss just below 1 would round to 1
     if (halves[i] >= numeric::half_infinity) return detail::codec_error(errc::field_out_of_range, i);
     if (const status why = detail::check_channel_half(halves[i], i); !why.ok()) return why;
   }

@@ -3,13 +3,15 @@
 //!
 //! float16 rounds to the nearest value, ties to even, and takes 2 bytes per number. int8 takes 4 bytes for the scale
 //! and 1 byte per number: the scale is s = max|x| / 127 rounded up to 17 bits, and a byte is round(x / s), ties away
-//! from zero. Because s has only 17 bits, s times a byte is exact, so decoded numbers encode to the same bytes.
+//! from zero. Because s has only 17 bits, s times a byte is exact, so encoding the decoded numbers gives the same
+//! bytes.
 //! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits per number.
 //! Symbols:    d = numbers per vector (the width of the drafter or of the split head).
 //! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged; a decoder accepts exactly the bytes
 //!             that the encoder writes. float16: equal floats give equal bits on every machine; the error is at most
 //!             2^-11 |x| or 2^-25, whichever is larger. int8: error <= s (1/2 + 2^-20). Law-exact.
-//! Deviates:   the paper does not specify the scale of 8 bits. |x| > 65504 is an error in float16 and is never clipped.
+//! Deviates:   the paper does not specify the scale of the 8-bit format. In float16, |x| > 65504 returns an error;
+//!             numbers are never clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 #define SPECVERIFY_CODEC_HIDDEN_CODE_HPP
@@ -118,7 +120,7 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   return out.first(bytes);
 }
 
-//! Reads a vector of out.size() numbers. Errors: those of check_hidden.
+//! Reads a vector of out.size() numbers. Errors: as for check_hidden.
 [[nodiscard]] inline result<std::span<float>> decode_hidden(std::span<const std::byte> bytes, hidden_format format,
                                                             std::span<float> out) noexcept {
   if (const status why = check_hidden(bytes, format, out.size()); !why.ok()) return why;

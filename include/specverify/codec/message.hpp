@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes every message: hello, draft, request, supply, feedback, text, refuse, stop.
+//! Encodes and decodes all messages between edge and cloud: hello, draft, request, supply, feedback, text, refuse,
+//! stop.
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages start
-//! with the kind in 4 bits, directly followed by other bits. All except stop end with a check of 0, 8 or 16 bits over
-//! values that both sides know. Everything is little-endian. docs/wire-format.md has every field and golden bytes.
+//! with the kind in 4 bits, directly followed by other bits. All of these except stop end with a check of 0, 8 or 16
+//! bits over values that both sides know. All numbers are little-endian. docs/wire-format.md describes every field and
+//! shows example bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the bytes are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
 //!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits,
 //!             not sizes in the input, bound how much it writes. It accepts exactly the byte strings that the encoder
-//!             writes, so every accepted message encodes to the same bytes again. Bit-exact. On an error outputs are
-//!             unchanged, except that a received_draft_block is left empty.
+//!             writes, so encoding a decoded message gives the same bytes again. Bit-exact. On an error the outputs are
+//!             unchanged, except that a received_draft_block becomes empty.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
 #ifndef SPECVERIFY_CODEC_MESSAGE_HPP
@@ -55,10 +57,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 // Encoders write the whole message to the front of `out` and return that part. All of them return output_too_small
 // (`where` = bytes needed, if known) and the errors of `check` for the format. Decoders take exactly one message. All
-// of them return unexpected_message (another kind), unknown_message, checksum_mismatch (the check belongs to another
-// place), truncated, trailing_bytes, padding_not_zero, message_too_large, not_canonical and field_out_of_range. `where`
-// is the byte if the message has fixed fields, otherwise the index of the draft, id or position, or a constant of the
-// type (wire_format::at_resolution, feedback_message::at_stop).
+// of them return unexpected_message (a different kind), unknown_message, checksum_mismatch (the check does not match
+// the bytes and the receiver's state), truncated, trailing_bytes, padding_not_zero, message_too_large, not_canonical
+// and field_out_of_range. `where` is the byte if the message has fixed fields, otherwise the index of the draft, id or
+// position, or a constant of the type (wire_format::at_resolution, feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
@@ -79,11 +81,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! vocabulary size and resolution, and no tail. For top_k_tail the resolution must be l (V-K), or l if K = V, and
 //! counts must be multiples of V-K.
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (a tail; a format without
-//!         distributions; a count that is no half float or no multiple), support_too_large, token_not_in_law and those
-//!         of check(law); `where` = index of the draft. not_canonical (chance 2^-128): no decoder can follow the code
-//!         (max_bytes_ahead in codec/range_coder.hpp). For attachments: message_too_large (more skipped ids than
-//!         agreed), token_out_of_range, size_mismatch (not one vector per draft), and those of check_hidden (`where` =
-//!         index of the draft) and encode_channel_report.
+//!         distributions; a count that is no half float or no multiple), support_too_large, token_not_in_law and the
+//!         errors of check(law); `where` = index of the draft. not_canonical (chance 2^-128): no decoder can follow the
+//!         code (max_bytes_ahead in codec/range_coder.hpp). For attachments: message_too_large (more skipped ids than
+//!         agreed), token_out_of_range, size_mismatch (not one vector per draft), and the errors of check_hidden
+//!         (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
 [[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                                         std::span<const Draft> drafts,
@@ -95,7 +97,7 @@ template <lawful_draft Draft>
                                                         std::span<const Draft> drafts,
                                                         std::span<std::byte> out) noexcept;
 //! Returns the exact bytes of that message, without writing it. It reads only the skipped ids and the resolution of the
-//! attachments. Errors: those of encode_draft, except for the attachments' contents.
+//! attachments. Errors: as for encode_draft, except for the attachments' contents.
 template <lawful_draft Draft>
 [[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
@@ -110,7 +112,7 @@ template <lawful_draft Draft>
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, std::span<token_id> skipped,
                                                             workspace& scratch) noexcept;
-//! Decodes without room for skipped ids. If the message has any, it returns output_too_small.
+//! Decodes a message without skipped ids. If the message has skipped ids, it returns output_too_small.
 [[nodiscard]] inline result<draft_attachments> decode_draft(const wire_place& place, const wire_format& format,
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
@@ -164,7 +166,7 @@ template <lawful_draft Draft>
                                                             std::uint32_t draft_length,
                                                             std::span<const std::byte> message,
                                                             std::span<std::uint64_t> words) noexcept;
-//! Decoding points `payload` into the message. Errors if what = 1: size_mismatch, those of check_hidden (`where` =
+//! Decoding points `payload` into the message. Errors if what = 1: size_mismatch, the errors of check_hidden (`where` =
 //! index of the vector).
 [[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_place& place, const wire_format& format,
                                                                 std::uint32_t draft_length, const supply_message& value,
@@ -174,7 +176,7 @@ template <lawful_draft Draft>
                                                           std::span<const std::byte> message,
                                                           std::span<std::uint64_t> words) noexcept;
 
-//! `answered`: the last hello that the refusing side read or sent. Decoding with another hello returns
+//! `answered`: the last hello that the refusing side read or sent. Decoding with a different hello returns
 //! checksum_mismatch.
 [[nodiscard]] inline result<std::span<std::byte>> encode_refuse(const hello_name& answered, status reason,
                                                                 std::span<std::byte> out) noexcept;

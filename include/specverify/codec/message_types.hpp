@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types of all messages: the prefix hash and round that a check covers, the format of draft messages, and a struct for
-//! each message.
+//! Types for the messages between edge and cloud: a struct for each message, the format of draft messages, and the
+//! values (prefix hash, round) that the check at the end of a message covers.
 //!
 //! Use it if you need the types of messages but no encoder; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
@@ -84,7 +84,7 @@ struct wire_format {
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< attachments of the drafts; none by default
   //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term,
-  //! because each connection may need another value
+  //! because each connection may need a different value
   std::uint8_t check_bits = 8;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
@@ -115,12 +115,12 @@ struct session_terms {
 };
 
 struct hello_message : session_terms {
-  //! decoding another version returns unknown_version with `where` = that version * 2^16 + wire_version
+  //! decoding a hello of any other version returns unknown_version, with `where` = that version * 2^16 + wire_version
   std::uint16_t version = wire_version;
   std::uint64_t session_id = 0;
-  std::uint32_t nonce = 0;  //!< number that the edge chooses anew for each hello; the answer repeats it
+  std::uint32_t nonce = 0;  //!< number that the edge chooses anew for each hello; the cloud's hello repeats it
   std::uint32_t round = 0;
-  std::uint32_t length = 0;         //!< tokens of the sender's text, with the prompt
+  std::uint32_t length = 0;         //!< tokens of the sender's text, including the prompt
   std::uint64_t prefix_hash = 0;    //!< hash of this text
   std::uint32_t prompt_length = 0;  //!< tokens before the first generated one
   //! Optional fields after the fixed ones: {type u8, length u16, value} each, types ascending, as `hello_fields` makes
@@ -128,7 +128,7 @@ struct hello_message : session_terms {
   std::span<const std::byte> fields{};
 };
 
-//! Names the hello that a refusal answers, or the last hello that the refusing side sent. Zeros: none.
+//! Identifies the hello that a refusal answers, or the last hello that the refusing side sent. All zeros: none.
 struct hello_name {
   std::uint64_t session_id = 0;
   std::uint32_t nonce = 0;
@@ -188,7 +188,7 @@ struct refuse_message {
 enum class stop_cause : std::uint8_t { finished = 0, stop_token = 1, budget = 2, cancelled = 3, failed = 4 };
 struct stop_message {
   stop_cause cause = stop_cause::finished;
-  std::uint32_t length = 0;       //!< tokens of the text that both sides have, with the prompt
+  std::uint32_t length = 0;       //!< tokens of the text that both sides have, including the prompt
   std::uint64_t prefix_hash = 0;  //!< hash of this text
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 64-bit hash of a text that grows token by token. The sides of a session compare it to detect different texts.
+//! A 64-bit hash of a text that grows token by token. Both sides of a session compare their hashes to detect that their
+//! texts differ.
 //!
 //! Symbols:    h_0 = prefix_hash_seed, h_{n+1} = extend_prefix_hash(h_n, x_n).
 //! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
-//!             one token, the hashes keep differing while equal tokens follow. The same value on every machine.
+//!             one token, the hashes keep differing while equal tokens follow. The hash is the same on every machine.
 //! Deviates:   it is not a cryptographic hash, so it detects desynchronization but not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer range coder: encodes symbols whose odds are integers. The code has at most 8 bits more than the
-//! information in the symbols.
+//! An integer range coder: encodes and decodes symbols whose probabilities are ratios of integers. The code is at most
+//! about 8 bits longer than the information in the symbols.
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
 //! byte string whose value lies inside, and with the smallest such value. Bytes after the end count as zeros, so a
-//! string never ends with a zero byte. A decoder may therefore decode symbols after the end of the string: any number
-//! if each is the first symbol, otherwise up to max_bytes_ahead bytes.
+//! string never ends with a zero byte. A decoder can therefore decode symbols after the end of the string. The number
+//! of such symbols is unlimited if each is the first symbol; otherwise they are limited to max_bytes_ahead bytes.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
-//! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (totals to 2^40); no allocation,
-//!             noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish` accepts exactly
-//!             the strings that an encoder produces and reports as decodable. Because a short string must not claim
-//!             many steps, a decoder fails after at most bytes + 24 bytes of information, unless every further step
-//!             takes the first symbol.
+//! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (for totals up to 2^40); no
+//!             allocation, noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish`
+//!             accepts exactly the strings that an encoder produces and reports as decodable. Because a short string
+//!             must not claim many steps, a decoder fails after at most bytes + 24 bytes of information, unless every
+//!             further step takes the first symbol.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -167,9 +167,9 @@ class range_encoder {
   std::size_t ones_ = 0;     // if counting: 0xff bytes at the end of the output
 };
 
-//! Decodes what the encoder wrote, if called with the same odds in the same order. After the first impossible value it
-//! stays failed, but returns values that are in range, so a caller may check once per distribution. The caller must end
-//! with `finish`.
+//! Decodes the symbols that the encoder wrote. The calls must have the same odds in the same order. After the first
+//! impossible value the decoder stays in the failed state, but returns values that are in range, so a caller can check
+//! once per distribution. The caller must end with `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Codes a k-subset of [0, n) in log2 C(n, k) bits: the ids of a support, or the separators of a composition.
+//! Encodes and decodes a k-subset of [0, n) in about log2 C(n, k) bits. The subset is the ids of a support, or the
+//! separators of a composition (codec/count_code.hpp).
 //!
 //! Members are coded in ascending order, each by the gap before it. The gap of a random subset reaches g slots with
-//! probability C(n-g,k) / C(n,k). If n >= 8k, ((N-g)/N)^k with N = n - (k-1)/2 approximates it to k^2/(12 n^2) in the
-//! exponent, so the code uses that. The last member is uniform. If n < 8k, the rest is dense and is coded slot by slot
-//! with its exact odds k : n-k. A gap whose survival is 2^-8 or less is announced by an escape, because small
-//! probabilities would lose relative precision.
+//! probability C(n-g,k) / C(n,k). If n >= 8k, the code uses the approximation ((N-g)/N)^k with N = n - (k-1)/2, whose
+//! error in the exponent is k^2/(12 n^2). The last member is uniform. If n < 8k, the remaining subset is dense, so it
+//! is coded slot by slot with the exact odds k : n-k. A gap whose survival probability is 2^-8 or less begins with an
+//! escape symbol, because small probabilities would lose relative precision.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
 //! Symbols:    n = slots left, k = members left, S(g) = survival(g) / 2^40.
-//! Guarantees: cost within 0.2 bits + 0.02 % of log2 C(n, k) for every subset (tests measure it); at most 9 k steps of
-//!             O(1), and escapes of 8 bits each, for any input; integers only, no allocation, noexcept; bit-exact.
-//!             Limits: n <= 2^25 - 1, k <= n.
+//! Guarantees: the cost is within 0.2 bits + 0.02 % of log2 C(n, k) for every subset, as tests measure. For any input
+//!             there are at most 9 k steps of O(1), and escapes of 8 bits each. Integers only, no allocation, noexcept;
+//!             bit-exact. Limits: n <= 2^25 - 1, k <= n.
 //! See:        docs/algorithms/support_code.md, docs/wire-format.md, tests/unit/codec/support_code_test.cpp
 #ifndef SPECVERIFY_CODEC_SUPPORT_CODE_HPP
 #define SPECVERIFY_CODEC_SUPPORT_CODE_HPP

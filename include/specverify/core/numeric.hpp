@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products, checksums.
 //!
-//! Use it to test a number under -ffast-math, because the compiler then removes `x != x` and `isnan`, or to read bytes
-//! in the same way on every machine.
+//! Use it to test a number for NaN or infinity under -ffast-math, because the compiler then removes `x != x` and
+//! `isnan`. Also use it to read bytes in the same way on every machine.
 //! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP
@@ -38,7 +38,7 @@ SPECVERIFY_TYPES_BEGIN
 struct saturating {
   std::uint64_t value = 0;
   SPECVERIFY_INLINE constexpr saturating(std::uint64_t size) noexcept
-      : value(size) {}  // implicit, so sums read plainly
+      : value(size) {}  // implicit, so that sums need no casts
 
   friend SPECVERIFY_INLINE constexpr saturating operator+(saturating a, saturating b) noexcept {
     return a.value > ~b.value ? ~std::uint64_t{0} : a.value + b.value;
@@ -208,7 +208,7 @@ inline constexpr std::uint32_t half_infinity = 0x7C00;
   const std::uint32_t kept = significand >> shift, rest = significand & ((std::uint32_t{1} << shift) - 1),
                       tie = std::uint32_t{1} << (shift - 1);
   const std::uint32_t rounded = kept + (rest > tie || (rest == tie && (kept & 1u) != 0) ? 1 : 0);
-  // A significand of 2^11 carries into the exponent, as it must.
+  // A significand of 2^11 carries into the exponent, as it should.
   const std::uint32_t half = exponent < 113 ? rounded : ((exponent - 112) << 10) + rounded - 1024;
   return sign | (half < half_infinity ? half : half_infinity);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secrets and salts of sessions, and the keys derived from them.
 //!
-//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, or to get the keys of a
-//! session if you draw without one. `wipe` and `wiped` overwrite secrets after use.
+//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`. If you draw without a
+//! session object, use it to derive the same keys. `wipe` and `wiped` overwrite secrets after use.
 //! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id); verdict key = first 64
 //!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number is hashed as 8 bytes,
 //!             little-endian.
@@ -24,8 +24,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! The 128-bit secret of one side. A default-constructed or all-zero secret counts as missing, and no session accepts
-//! it. A secret cannot be made from a number and cannot be printed.
+//! The 128-bit secret of one side. A default-constructed or all-zero secret counts as missing, and every session
+//! rejects it. A secret cannot be made from a number and cannot be printed.
 class session_secret {
  public:
   SPECVERIFY_INLINE constexpr session_secret() noexcept = default;
@@ -33,7 +33,7 @@ class session_secret {
       : key_{{numeric::load_le(bytes.data(), 8), numeric::load_le(bytes.data() + 8, 8)}} {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_missing() const noexcept { return key_ == siphash_words{}; }
-  //! The key for the functions below; as confidential as the secret.
+  //! The key for the functions below. It must be kept as confidential as the secret.
   [[nodiscard]] SPECVERIFY_INLINE constexpr const siphash_words& key() const noexcept { return key_; }
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const session_secret& a, const session_secret& b) noexcept {
@@ -44,7 +44,7 @@ class session_secret {
   siphash_words key_{};
 };
 
-//! Both keys of a session, for a process that plays both sides. A device must hold only `draft` and the cloud only
+//! Both keys of a session, for a process that runs both sides. A device must hold only `draft` and the cloud only
 //! `verdict`; otherwise the device could predict verdicts.
 struct session_keys {
   philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
@@ -161,7 +161,7 @@ template <class Generator>
   return nonce != 0 ? nonce : 1;
 }
 
-//! Returns both keys, from one secret. Only for a process that plays both sides, never for a service.
+//! Returns both keys, from one secret. Only for a process that runs both sides, never for a service.
 [[nodiscard]] constexpr session_keys derive_session_keys(const session_secret& secret, std::uint64_t session_id,
                                                          std::uint64_t salt) noexcept {
   return {derive_draft_key(secret, session_id), derive_verdict_key(secret, session_id, salt)};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types that every module shares: token ids, storage scalars, and the view of one row of logits or probabilities.
+//! Types that all modules share: token ids, the number formats of logits, and the view of one row of logits or
+//! probabilities.
 //!
 //! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through
 //! `row_access`. A lint checks which files include or name `row_access`. Every other module passes a row on without

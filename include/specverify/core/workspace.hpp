@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Caller-owned temporary storage: a span of bytes that operations cut into aligned arrays.
+//! Temporary storage that the caller owns: a span of bytes from which operations take aligned arrays.
 //!
 //! Every operation that needs a workspace has a pure `*_workspace_size` function, because the library never allocates
 //! in a hot path. Results that outlive a call (row statistics, `row_digest`) hold byte offsets instead of pointers, so
@@ -50,7 +50,7 @@ class workspace_base {
   std::byte* data_;
 };
 
-//! State of a reading, kept in the workspace. A rewind below the mark clears the stamp, and so expires the reading.
+//! State of a reading, stored in the workspace. A rewind below the mark clears the stamp, and this expires the reading.
 struct reading_mark {
   double normaliser = 0;    //!< Z after an operation needed it, else 0
   double close = 0;         //!< Z to kernel::quick_error after it was needed or requested, else 0
@@ -76,7 +76,7 @@ namespace detail {
   while (newest > earlier) {
     auto* mark = reinterpret_cast<reading_mark*>(base.data() + (newest - 1));
     const std::uint64_t previous = mark->previous;
-    // If something else wrote to this memory, there is no list of readings to follow.
+    // If other code has overwritten this memory, the list of readings is lost, so stop here.
     newest = mark->check == (mark->stamp ^ ~previous) && previous < newest ? previous : 0;
     if (newest == previous) mark->stamp = 0;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Accept test of speculative verification for a token of each row of a batch, on a GPU.
+//! Runs the accept test of speculative verification for one drafted token per row of a batch, on a GPU.
 //!
-//! Use it after digest.cuh if drafts are tested but not replaced. `verify_batch` (verify.cuh) verifies whole rounds.
+//! Use it after digest.cuh if you test drafts but do not replace rejected drafts. `verify_batch` (verify.cuh) verifies
+//! whole rounds.
 //! Symbols:    as in row/acceptance.hpp. One thread block per row.
-//! Guarantees: accepted, near_tie and exact equal those of exec::seq. If the bounds of the digest decide, only one
-//!             logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result is
-//!             closer than 2e-5. If a row is truncated, only the kept ids are read. No allocation, no synchronization,
-//!             no read-back.
+//! Guarantees: accepted, near_tie and exact equal the results of exec::seq. If the bounds of the digest decide, only
+//!             one logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result
+//!             is closer than 2e-5. If a row is truncated, only the kept ids are read. No allocation, no
+//!             synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH
@@ -47,7 +48,7 @@ __global__ void __launch_bounds__(test_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues one accept test per row, on digests from `read_rows`. Errors of the call, which depend only on arguments:
-//! those of `read_rows`; null_span (drafted, keys, positions, rounds or out). Errors of a row: those of the digest,
+//! the errors of `read_rows`; null_span (drafted, keys, positions, rounds or out). Errors of a row: the digest's error,
 //! token_out_of_range, invalid_resolution (0, or below count).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy tokens of a batch of rows on a GPU, with the margin to the runner-up.
+//! Finds the greedy token of each row of a batch on a GPU, and its margin to the runner-up.
 //!
 //! Use it if you decode greedily, because it needs no digest.
-//! Guarantees: one read per row; token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit. No
-//!             allocation, no synchronization, no read-back.
+//! Guarantees: one read per row; token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
+//!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
 #define SPECVERIFY_CUDA_ARGMAX_CUH
@@ -39,7 +39,7 @@ struct argmax_room {
   std::uint32_t least;
 };
 
-//! Finds the greedy token of a row, by a thread block. Every thread gets it.
+//! Finds the greedy token of a row with one thread block. Every thread gets the token.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ device_argmax argmax_of_row(const kernel::row_source<Scalar>& row,
                                                                      argmax_room& room) noexcept {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation do not matter.
-//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! Errors of the call: as for `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,
                                               const device_transform& transform, device_argmax* tokens) noexcept {

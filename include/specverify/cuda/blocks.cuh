@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws on a GPU from rows whose engine supplies the maximum and the sum of every block. A draw then reads only one
-//! or two blocks instead of the row.
+//! Draws tokens on a GPU from rows for which the engine supplies the maximum and the sum of every block of logits. A
+//! draw then reads one or two blocks instead of the whole row.
 //!
 //! Use it if the epilogue of the LM head writes, for every 64 to 1024 neighbouring ids, the largest logit and the sum
 //! of e^((z - maximum) / T). Call `read_rows_from_blocks`, then `sample` with the same claims.
@@ -316,7 +316,7 @@ template <class Scalar>
 //! Enqueues digests of a batch's rows from the engine's claims, without block sums. Only functions that take the same
 //! claims can use these digests; all others return digest_insufficient, because they need `read_rows`. Errors of a row,
 //! in the digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first id of a
-//! block), row_is_empty, invalid_temperature. Errors of the call: those of `read_rows`; unsupported (truncation),
+//! block), row_is_empty, invalid_temperature. Errors of the call: as for `read_rows`; unsupported (truncation),
 //! invalid_argument (block size, error), null_span, size_mismatch (pitch).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows_from_blocks(exec::cuda how, const device_batch<Scalar>& batch,
@@ -328,8 +328,8 @@ template <class Scalar>
 
 //! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. Digests
 //! of `read_rows` return digest_insufficient. A draw can also return blocks_disagree or row_has_nan. The distribution
-//! equals that of `sample` without claims, but the tokens may differ. Errors of the call: as above; null_span (keys,
-//! positions, rounds or tokens).
+//! equals the result of `sample` without claims, but the tokens may differ. Errors of the call: as for
+//! `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_row_blocks& claims, const device_stream<Key>& random,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of a batch of rows on a GPU: argmax, lane and block sums, bounds of Z, in one read of each row.
+//! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds of Z, in one read of each
+//! row.
 //!
 //! Use it first, on the engine's logits, because sample.cuh and select.cuh need the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
@@ -7,8 +8,8 @@
 //!             another kernel first computes the references, and each row is then split into parts that synchronize by
 //!             a counter. Four threads read a block of 1024 ids, four lanes each, ascending, so float sums have the
 //!             order of the CPU. The tree of a block and the serial sum of blocks are the CPU's functions.
-//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal those of exec::seq bit for
-//!             bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but a few ids are
+//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal the results of exec::seq bit
+//!             for bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but a few ids are
 //!             read twice (in total less than 1.02 reads if V >= 4096): after the first 128 blocks and in split rows,
 //!             the first 16 ids of each block, which determine the reference; and about 64 ids of the block that has
 //!             the maximum. If the maximum of a row is more than 60 T above the reference, the row is read twice. Z and
@@ -112,7 +113,7 @@ template <bool Plain, class Scalar>
 }  // namespace cuda_detail
 
 //! Enqueues the digests of a batch's rows, and one more kernel if rows are truncated or totals are requested. Errors of
-//! the call: size_mismatch and those of `make_device_batch`; engine_failed. A row's error is in the digest.
+//! the call: size_mismatch and the errors of `make_device_batch`; engine_failed. A row's error is in the digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Distributions of a batch of rows as fp16 values, on a GPU: ids with counts of 2^-24 (row/fp16_row.hpp).
+//! Converts the distributions of a batch of rows to fp16 values on a GPU. A value is stored as an id and a count in
+//! units of 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after digest.cuh, on the same rows and transform, if a drafter uploads half-precision distributions.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
 //! Shape:      one thread block per row: counts in id order, placed by a scan over the block.
-//! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the
-//!             digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
+//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. One read per row
+//!             if the digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
 //!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
@@ -54,7 +55,7 @@ struct kept_counts {
   }
 };
 
-//! Writes the counts of one distribution, up to the room.
+//! Writes the counts of one distribution, up to the capacity.
 struct count_writer {
   const token_id* of_index;  // null: an index is an id
   token_id* ids;
@@ -114,8 +115,8 @@ __global__ void __launch_bounds__(row_threads, 2) counts_kernel(device_batch<Sca
 
 }  // namespace cuda_detail
 
-//! Enqueues the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: those of
-//! `read_rows`; null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: those of the digest;
+//! Enqueues the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: as for
+//! `read_rows`; null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: the digest's error;
 //! support_too_large (`where` = ids needed), empty_support.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status fp16_counts(exec::cuda how, const device_batch<Scalar>& batch,

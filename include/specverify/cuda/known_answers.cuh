@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks that the kernels of your build compute the same results as the CPU. A kernel must check this, because no
-//! macro shows which flags nvcc was given.
+//! Checks that the kernels of your build compute the same results as the CPU. The check needs a kernel, because no
+//! macro shows the flags that nvcc was given.
 //!
 //! Use it once when an engine starts, or in a test of the build: it detects -ftz=true and -use_fast_math.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
@@ -17,7 +17,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Answers of a GPU.
+//! The results of the check on a GPU.
 struct device_answers {
   bool denormals;  //!< small numbers are kept
   bool roundings;  //!< a product is rounded before a sum if the library asks for that
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Threads) answers_kernel(known_questions q, dev
   const std::uint32_t agreed = __ballot_sync(all_lanes, same);
   if (lane != 0) return;
   device_answers found;
-  const float quarter = 0.25f * q.tiny;  // by an operator, so flags affect it
+  const float quarter = 0.25f * q.tiny;  // uses the operators, so compiler flags affect it
   found.denormals = __fmul_rn(q.tiny, q.half) == 0.5f * q.tiny && quarter > 0.0f && q.tiny > quarter &&
                     __fadd_rn(q.tiny, q.tiny) > q.tiny;
   found.roundings = __fadd_rn(__fmul_rn(q.factor, q.factor), q.minus) == 0.0f &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes on a GPU, for each row of a batch, the nearest lattice point, from which a drafter draws and which it
-//! sends.
+//! Quantizes the distribution of each row of a batch to the nearest lattice point, on a GPU. A drafter draws from this
+//! lattice point and sends it.
 //!
 //! Use it after digest.cuh: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! select.cuh for distributions over a support (quantize/sparse_lattice.hpp).
@@ -9,9 +9,9 @@
 //! Shape:      one thread block per row. One read computes W. The min(V, 2 l) largest entries are then selected as in
 //!             select.cuh, because they are enough to decide. A radix search over (zeta, id) finds the |D| entries
 //!             whose count changes by one.
-//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, because they are integers and the
-//!             rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only ids
-//!             with a positive count are listed, ascending. No allocation, no synchronization, no read-back.
+//! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, because they are integers and
+//!             the rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only
+//!             ids with a positive count are listed, ascending. No allocation, no synchronization, no read-back.
 //! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH
@@ -49,8 +49,8 @@ struct lattice_list {
     list.ids[max_device_selected + i] = static_cast<std::uint32_t>(shifted >> digits);
     list.weights[max_device_selected + i] = static_cast<std::uint32_t>(shifted & ((1u << digits) - 1));
   }
-  //! Returns a key that is larger for entries that move sooner. The last by (zeta, id) lose first, and the first by
-  //! (zeta, id) gain first.
+  //! Returns a key that is larger for entries whose count changes first. The last entries by (zeta, id) lose one first,
+  //! and the first entries by (zeta, id) gain one first.
   [[nodiscard]] __device__ __forceinline__ std::uint64_t key(std::uint32_t i, bool lose) const noexcept {
     const std::uint64_t shifted = std::uint64_t{list.ids[max_device_selected + i]} << digits |
                                   std::uint64_t{list.weights[max_device_selected + i]};
@@ -196,9 +196,9 @@ __global__ void __launch_bounds__(Threads, 2)
 
 //! Enqueues the dense distribution of each row: the lattice point nearest to the whole row's distribution, without
 //! zeros, as `make_draft_law` makes it for law_format::dense_lattice. It needs the digests of `read_rows`. Errors of
-//! the call: those of `read_rows`; under part::quantize invalid_resolution (0, or above max_lattice_resolution; `where`
-//! = it), null_span, support_too_large (`where` = min(V, 2 l), above max_device_selected) and output_too_small (pitch
-//! below `where` = min(V, l)).
+//! the call: as for `read_rows`; under part::quantize invalid_resolution (0, or above max_lattice_resolution; `where` =
+//! the resolution), null_span, support_too_large (`where` = min(V, 2 l), above max_device_selected) and
+//! output_too_small (pitch below `where` = min(V, l)).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, const device_batch<Scalar>& batch,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {

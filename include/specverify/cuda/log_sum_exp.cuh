@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Log of the sum of e^(z_v / T) of each row of a batch, in nats, on a GPU.
+//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, on a GPU.
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
 //! Shape:      one thread block per row. Each thread sums powers in float if they are at most 4 octaves above the
-//!             thread's reference; otherwise it raises the reference. A tree adds sixteen logits in float, and further
-//!             sums are in double. The exact form finds the maximum first, then sums terms of 256 ids, like
+//!             thread's reference; otherwise the thread raises its reference. A tree adds sixteen logits in float, and
+//!             further sums are in double. The exact form finds the maximum first, then sums terms of 256 ids, like
 //!             row/log_sum_exp.hpp.
 //! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
 //!             promises under exec::simd. The error has three parts: a distance of at most 13.1 nats is rounded twice,
 //!             by 2^-24 each; 2^-22 from the power; 2^-22 from the tree. One GPU gives the same bits at every run, but
-//!             different GPUs may differ. With `exact`, it takes two reads and gives the value of exec::seq bit for
-//!             bit, because it uses the CPU's exponentials and logarithm, and fuses no operations under any flags of
-//!             nvcc. The exact form costs about 40 operations in double per id, so it is slow on GPUs with few units
-//!             for double. No allocation, no synchronization, no read-back.
+//!             different GPUs may differ. With `exact`, the function takes two reads and returns the value of exec::seq
+//!             bit for bit, because it uses the CPU's exponentials and logarithm, and fuses no operations under any
+//!             flags of nvcc. The exact form costs about 40 operations in double per id, so it is slow on GPUs with few
+//!             units for double. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
@@ -26,7 +26,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Options of log_sum_exp.
 struct device_sum_options {
-  bool exact = false;  //!< the bits of exec::seq, by two reads and in double
+  bool exact = false;  //!< returns the bits of exec::seq, with two reads and sums in double
 };
 
 namespace cuda_detail {
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: those of `make_device_batch` for rows and
+//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: as for `make_device_batch` for rows and
 //! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
 //! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
 template <class Scalar>

@@ -5,13 +5,13 @@
 //! rounds.
 //! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
 //!             accepted trial counts.
-//! Guarantees: token, trials, exact and fallback equal those of exec::seq, because proposals and counters are the same.
-//!             If the bounds do not decide a trial, a sum in float does. If this sum is too close to decide, the exact
-//!             Z does. The exact rule computes Z and then sums of blocks. If the block sums do not prove the result, it
-//!             computes serial sums instead. A trial reads one lane of the row, and at most 7 of the 8 trials are
-//!             discarded. The exact rule reads the row for Z, then the ids that the `law` lists. If it needs serial
-//!             sums, it reads the row twice more. A truncated row uses only that rule, on the kept ids. No allocation,
-//!             no synchronization, no read-back.
+//! Guarantees: token, trials, exact and fallback equal the results of exec::seq, because proposals and counters are the
+//!             same. A trial is decided by bounds of Z. If the bounds do not suffice, a float sum decides, and if that
+//!             sum is too close, the exact Z decides. A trial reads one lane of the row, and at most 7 of the 8 trials
+//!             are discarded. The exact rule (row/residual.hpp) computes Z and then sums of blocks. If the block sums
+//!             do not prove the result, it computes serial sums instead. It reads the row for Z, then the ids that the
+//!             `law` lists. If it needs serial sums, it reads the row twice more. A truncated row uses only the exact
+//!             rule, on the kept ids. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH
@@ -46,9 +46,9 @@ __global__ void __launch_bounds__(test_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues one draw per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and
-//! their arrays must be in device memory and are not checked. Errors of the call: those of `read_rows`; null_span
-//! (laws, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: those of the
-//! digest, invalid_resolution (0), residual_unavailable (p has no mass).
+//! their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span (laws,
+//! keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: the digest's error,
+//! invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
                                                 const device_stream<Key>& random, device_token* tokens,

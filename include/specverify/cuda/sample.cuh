@@ -3,8 +3,8 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
 //! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
-//!             trial counts. For 96 draws in 100 the first trial is accepted, but a batch takes as long as the slowest
-//!             row.
+//!             trial counts. For 96 % of the draws the first trial is accepted, but a batch takes as long as the
+//!             slowest row.
 //! Guarantees: the algorithm, counters, and serial sums in double are the CPU's, with shared code for the arithmetic.
 //!             Tokens equal the tokens of a CPU that does not fuse products and sums, for any flags of nvcc except
 //!             -ftz=true. A trial reads the block sums, one lane of the row (at most 64 logits) and one logit. After
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: those of
+//! Enqueues one draw per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: as for
 //! `read_rows`; null_span (keys, positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,

@@ -6,12 +6,12 @@
 //! Shape:      one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
 //!             maxima is a safe threshold: no id below it can be selected. Only blocks with a lane at the threshold are
 //!             read, with eight loads per thread in flight, while the next blocks are prefetched. Ids that reach the
-//!             threshold are listed in id order in shared memory. A full list is cut to K or a few more, which raises
-//!             the threshold; otherwise the list is cut once, at the end. Integer weights are computed only for the
-//!             kept ids.
-//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
-//!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read per row.
-//!             No allocation, no synchronization, no read-back.
+//!             threshold are listed in id order in shared memory. A full list is cut to K ids or a few more, which
+//!             raises the threshold. The list is cut to exactly K ids at the end. Integer weights are computed only for
+//!             the kept ids.
+//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to the results of
+//!             exec::seq bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read
+//!             per row. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
@@ -72,9 +72,9 @@ struct selection {
   bool dropped;
 };
 
-//! Returns the threshold before any block is read. If more lanes than wanted have a positive weight, it is the key of
-//! that many lanes, so something is surely dropped; otherwise it is the least key of a positive weight. It is slightly
-//! below the best threshold.
+//! Returns the threshold before any block is read. If more than `k` lanes have a positive weight, the threshold is the
+//! (k + 1)-th largest key of the lanes, so at least one entry is dropped. Otherwise it is the least key of a positive
+//! weight. It is slightly below the best threshold.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ selection first_bar(const selected_row<Scalar>& row, std::uint32_t k,
                                                              select_room& room) noexcept {
@@ -99,8 +99,9 @@ template <class Scalar>
   return {k, 0, room.cut.high, room.cut.high, true};
 }
 
-//! Cuts a list to the wanted entries and at most `slack` more, and raises the threshold, because later ids must weigh
-//! more than the last entry. If no more entries are left than wanted, they are the first of the total order.
+//! Cuts a list to the wanted entries and at most `slack` more, and raises the threshold, because a later id must have a
+//! larger weight than the last entry. If only the wanted number of entries is left, they are the first of the total
+//! order.
 __device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, int slack, selection& self,
                                          select_room& room) noexcept {
   const entry_list& list = room.list;
@@ -211,7 +212,8 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return through - mine;
 }
 
-//! Lists the thread's entries whose indices, from `at` on for the warp, are inside the list. Returns the other entries.
+//! Adds the thread's entries to the list, as far as there is space; the warp's entries begin at index `at`. Returns the
+//! entries that did not fit.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t list_entries(const block_part& part, std::uint32_t block,
                                                                     std::uint32_t bits, std::uint32_t at,
                                                                     entry_list& list) noexcept {
@@ -236,7 +238,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
 }
 
 //! Lists the entries at the threshold of a round of blocks, one block per warp. If the list is full, it is cut before
-//! the rest is added.
+//! the other entries are added.
 __device__ __forceinline__ void list_round(const block_part& part, std::uint32_t block, std::uint32_t turn,
                                            const kernel::integer_weight& weight, selection& self,
                                            select_room& room) noexcept {
@@ -254,7 +256,7 @@ __device__ __forceinline__ void list_round(const block_part& part, std::uint32_t
   }
 }
 
-//! Reads the blocks that reach the threshold, and prefetches the next round meanwhile.
+//! Reads the blocks that reach the threshold, and prefetches the next round in the meantime.
 template <class Scalar>
 __device__ __forceinline__ void read_rounds(const selected_row<Scalar>& row, selection& self,
                                             select_room& room) noexcept {
@@ -324,7 +326,7 @@ __global__ void __launch_bounds__(select_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues a selection of the `k` largest entries of each row, 1 .. max_device_selected. If a row has fewer entries of
-//! positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: those of
+//! positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: as for
 //! `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select(exec::cuda how, const device_batch<Scalar>& batch, std::uint32_t k,

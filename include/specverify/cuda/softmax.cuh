@@ -4,8 +4,9 @@
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6: 1 at the argmax.
 //! Shape:      one thread block per row: the maximum, the sum in terms of 256 ids, the quotients.
-//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats equal those of exec::seq
-//!             bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
+//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats equal the results of
+//!             exec::seq bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the distributions of all rows. Errors of the call: those of `make_device_batch` for rows and transform;
+//! Enqueues the distributions of all rows. Errors of the call: as for `make_device_batch` for rows and transform;
 //! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size); engine_failed.
 //! Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
 //! invalid_temperature, invalid_truncation, unsupported.

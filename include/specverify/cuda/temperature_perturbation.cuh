@@ -2,15 +2,16 @@
 //! For each row of a batch, counts on a GPU how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after digest.cuh, on the same batch, with the drafted tokens. As on the CPU, it needs the fewest reads if the
-//! temperature of the batch is between half and all of the maximum temperature.
+//! temperature of the batch is between half of the maximum temperature and the maximum temperature.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. One lane of the first warp per
 //!             draw.
 //! Shape:      one thread block per row. The largest logit of each lane of the digest is summed at every temperature.
 //!             Convex bounds, at first from the digest's coarse sum, cover all other ids. If the bounds do not decide a
-//!             draw, it is summed in float, eight draws per read, and in double if even that is too close.
-//! Guarantees: counts equal those of `temperature_perturbation` except at near ties, because bounds are certified and
-//!             exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No allocation, no
-//!             synchronization, no read-back.
+//!             draw, a float sum of the row decides; one read sums eight draws. If that sum is too close, a sum in
+//!             double decides.
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties, because bounds are certified
+//!             and exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No
+//!             allocation, no synchronization, no read-back.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
@@ -194,7 +195,7 @@ __global__ void __launch_bounds__(tempered_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues the perturbation of each row: the number of options.samples draws that are not tokens[row]. The counts do
-//! not depend on the batch or on truncation. Errors of the call: those of `read_rows` and of check(options); null_span
+//! not depend on the batch or on truncation. Errors of the call: as for `read_rows` and of check(options); null_span
 //! (tokens, keys, positions, rounds or `found`).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status temperature_perturbation(exec::cuda how, const device_batch<Scalar>& batch,

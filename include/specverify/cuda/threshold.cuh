@@ -4,9 +4,10 @@
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
 //! Shape:      one thread block per row: W, then the entries in id order, placed by a scan over the block.
-//! Guarantees: ids and weights equal those of exec::seq on every GPU (sparsify/threshold.hpp). The result is never
-//!             empty: if beta exceeds every probability, the largest token is kept. One read per row if the digest has
-//!             W (device_request::integer_total), otherwise two. No allocation, no synchronization, no read-back.
+//! Guarantees: ids and weights equal the results of exec::seq on every GPU (sparsify/threshold.hpp). The result is
+//!             never empty: if beta exceeds every probability, the largest token is kept. One read per row if the
+//!             digest has W (device_request::integer_total), otherwise two. No allocation, no synchronization, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH
@@ -42,7 +43,7 @@ struct kept_row_weights {
   }
 };
 
-//! Other values, with the number of positive ones.
+//! Wraps other values and counts the positive values.
 template <class Values>
 struct counted_values {
   Values values;
@@ -55,7 +56,7 @@ struct counted_values {
   }
 };
 
-//! Writes the entries of one support, up to the room.
+//! Writes the entries of one support, up to the capacity.
 struct entry_writer {
   const token_id* of_index;  // null: an index is an id
   token_id* ids;
@@ -128,8 +129,8 @@ __global__ void __launch_bounds__(row_threads, 2)
 }  // namespace cuda_detail
 
 //! Enqueues a selection of the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, of
-//! all tokens of positive weight. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`;
-//! invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: those of the digest;
+//! all tokens of positive weight. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`;
+//! invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: the digest's error;
 //! support_too_large (`where` = entries).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select_above(exec::cuda how, const device_batch<Scalar>& batch,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tuning numbers that divide work on a GPU, one aggregate per compute capability. Results never depend on them.
+//! Tuning parameters for the division of work on a GPU, one struct per compute capability. Results never depend on
+//! them.
 //!
 //! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If your GPU has a
 //! different number of multiprocessors, for example because you use a part of a GPU, set `multiprocessors` yourself.
@@ -16,7 +17,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct cuda_tuning {
   std::uint32_t capability = 80;        //!< 10 * major + minor
-  std::uint32_t multiprocessors = 108;  //!< on the largest GPU of this capability
+  std::uint32_t multiprocessors = 108;  //!< multiprocessors of the largest GPU of this capability
   std::uint32_t digest_blocks = 2;      //!< thread blocks of a digest that one multiprocessor runs at once
   std::uint32_t least_part = 4;         //!< minimum blocks of 1024 ids in a part of a row
   std::uint32_t digest_threads = 256;   //!< maximum threads in a thread block of a digest: whole warps, 32 to 256
@@ -25,8 +26,8 @@ struct cuda_tuning {
   std::uint32_t split_rounds = 1;
 };
 
-//! From the data sheets of the GPUs: A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200, RTX 5090. The other numbers
-//! were chosen on an H200; no other GPU was measured.
+//! The numbers of multiprocessors are from the data sheets of A100, RTX 3090, Jetson Orin, RTX 4090, H100, B200 and RTX
+//! 5090. The other numbers were chosen by measurements on an H200; no other GPU was measured.
 inline constexpr cuda_tuning cuda_tunings[] = {{80, 108}, {86, 82},   {87, 16},  {89, 128},
                                                {90, 132}, {100, 148}, {120, 170}};
 

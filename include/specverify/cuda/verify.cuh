@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies a ragged batch of rounds on a GPU: token-level and greedy, one call for all requests of a step.
+//! Verifies a batch of rounds of different lengths on a GPU, by the token rule or the greedy rule, in one call for all
+//! requests of an engine's step.
 //!
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
@@ -8,8 +9,8 @@
 //!             few rounds (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split
 //!             over thread blocks, and then one block per round walks the digests. In this case, rows after a rejection
 //!             are also read.
-//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, in both
-//!             shapes. A row that is used is read once. If the bounds of the digest do not decide, it is read once
+//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, in
+//!             both shapes. A row that is used is read once. If the bounds of the digest do not decide, it is read once
 //!             more, in float (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
 //!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
 //! Deviates:   no log-probabilities.
@@ -389,9 +390,9 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Returns the workspace bytes with which `verify_batch` is fastest on this GPU: if there are few rounds, one digest
-//! per row. With less, but at least verify_memory_size(rounds), one block per round reads the rows, and verdicts are
-//! the same. Pure; O(1).
+//! Returns the workspace bytes with which `verify_batch` is fastest on this GPU: if there are few rounds, memory for
+//! one digest per row. A smaller workspace of at least verify_memory_size(rounds) bytes also works: one block per round
+//! then reads the rows, and verdicts are the same. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::size_t verify_memory_size(exec::cuda how,
                                                                const device_rounds<Scalar>& rounds) noexcept {
@@ -401,10 +402,10 @@ template <class Scalar>
 
 //! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round, that of the
 //! first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least verify_memory_size(rounds),
-//! aligned to 64, and nothing else may use it meanwhile. If there are few rounds and enough workspace, all rows.count
-//! rows are read first, with temperatures, masks and biases. Errors of the call: those of `make_device_batch` for rows,
-//! transform and scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys, positions, rounds
-//! or verdicts); engine_failed. A round's error is in the verdict.
+//! aligned to 64, and no other work may use it at the same time. If there are few rounds and enough workspace, all
+//! rows.count rows are read first, with temperatures, masks and biases. Errors of the call: as for `make_device_batch`
+//! for rows, transform and scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys,
+//! positions, rounds or verdicts); engine_failed. A round's error is in the verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,

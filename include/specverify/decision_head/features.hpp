@@ -5,9 +5,9 @@
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
 //!             log10 R_d, eps_u, eps_d, rtt), standardized: (c - mean) / scale; d_in = drafter_size + target_size + 5.
-//! Guarantees: no allocation, noexcept. Near-tie: floats are bit-identical on one machine, but can differ between
+//! Guarantees: no allocation, noexcept. Near-tie: the floats are bit-identical on one machine, but can differ between
 //!             machines.
-//! Deviates:   a mode of the head selects the hidden states of position i, and `check_states` compares the mode with
+//! Deviates:   the head's mode selects which hidden states belong to position i. `check_states` compares this mode with
 //!             the engine's mode. `predicting` takes the states whose logits give the distributions at i, which need no
 //!             extra pass. `consuming` takes the states at input x_i. The features of c are our choice.
 //! Cost:       O(d_in).

@@ -4,11 +4,12 @@
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
 //! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold. W_1 =
 //!             first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept; float products are summed in 32 lanes of fixed order, the second
-//!             layer in double. Without -ffast-math, the split evaluation from float parts equals the full one, and
-//!             positions scored together equal positions scored one by one, bit for bit. For parts as int8 with scale
-//!             s: |change of g| <= (s / 2) sum|w_2|, see part_bound. Near-tie, because some builds fuse products: g
-//!             then differs by less than 4e-7 sum|w_2| if 6149 inputs are below 1 and weights below 1/4 (measured).
+//! Guarantees: O(w d_in); no allocation; noexcept; float products are summed in 32 lanes in a fixed order, and the
+//!             second layer is summed in double. Without -ffast-math, the split evaluation from float parts has the
+//!             same bits as the full evaluation, and positions that are scored together get the same bits as positions
+//!             that are scored one by one. For parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|
+//!             (`part_bound`). Near-tie, because some builds fuse products and sums. For example, with 6149 inputs
+//!             below 1 and weights below 1/4, g differs by less than 4e-7 sum|w_2| (measured).
 //! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers). For example, with d_D = 2048, w =
 //!             256 and int8 the device sends 16 times fewer bytes.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26),
@@ -230,8 +231,9 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! Returns how much g can change if the device's part is sent as `format`: float16 from the part itself, int8 from the
-//! scale (max|part| / 127, rounded up to 17 bits); includes float rounding of the sum. Infinite for none.
+//! Returns a bound of the change of g if the device's part is sent as `format`. It is computed from the part for
+//! float16, and from the scale (max|part| / 127, rounded up to 17 bits) for int8. It includes the float rounding of the
+//! sum. Returns infinity for hidden_format::none.
 [[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
                                        hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;

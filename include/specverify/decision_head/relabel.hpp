@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Labels for the head that depend on the link: the worse the channel, the fewer of the important mismatches should be
-//! rejected.
+//! Computes training labels for the decision head that depend on the link: the worse the channel, the fewer important
+//! mismatches are labelled for rejection.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
 //! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa =
 //!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
 //!             label, T_s = softness, a_j = label (1: reject).
 //! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with the same uniforms, a_j never rises if Q falls. No allocation;
-//!             noexcept. O(J^2) smoothing, the rest O(J) per step of the bisection; the hard budget O(J B). Near-tie.
+//!             noexcept. Smoothing takes O(J^2), a step of the bisection O(J), and the hard budget O(J B). Near-tie.
 //! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. We also replace
-//!             the maximum in (28) by a sum, divided by the largest sum of the episode. This is because with the
-//!             maximum every important mismatch has s_j = 1, and (30) then keeps all or none. The maximum is an option.
+//!             the maximum in (28) by a sum, divided by the largest sum of the episode. With the maximum, every
+//!             important mismatch has s_j = 1, so (30) would keep all or none. The maximum is available as an option.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP

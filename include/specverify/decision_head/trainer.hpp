@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trains a decision head on labelled mismatches: AdamW, dropout, class weights, a validation set, one seed.
+//! Trains a decision head on labelled mismatches with AdamW, dropout, class weights and a validation set. All random
+//! choices come from one seed.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
 //! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
 //! Guarantees: the same seed, samples and machine give the same head. The validation set takes whole groups (episodes),
-//!             so no state is in both sets. A gradient equals finite differences (tested in double). The trainer keeps
-//!             the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. The
+//!             so no state is in both sets. Tests compare the gradient with finite differences, in double. The trainer
+//!             keeps the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. The
 //!             trainer owns its memory, but not the samples.
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
 //!             standardized over the training set. Mean and scale are folded into W_1 and b_1, because a finished head
@@ -37,7 +38,7 @@ struct epoch_report {
   std::uint32_t epoch = 0;     //!< training epoch, from 1
   double training_loss = 0;    //!< mean over the training epoch, with dropout
   double validation_loss = 0;  //!< weighted like the training loss
-  double validation_auc = 0;   //!< probability that a sample with label 1 scores above one with label 0
+  double validation_auc = 0;   //!< probability that a sample with label 1 scores above a sample with label 0
   bool best = false;           //!< least validation loss so far
 };
 
@@ -182,7 +183,8 @@ class head_trainer {
     return used.error();
   }
 
-  // Uniform in +-sqrt(3 * 2 / inputs) and +-sqrt(3 / width): variances 2 / inputs and 1 / width.
+  // Initial weights are uniform in +-sqrt(3 * 2 / inputs) and +-sqrt(3 / width), so their variances are 2 / inputs and
+  // 1 / width.
   void initialise() {
     const auto width = static_cast<Eigen::Index>(options_.width),
                inputs = static_cast<Eigen::Index>(shape().input_size());

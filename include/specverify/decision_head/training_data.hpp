@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Input of a training run: options, labelled samples as views, and checks of both.
+//! Input for training a decision head: options, views of labelled samples, and functions that check both.
 //!
 //! Use it to collect samples; unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
@@ -29,7 +29,7 @@ struct training_options {
   double validation_share = 0.1;  //!< share of the groups, (0, 1)
   std::uint32_t batch = 256;      //!< >= 1
   std::uint32_t epochs = 20;      //!< >= 1
-  bool use_channel = true;        //!< false: leaves c out (its weights stay 0), for the ablation
+  bool use_channel = true;        //!< false: the head ignores c (its weights stay 0), for ablation studies
   std::uint64_t seed = 1;
 };
 

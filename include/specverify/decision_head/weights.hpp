@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A decision head as a safetensors file: four float32 tensors, with the training setup as metadata.
+//! Reads and writes a decision head as a safetensors file, which has four float32 tensors and the training setup as
+//! metadata.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), section on the head; the file format is ours.
 //! Symbols:    first (w x d_in), first_bias (w), second (w), second_bias (1), little endian; metadata: format, mode,
 //!             drafter_size, target_size, width, channel_mean, channel_scale (five numbers, separated by spaces),
 //!             threshold; numbers as shortest decimals.
-//! Guarantees: a written head reads back bit for bit. Every defect has a named error, and nothing outside the given
-//!             bytes is read. The reader accepts any order of keys and tensors and any white space. Writing does not
-//!             allocate; a `decision_head` owns the memory of what it read.
+//! Guarantees: reading a written head returns the same bits. The reader returns an error code for every defect, and
+//!             reads nothing outside the given bytes. It accepts any order of keys and tensors and any white space.
+//!             Writing does not allocate; a `decision_head` owns copies of the weights that it read.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
@@ -92,7 +93,7 @@ template <std::size_t Count>
   return index;
 }
 
-//! Reads type, shape and place of one tensor. Returns nothing if the header is malformed there.
+//! Reads the type, shape and position of one tensor. Returns nothing if this part of the header is malformed.
 [[nodiscard]] inline std::optional<head_tensor> read_head_tensor(header_reader& reader) noexcept {
   head_tensor into{.seen = true};
   std::array<bool, 3> given{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The datagrams of delivery: data datagrams with a number and a check, and control datagrams that begin and end an
-//! incarnation.
+//! Encodes and decodes the datagrams of `delivery`: data datagrams with a number and a check, and control datagrams
+//! that begin and end an incarnation.
 //!
-//! Guarantees: the check covers both nonces, the direction, and the full numbers, of which a datagram has only the low
-//!             three bits. Therefore a datagram of another incarnation, or a very old datagram, fails the check.
-//!             O(bytes), no allocation.
+//! Guarantees: the check covers both nonces, the direction, and the full datagram numbers. A datagram contains only the
+//!             low three bits of a number. Therefore a datagram of a different incarnation, or a very old datagram,
+//!             fails the check. O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
 #define SPECVERIFY_DELIVERY_DATAGRAM_HPP
@@ -38,7 +38,7 @@ struct control_datagram {
 
 //! A data datagram with whole numbers.
 struct data_datagram {
-  std::uint32_t number = 0;        //!< number of the message; without a message, that of the next one
+  std::uint32_t number = 0;        //!< number of the message; without a message, the number of the next message
   std::uint32_t acknowledged = 0;  //!< all messages with smaller numbers have arrived
   bool ask = false;                //!< the reader must repeat messages that are not acknowledged
   std::span<const std::byte> message{};
@@ -111,8 +111,8 @@ inline void write_data_head(const incarnation& of, bool from_client, const data_
 }
 
 //! Reads a data datagram of this incarnation. The numbers are those nearest to `expected` (4 below to 3 above) and
-//! `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (another incarnation, another time, or
-//! damage).
+//! `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (a different incarnation, numbers too far
+//! away, or damage).
 [[nodiscard]] inline result<data_datagram> read_data(const incarnation& of, bool from_client, std::uint32_t expected,
                                                      std::uint32_t acknowledged,
                                                      std::span<const std::byte> datagram) noexcept {

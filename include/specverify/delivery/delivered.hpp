@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a transport of datagrams into a transport for `generate`, `serve` and `drive`: whole messages, in order, once.
+//! Turns a transport of datagrams into the reliable transport that `generate`, `serve` and `drive` need: it delivers
+//! whole messages, in order and once.
 //!
 //! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
 //! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an
-//!             incarnation; after an error `reconnect` opens another one. No allocation after `make`.
+//!             incarnation; after an error `reconnect` opens a new incarnation. No allocation after `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP
@@ -18,7 +19,7 @@ template <transport Link>
 class delivered {
  public:
   static constexpr bool ordered_and_whole = true;
-  //! `link` must outlive the object. Errors: those of `delivery::make`.
+  //! `link` must outlive the object. Errors: as for `delivery::make`.
   [[nodiscard]] static result<delivered> make(Link& link, const delivery_options& options) {
     auto made = delivery::make(options);
     if (!made) return made.error();
@@ -27,8 +28,8 @@ class delivered {
   [[nodiscard]] session_time now() { return link_->now(); }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
 
-  //! Waits while `delivery_window` messages are in flight. Errors: those of the link, of `delivery::send`, `tick` and
-  //! `receive`.
+  //! Waits while `delivery_window` messages are in flight. Errors: the link's errors; as for `delivery::send`, `tick`
+  //! and `receive`.
   [[nodiscard]] status send(std::span<const std::byte> message) {
     if (is_client_ && statistics().sent == 0) delivery_.open(now());
     status why = delivery_.send(message, now());

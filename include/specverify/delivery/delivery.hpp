@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. A
-//! pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. The
+//! class is a pure state machine: no I/O, no clock, no thread.
 //!
 //! Use it when your transport does not deliver reliably. With a blocking transport, use `delivered`. In an event loop,
-//! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until it returns an
-//! empty one.
+//! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until
+//! `next_datagram` returns an empty span.
 //! Guarantees: whatever the transport does, messages arrive in order and once, or `lost` ends the incarnation. The only
-//!             exception is a wrong datagram whose check of `check_bytes` matches by accident. No allocation after
-//!             `make`, because `make` allocates `delivery_window` messages of the largest size. O(bytes) per datagram:
-//!             at most three checks.
+//!             exception is a damaged datagram whose check (`check_bytes` bytes) matches by accident. No allocation
+//!             after `make`, because `make` allocates `delivery_window` messages of the largest size. O(bytes) per
+//!             datagram: at most three checks.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP
@@ -25,7 +25,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 class delivery {
  public:
-  //! Errors: salt_missing (at_salt), invalid_argument (at_*), out_of_memory.
+  //! Returns a `delivery`. Errors: salt_missing (at_salt), invalid_argument (at_*), out_of_memory.
   [[nodiscard]] static result<delivery> make(const delivery_options& options) {
     const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::host, where}; };
     if (options.salt == 0) return status{errc::salt_missing, part::host, options.at_salt};
@@ -57,9 +57,10 @@ class delivery {
     wait(now);
     return {};
   }
-  //! A datagram arrived. Returns the message in it, a part of `datagram`, or nothing. If `room` is false, no message is
-  //! taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (unreadable, and dropped);
-  //! duplicate; stale_epoch (late); link_lost (a reset: the incarnation is lost).
+  //! Takes a datagram that arrived. Returns the message in it, as a part of `datagram`, or nothing. If `room` is false,
+  //! no message is taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (the datagram
+  //! is unreadable and is dropped); duplicate; stale_epoch (a late datagram); link_lost (a reset: the incarnation is
+  //! lost).
   [[nodiscard]] result<std::span<const std::byte>> receive(std::span<const std::byte> datagram, std::uint64_t now,
                                                            bool room = true) noexcept {
     statistics_.received += 1;
@@ -79,7 +80,8 @@ class delivery {
   }
   //! Requests messages that arrived out of order, or while there was no room.
   void want_missing() noexcept { asks_ = asks_ || expected_ < seen_end_; }
-  //! Client: time has passed. Does nothing before `deadline()`. Errors: peer_timeout (the incarnation is lost).
+  //! Client: tells the object that time has passed. Does nothing before `deadline()`. Errors: peer_timeout (the
+  //! incarnation is lost).
   [[nodiscard]] status tick(std::uint64_t now) noexcept {
     if (!deadline_ || now < *deadline_) return {};
     statistics_.timeouts += 1;
@@ -112,15 +114,15 @@ class delivery {
     acknowledges_ = acknowledges_ || unsaid_ > 0;
     return window_.is_empty();
   }
-  //! An incarnation is open; at a server, from the client's first datagram on.
+  //! Returns whether an incarnation is open; at a server, from the client's first datagram on.
   [[nodiscard]] bool is_open() const noexcept { return state_ >= state::accepted; }
-  //! No incarnation is open or being opened.
+  //! Returns whether no incarnation is open or being opened.
   [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  //! accepted: at a client, until data arrive, because the server may have changed its candidate, or be another
-  //! server.
+  //! accepted: the state of a client until data arrive, because the server may have changed its candidate or may be a
+  //! different server.
   enum class state : std::uint8_t { closed, opening, accepted, open };
 
   explicit delivery(const delivery_options& options) : options_(options), window_(options.max_message_bytes) {}
@@ -160,8 +162,9 @@ class delivery {
     counter += 1;
     return why;
   }
-  //! Unreadable data. A server without an incarnation sends a reset. Without timers, a server always does and a client
-  //! requests a repetition, because the data may be of this incarnation, but too late to be read.
+  //! Handles unreadable data. A server without an incarnation sends a reset. Without timers, a server always sends a
+  //! reset, and a client requests a repetition, because the data may belong to this incarnation but be too late to be
+  //! read.
   [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
     const bool tells = !is_open() || live_.without_timers;
     if (tells && is_client()) asks_ = is_open();
@@ -185,7 +188,7 @@ class delivery {
       live_.check_bytes = given.what.check_bytes;
       state_ = state::accepted;
       control_.reset();
-      asks_ = true;  // the server waits for data, and this side for the server's
+      asks_ = true;  // the server waits for data from this side, and this side waits for data from the server
       window_.repeat();
       wait(now);
     } else if (given.kind == datagram_kind::reset && is_open() && is_unread(given.named)) {
@@ -216,7 +219,7 @@ class delivery {
                                                         bool room) noexcept {
     const bool is_message = !given.message.empty(), in_turn = is_message && room && given.number == expected_;
     const bool advances = window_.acknowledge(given.acknowledged);
-    if (in_turn || advances || window_.is_empty()) {  // otherwise the peer takes no messages, or this is a copy
+    if (in_turn || advances || window_.is_empty()) {  // otherwise the peer cannot take messages, or this is a copy
       attempts_ = 0;
       wait(now);
     }

@@ -46,10 +46,10 @@ struct delivery_statistics {
   std::uint64_t control = 0;            //!< control datagrams that were used
   std::uint64_t copies = 0;             //!< with a message that had arrived before
   std::uint64_t early = 0;              //!< with a message out of order, or without room for it
-  std::uint64_t late = 0;               //!< control datagrams without effect by now
-  std::uint64_t damaged = 0;            //!< unreadable: another incarnation, another time, or damage
+  std::uint64_t late = 0;               //!< control datagrams that no longer have an effect
+  std::uint64_t damaged = 0;            //!< unreadable: from a different incarnation, too late, or damaged
   std::uint64_t timeouts = 0;
-  std::uint64_t incarnations = 0;  //!< client: opened; server: begun by a client's first data
+  std::uint64_t incarnations = 0;  //!< client: opened incarnations; server: incarnations begun by a client's first data
   std::uint64_t lost = 0;          //!< incarnations that ended because the peer took no message, or by a reset
 };
 

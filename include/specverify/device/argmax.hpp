@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy tokens of a batch of rows with Thrust, with the margin to the runner-up.
+//! Finds the greedy token of each row of a batch with Thrust, and its margin to the runner-up.
 //!
 //! Use it if you decode greedily, because it needs no digest.
-//! Guarantees: one read per row. Token, margin and near_tie equal those of `argmax` (row/argmax.hpp) bit for bit,
+//! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit,
 //!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row, plus the
 //!             memory of a reduction.
 //! Cost:       O(V) per row.
@@ -80,7 +80,7 @@ SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar
 }  // namespace thrust_detail
 
 //! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation do not matter. Errors of
-//! the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! the call: as for `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status argmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                             const device_transform& transform, device_argmax* tokens) noexcept {

@@ -4,10 +4,10 @@
 //! Use it to pass an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
 //! the same batch: call `read_rows` first, then `sample`, `select`, `residual` and others on the same value.
 //! Symbols:    as in row/digest.hpp. Row r begins at data + r * pitch.
-//! Guarantees: plain structs, C++17. The CPU must not dereference the pointers, because all point to device memory.
-//!             Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a captured graph
-//!             reads the values at replay. No allocation; making a batch accesses no memory.
-//! Deviates:   rows are logits in float or 16 bits, but not probabilities. Biases and masks are not checked, because
+//! Guarantees: plain structs, C++17. CPU code must not dereference the pointers, because all of them point to device
+//!             memory. Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a
+//!             captured graph reads the values at replay. No allocation; making a batch accesses no memory.
+//! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
 //!             the engine's own kernel writes them.
 //! Cost:       O(1).
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp

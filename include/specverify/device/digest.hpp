@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of a batch of rows with Thrust: argmax, lane and block sums, bounds of Z, Z and W on request, and the kept
-//! ids of truncated rows.
+//! Computes the digests of a batch of rows with Thrust: argmax, lane and block sums, bounds of Z, Z and W on request,
+//! and the kept ids of truncated rows.
 //!
 //! Use it first, on the engine's logits, because the other functions of device/ need the digests.
 //! Symbols:    as in row/digest.hpp.
@@ -9,8 +9,8 @@
 //!             reference, the row is read twice. A truncation takes four more reads, and one more for W if it keeps a
 //!             share of W. It sorts 64-bit keys, then writes the ids up to the last kept key, in order. One thread per
 //!             row sums the kept ids.
-//! Guarantees: every field and every array equals that of exec::seq bit for bit (Z under nvcc: with -fmad=false). No
-//!             temporary memory, with three exceptions. exact_normaliser takes 32 bytes per 1024 ids. integer_total
+//! Guarantees: every field and every array equals the result of exec::seq bit for bit (Z under nvcc: with -fmad=false).
+//!             No temporary memory, with three exceptions. exact_normaliser takes 32 bytes per 1024 ids. integer_total
 //!             takes 8 bytes per row plus the memory of a reduction. A truncation takes 8 bytes per lane and 16 per id
 //!             (per id of 64 (K + 1) if all rows have one top_k K), for at most 256 rows and about 2^22 ids at a time;
 //!             and also 4 bytes per 32 ids, 16 per row, and the memory of a sort and scans.
@@ -34,7 +34,7 @@ void write_digests(const Policy& policy, const device_batch<Scalar>& batch, cons
 
 }  // namespace thrust_detail
 
-//! Reads the rows of a batch into the digests. Errors of the call: size_mismatch and those of `make_device_batch`;
+//! Reads the rows of a batch into the digests. Errors of the call: size_mismatch and the errors of `make_device_batch`;
 //! engine_failed. A row's error is in the row's digest, for example invalid_truncation, or support_too_large if the row
 //! keeps more than kept_capacity ids.
 template <class Policy, class Scalar>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Integer weights of the rows of a batch with Thrust: one per id, and the total weight W.
+//! Computes the integer weight of every id and the total weight W of each row of a batch, with Thrust.
 //!
 //! Use it if you need all weights of a row. For only the largest, `select` is enough. It needs no digest.
-//! Guarantees: three reads and one write per row; weights and W equal those of exec::seq bit for bit. Temporary memory:
-//!             16 bytes per row, plus the memory of a reduction.
+//! Guarantees: three reads and one write per row; weights and W equal the results of exec::seq bit for bit. Temporary
+//!             memory: 16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP
@@ -15,7 +15,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Returns the weight of one id. The row must have a distribution.
+//! Returns the weight of one id. The row must not have an error.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t weight_in(const topped_rows<Scalar>& all, std::size_t r,
                                                                       const row_top& top, std::uint32_t id) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes with Thrust, for each row of a batch, the nearest lattice point, which a drafter sends.
+//! Quantizes the distribution of each row of a batch to the nearest lattice point, with Thrust. A drafter sends this
+//! lattice point.
 //!
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
@@ -7,9 +8,9 @@
 //! Shape:      One read computes W. The min(V, 2 l) largest entries are then selected as in `select`, because they are
 //!             enough to decide. Then one thread per row rounds the entries and corrects their sum, with the functions
 //!             that the CPU uses.
-//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids with a
-//!             positive count are listed. Temporary memory: the memory of `select`, plus 36 bytes per entry, for at
-//!             most 256 rows and about 2^22 ids at a time; plus 8 bytes per row.
+//! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids
+//!             with a positive count are listed. Temporary memory: the memory of `select`, plus 36 bytes per entry, for
+//!             at most 256 rows and about 2^22 ids at a time; plus 8 bytes per row.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
@@ -22,7 +23,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Workspace for the lattice points of a few rows: `size` entries per row.
+//! Workspace for the lattice points of several rows: `size` entries per row.
 struct lattice_work {
   std::uint32_t* counts;
   std::int64_t* remainders;
@@ -64,7 +65,8 @@ struct lattice_room {
   }
 };
 
-//! Writes a row's distribution from the largest entries. Row r of the chunk begins at r * kept.pitch in `kept`.
+//! Writes a row's distribution, which it computes from the row's largest entries. Row r of the chunk begins at r *
+//! kept.pitch in `kept`.
 template <class Scalar>
 struct write_law {
   device_batch<Scalar> batch;
@@ -149,9 +151,9 @@ void quantize_rows(const Policy& policy, const device_batch<Scalar>& batch, std:
 }  // namespace thrust_detail
 
 //! Writes the dense distribution of each row: the lattice point nearest to the whole row's distribution, without zeros.
-//! It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; under part::quantize
-//! invalid_resolution (0, or above max_lattice_resolution; `where` = it), null_span and output_too_small (pitch below
-//! `where` = min(V, l)); engine_failed.
+//! It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; under part::quantize invalid_resolution
+//! (0, or above max_lattice_resolution; `where` = the resolution), null_span and output_too_small (pitch below `where`
+//! = min(V, l)); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                               std::uint32_t resolution, const device_laws& laws) noexcept {

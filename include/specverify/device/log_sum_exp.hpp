@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Log of the sum of e^(z_v / T) of each row of a batch, in nats, with Thrust.
+//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, with Thrust.
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
 //! Shape:      the maximum by a reduction of integers, then one thread per term of 256 ids, then one thread per row.
-//! Guarantees: two reads per row; the value equals that of exec::seq bit for bit, for any flags of nvcc. Temporary
-//!             memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
+//! Guarantees: two reads per row; the value equals the result of exec::seq bit for bit, for any flags of nvcc.
+//!             Temporary memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
@@ -37,7 +37,7 @@ struct write_log_sum {
 
 }  // namespace thrust_detail
 
-//! Writes the log-sum-exp of each row to `values`. Errors of the call: those of `make_device_batch` for rows and
+//! Writes the log-sum-exp of each row to `values`. Errors of the call: as for `make_device_batch` for rows and
 //! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
 //! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
 template <class Policy, class Scalar>

@@ -3,8 +3,8 @@
 //!
 //! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
 //! Symbols:    as in row/residual.hpp. One thread per row.
-//! Guarantees: the tokens equal those of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
-//!             decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
+//! Guarantees: the tokens equal the results of exec::seq, for any flags of nvcc. A proposal reads one lane of the row.
+//!             If a decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
 //!             serially. Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids
 //!             and 4 per row.
 //! Cost:       O(1) expected per row.
@@ -41,9 +41,9 @@ struct residual_question {
 }  // namespace thrust_detail
 
 //! Draws one token per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and their
-//! arrays must be in device memory and are not checked. Errors of the call: those of `read_rows`; null_span (laws,
-//! keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a row: those
-//! of the digest, invalid_resolution (0), residual_unavailable (p has no mass).
+//! arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span (laws, keys,
+//! positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a row: the
+//! digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
                               const device_stream<Key>& random, device_token* tokens,

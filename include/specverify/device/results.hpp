@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Results that the functions of a batch write for each row, in device memory: tokens, tests, supports, distributions.
+//! Structs in device memory to which functions on a batch write the result of each row: tokens, accept tests, supports,
+//! distributions.
 //!
-//! Guarantees: plain structs, C++17. A result is valid only if `why` is ok. It depends only on the row, but not on the
-//!             row's index in the batch or on other rows.
+//! Guarantees: plain structs, C++17. A result is valid only if `why` is ok. It depends only on the row. The row's index
+//!             in the batch and the other rows have no effect.
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESULTS_HPP
 #define SPECVERIFY_DEVICE_RESULTS_HPP
@@ -33,16 +34,16 @@ struct device_token {
   status why{};  //!< status of the row's digest, or of the draw
   token_id token = no_token;
   std::uint32_t trials = 0;  //!< number of envelope trials
-  bool exact = false;        //!< whether the exact rule gave the token
-  bool fallback = false;     //!< residual: it had no mass, so the token comes from p
+  bool exact = false;        //!< whether the exact rule drew the token
+  bool fallback = false;     //!< the token is drawn from p, because the residual had no mass
 };
 
 //! An accept test (row/acceptance.hpp).
 struct device_acceptance {
   status why{};  //!< status of the row's digest; token_out_of_range, invalid_resolution
   bool accepted = false;
-  bool near_tie = false;  //!< both sides of the test agree to 2^-20, so another backend may decide otherwise
-  bool exact = false;     //!< the digest's bounds did not decide, so more of Z was computed
+  bool near_tie = false;  //!< backends may disagree, because the two sides of the test differ by at most 2^-20
+  bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 
 //! A number per row, for example a log-sum-exp.
@@ -94,10 +95,10 @@ struct device_law {
   std::uint32_t resolution = 0;  //!< sum of all counts
 };
 
-//! Number of draws at random temperatures that gave another token (uncertainty/temperature_perturbation.hpp).
+//! Number of draws at random temperatures that gave a different token (uncertainty/temperature_perturbation.hpp).
 struct device_disagreement {
   status why{};                     //!< status of the row's digest; token_out_of_range
-  std::uint32_t disagreements = 0;  //!< draws that gave another token
+  std::uint32_t disagreements = 0;  //!< draws that gave a different token
   std::uint32_t samples = 0;        //!< M
   std::uint32_t reads = 0;          //!< reads of the row that the decision needed
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A ragged batch of rounds in device memory: drafts of many requests, target rows, limits of each round, verdicts.
+//! A batch of rounds of different lengths in device memory: the drafts of many requests, target rows, the limits of
+//! each round, and verdicts.
 //!
 //! Use it to verify all requests of an engine's step in one call: one `device_rounds`, one call of `verify_batch`.
 //! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the
 //!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs at most L + 1.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
-//!             graph sees the rounds at replay. If a round has an error, its verdict contains the error, but other
+//!             graph reads the rounds at replay. If a round has an error, its verdict contains the error, but other
 //!             rounds are not affected. Results do not depend on a round's index in the batch.
 //! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
 //!             checked.
@@ -25,8 +26,8 @@
 SPECVERIFY_TYPES_BEGIN
 
 //! A token and the distribution that it was drawn from. With a distribution it corresponds to `draft` and
-//! `received_draft` on the CPU, and must have been drawn from that distribution. Without one it is a `claimed_draft`: a
-//! point mass if the count is 0, otherwise a claim.
+//! `received_draft` on the CPU, and must have been drawn from that distribution. Without a distribution it corresponds
+//! to a `claimed_draft`: a point mass if the count is 0, otherwise a claim.
 struct device_draft {
   token_id token = no_token;     //!< -1 ends the drafts of the round
   std::uint32_t count = 0;       //!< count of a claim
@@ -46,7 +47,7 @@ struct device_rounds {
   const std::uint32_t* remaining_budgets = nullptr;  //!< tokens that a round may still commit; null: no limit
   const token_id* stop_tokens = nullptr;
   const std::uint32_t* stop_begin = nullptr;     //!< count + 1 offsets into stop_tokens; null: one list for all
-  std::uint32_t stop_count = 0;                  //!< size of that one list
+  std::uint32_t stop_count = 0;                  //!< size of the list, if there is one list for all
   const std::uint8_t* forced_rejects = nullptr;  //!< indexed by draft; not zero: reject it and draw from the target
   bool bonus = true;                             //!< whether a token follows if all drafts are accepted
 
@@ -75,7 +76,8 @@ struct device_verdict {
 //! Destination of the verdicts of a batch.
 struct device_verdicts {
   device_verdict* rounds = nullptr;  //!< indexed by round
-  //! null, or indexed by row: ok, the row's error, or not_read after the stop; `where` = row within the round
+  //! null, or indexed by row: ok, the row's error, or not_read after the end of the round; `where` = row within the
+  //! round
   status* row_states = nullptr;
 };
 
@@ -88,7 +90,7 @@ struct device_greedy_rule {};
 
 namespace device_detail {
 
-//! Returns rows for one digest per round, that of the row under test.
+//! Returns the shape of memory with one digest per round, for the row under test.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr device_rows<Scalar> row_a_round(
     const device_rounds<Scalar>& rounds) noexcept {

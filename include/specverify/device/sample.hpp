@@ -3,9 +3,9 @@
 //!
 //! Use it after `read_rows`, on the same batch. Keys, positions and rounds are read on the device.
 //! Symbols:    as in row/sample.hpp. One thread per row.
-//! Guarantees: the algorithm, counters, and serial sums in double are the CPU's. Tokens equal those of exec::seq, but
-//!             under nvcc only with -fmad=false (otherwise near-tie). A draw reads the block sums, one lane of the row
-//!             (at most 64 logits) and one logit. After `trial_cap` rejected proposals the exact rule reads the row
+//! Guarantees: the algorithm, counters, and serial sums in double are the CPU's. Tokens equal the results of exec::seq,
+//!             but under nvcc only with -fmad=false (otherwise near-tie). A draw reads the block sums, one lane of the
+//!             row (at most 64 logits) and one logit. After `trial_cap` rejected proposals the exact rule reads the row
 //!             twice, serially. Truncated rows use only that rule, on the kept ids. No temporary memory.
 //! Cost:       O(V / 1024) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
@@ -31,8 +31,8 @@ struct draw_token {
 
 }  // namespace thrust_detail
 
-//! Draws one token per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: those of
-//! `read_rows`; null_span (keys, positions, rounds or tokens); engine_failed.
+//! Draws one token per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`;
+//! null_span (keys, positions, rounds or tokens); engine_failed.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status sample(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const device_stream<Key>& random, device_token* tokens,

@@ -3,11 +3,11 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to those of exec::seq
-//!             bit for bit. Ids are written ascending; a truncated row gives only kept ids. Sorts of 64-bit keys; at
-//!             most two reads per row. Temporary memory: 8 bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and the
-//!             memory of a sort, for at most 256 rows and about 2^22 ids at a time.
-//! Deviates:   K has no limit except the vocabulary.
+//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to the results of
+//!             exec::seq bit for bit. Ids are written ascending; a truncated row gives only kept ids. The function
+//!             sorts 64-bit keys and takes at most two reads per row. Temporary memory: 8 bytes per lane, 8 per id of
+//!             64 (K + 1), 8 per entry, and the memory of a sort, for at most 256 rows and about 2^22 ids at a time.
+//! Deviates:   K can be as large as the vocabulary.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP
@@ -19,7 +19,7 @@
 SPECVERIFY_DEVICE_BEGIN
 
 //! Selects the `k` largest entries of each row, k >= 1. If a row has fewer entries of positive weight, all of them are
-//! selected. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; invalid_argument (k);
+//! selected. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; invalid_argument (k);
 //! null_span; output_too_small (pitch below k; `where` = k); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status select(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, std::uint32_t k,

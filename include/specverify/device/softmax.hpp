@@ -2,8 +2,8 @@
 //! Writes the distributions of a batch's rows as floats, with Thrust, for engines that need probabilities.
 //!
 //! Use it if code outside the library needs probabilities. It needs no digest.
-//! Guarantees: three reads and one write per row; the floats equal those of exec::seq bit for bit, for any flags of
-//!             nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
+//! Guarantees: three reads and one write per row; the floats equal the results of exec::seq bit for bit, for any flags
+//!             of nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP
@@ -61,7 +61,7 @@ void write_softmax(const Policy& policy, const device_rows<Scalar>& rows, const 
 
 }  // namespace thrust_detail
 
-//! Writes the distributions of all rows. Errors of the call: those of `make_device_batch` for rows and transform;
+//! Writes the distributions of all rows. Errors of the call: as for `make_device_batch` for rows and transform;
 //! unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size); engine_failed.
 //! Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
 //! invalid_temperature, invalid_truncation, unsupported.

@@ -4,10 +4,11 @@
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
 //! Shape:      one thread per draw and block of 256 ids. The only bound used is Z >= 1. If this bound does not decide a
-//!             draw, the exact sum does, in one read of the row per draw, which is slow on a GPU with few units for
-//!             doubles. However, the kernel of cuda/ is faster, because it takes one read for all draws.
-//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes per
-//!             1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
+//!             draw, the row is read, because the exact sum must then decide. These reads are slow on a GPU with few
+//!             units for doubles, because each draw needs one. However, the kernel in cuda/ is faster, because one read
+//!             serves all draws.
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes
+//!             per 1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! Cost:       O(samples) expected per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
@@ -153,8 +154,8 @@ void perturb(const Policy& policy, tempered_draws_of<Scalar, Key> draws, device_
 }  // namespace thrust_detail
 
 //! Counts, for each row, the draws of options.samples that are not tokens[row]. The counts do not depend on the batch.
-//! Errors of the call: those of `read_rows` and of check(options); null_span (tokens, keys, positions, rounds or
-//! `found`); engine_failed. Errors of a row: those of the digest, token_out_of_range.
+//! Errors of the call: as for `read_rows` and of check(options); null_span (tokens, keys, positions, rounds or
+//! `found`); engine_failed. Errors of a row: the digest's error, token_out_of_range.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status temperature_perturbation(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                               const token_id* tokens, const perturbation_options& options,

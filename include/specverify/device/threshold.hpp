@@ -3,10 +3,10 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). The result is never empty: if beta
-//!             exceeds every probability, the largest token is kept. Four reads per row, but only three if the digest
-//!             has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes per 32 ids, 24 per
-//!             row, and the memory of a reduction and a scan.
+//! Guarantees: ids and weights equal the results of exec::seq (sparsify/threshold.hpp). The result is never empty: if
+//!             beta exceeds every probability, the largest token is kept. Four reads per row, but only three if the
+//!             digest has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes per 32 ids,
+//!             24 per row, and the memory of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
@@ -98,8 +98,8 @@ struct write_above {
 }  // namespace thrust_detail
 
 //! Selects the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, all tokens of
-//! positive weight. It needs the digests of `read_rows`. Errors of the call: those of `read_rows`; invalid_argument (a
-//! NaN); null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: those of the digest;
+//! positive weight. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; invalid_argument (a
+//! NaN); null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: the digest's error;
 //! support_too_large (`where` = entries).
 template <class Policy, class Scalar>
 [[nodiscard]] status select_above(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Policy that runs a batch with Thrust, on any back end of Thrust: `exec::thrust_on{thrust::device}`.
+//! Execution policy that runs operations on a batch of rows with Thrust, on any of its back ends:
+//! `exec::thrust_on{thrust::device}`.
 //!
 //! Use it as the first argument of `read_rows`, `sample`, `select` and others of device/, on the same batches as
 //! exec::cuda. It can hold any execution policy of Thrust, also with an allocator or a stream:
@@ -8,7 +9,7 @@
 //!             Therefore results do not depend on the back end. The policy's allocator provides temporary memory, which
 //!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing
 //!             after the first call. No row is copied. Calls may wait for the device.
-//! Errors:     an exception of Thrust returns engine_failed under part::host, `where` = code of a system error (a
+//! Errors:     if Thrust throws, the call returns engine_failed under part::host, `where` = code of a system error (a
 //!             cudaError_t), or 0.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/device.md, tests/device/thrust_memory_test.cpp

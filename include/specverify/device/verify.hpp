@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies a ragged batch of rounds with Thrust: token-level and greedy, one call for all requests of a step.
+//! Verifies a batch of rounds of different lengths with Thrust, by the token rule or the greedy rule, in one call for
+//! all requests of an engine's step.
 //!
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      reads all rows at once, then one thread per round takes the drafts in order. If a decision depends on Z
 //!             of a row, the round waits: many threads sum such rows, and the round begins again.
-//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, for any
-//!             flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
+//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, for
+//!             any flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
 //!             device. Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a
 //!             round and 8 per round, and the memory of `read_rows` if rows are truncated; under the greedy rule 40
 //!             bytes per row. The caller's workspace is not used.
@@ -104,7 +105,7 @@ struct decide_round {
   }
 };
 
-//! Keeps the sums that rounds waited for.
+//! Stores the sums that rounds are waiting for.
 struct keep_sum {
   const std::uint32_t* asked;
   const double* terms;
@@ -122,7 +123,7 @@ struct no_sum {
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_rounds(const Policy& policy, std::uint32_t trial_cap, const device_rounds<Scalar>& rounds,
                                    const device_uniforms<Key>& random, const device_verdicts& out) {
-  // One line more, because a caller's allocator may align to less than 64 bytes.
+  // One more line of 64 bytes, because a caller's allocator may align to less than 64 bytes.
   const std::size_t bytes = device_batch_size(rounds.rows, rounds.transform);
   const temporary<unsigned char, Policy> memory(policy, bytes + 64);
   unsigned char* const line = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64) % 64;
@@ -189,8 +190,8 @@ struct decide_greedily {
 }  // namespace thrust_detail
 
 //! Verifies `rounds` by the token rule. `random` must have one position per round, that of the first draft. Errors of
-//! the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts,
-//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in its verdict.
+//! the call: as for `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span (drafts, offsets,
+//! stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in its verdict.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_token_rule& rule,
                                   const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,

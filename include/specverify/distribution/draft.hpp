@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A token together with the distribution that it was drawn from.
+//! A draft: a token together with the distribution from which it was drawn.
 //!
 //! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
 //! different one. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make a
-//! `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, which was drawn from another distribution,
-//! is accepted only by rules that are `lossy`.
+//! `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, whose token was drawn from a different
+//! distribution, is accepted only by rules that are `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.
 //! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.
@@ -20,7 +20,8 @@ SPECVERIFY_TYPES_BEGIN
 struct draw_access;   // used by draw(), below
 struct codec_access;  // defined in codec/, used only by the decoder
 
-//! How closely the output follows the target's distribution. A combination has the weakest guarantee of all parts.
+//! Guarantee about how closely the output follows the target's distribution. A combination has the weakest guarantee of
+//! its parts.
 enum class guarantee : std::uint8_t { lossy = 0, honest_drafter = 1, unconditional = 2 };
 
 //! A token that this process drew from `source_law`. The `law` is a view, so the arrays must outlive the draft.
@@ -60,8 +61,8 @@ class received_draft {
 };
 
 //! A token without a complete distribution. If count is 0, it counts as a point mass, which is lossless for any
-//! drafter. Otherwise it has one count and a resolution, and is lossless only for an honest drafter
-//! (docs/guarantees.md). `strength` applies to a claim without a count.
+//! drafter. Otherwise it has a count and a resolution, and is lossless only for an honest drafter (docs/guarantees.md).
+//! `strength` applies to a claim without a count.
 struct claimed_draft {
   static constexpr guarantee strength = guarantee::unconditional;
   token_id token = no_token;
@@ -69,13 +70,13 @@ struct claimed_draft {
   std::uint32_t resolution = 0;
 };
 
-//! A token drawn from another distribution than the one it is verified against (sample-then-quantize and
-//! compressed-upload baselines). Always lossy.
+//! A token that was drawn from a different distribution than the one that it is verified against (sample-then-quantize
+//! and compressed-upload baselines). Always lossy.
 struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;
   law claimed_law{};  //!< distribution that a rejection subtracts from the target's
-  //! if `resolution` is above 0, the token is tested against count / resolution, its true probability,
+  //! if `resolution` is above 0, the token is tested against count / resolution, the true probability,
   std::uint32_t count = 0;
   std::uint32_t resolution = 0;  //!< instead of the probability in claimed_law
 };

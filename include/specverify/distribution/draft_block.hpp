@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of one round with copies of their distributions, in memory that is allocated at construction.
+//! A container for the drafts of one round and copies of the distributions. It allocates memory only at construction,
+//! because a round must not allocate.
 //!
 //! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The distribution of a whole row in half precision, for a drafter that uploads every probability as an fp16 value.
+//! Makes the distribution of a whole row in half precision, for a drafter that uploads every probability as an fp16
+//! value.
 //!
 //! Paper:      Hybrid language model, as in arXiv 2505.11788 (HLM): upload of the full distribution, b = 16 bits per
 //!             token of the vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/fp16_row.hpp).
-//! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution that was sampled. So the result is
-//!             exact even if a row sums to 1 +- 1e-3 after rounding, because the resolution is the actual sum. Near-tie
-//!             in the logits, but law-exact after rounding.
+//! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution from which the drafter sampled. The
+//!             result is exact even if a row sums to 1 +- 1e-3 after rounding, because the resolution is the actual
+//!             sum. Near-tie in the logits, but law-exact after rounding.
 //! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
@@ -21,7 +22,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! Returns the distribution of a row in fp16, in arrays that stay taken from `scratch`. Any reading will do.
+//! Returns the distribution of a row in fp16, in arrays that stay taken from `scratch`. Any reading can be used,
+//! because missing results are computed.
 //! Errors: workspace_too_small, and as for `row_reading::fp16_counts`; on an error `scratch` is unchanged.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<law> fp16_law(const row_reading<Policy, Scalar>& row, workspace& scratch) noexcept {

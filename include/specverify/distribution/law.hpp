@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `law` type, a quantized distribution: ascending ids with integer counts, one count shared by all other ids, and
-//! the exact sum.
+//! The `law` type, a quantized distribution: ascending ids with integer counts, one count that all other ids share, and
+//! the exact sum of all counts.
 //!
-//! For example, it can be one-hot, a lattice point, a row of fp16 values (each is a multiple of 2^-24), or top-k plus a
-//! uniform tail.
+//! For example, a `law` can be a single token, a lattice point, a row of fp16 values (each is a multiple of 2^-24), or
+//! the top k tokens plus a uniform tail.
 //! Symbols:    ids and counts b_i, resolution = sum of all counts (l of the lattice), q^(v) = count(v) / resolution.
 //! Guarantees: non-owning, trivially copyable, constexpr, noexcept, C++17 clean; count() is O(log size); no allocation.
 //!             Law-exact.
@@ -19,7 +19,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct law {
   const token_id* ids = nullptr;  //!< strictly ascending, each in [0, vocab_size)
-  //! one per id; zeros are allowed in memory, but never in the drop-zero code on the wire
+  //! one per id; zeros are allowed in memory, but not in a sparse_drop_zero message
   const std::uint32_t* counts = nullptr;
   std::uint32_t size = 0;        //!< number of listed ids
   std::uint32_t tail_count = 0;  //!< count of every id that is not listed

@@ -40,8 +40,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! Returns the `law` with these counts, as a quantizer wrote them, on the ids of a support. Errors: as above;
-//! output_too_small (too few counts).
+//! Returns the `law` with these counts, as a quantizer wrote them, on the ids of a support. Errors: as for the overload
+//! with spans of ids; output_too_small (too few counts).
 [[nodiscard]] constexpr result<law> make_law(const support& kept, std::span<const std::uint32_t> counts) noexcept {
   if (counts.size() < kept.ids.size()) return status{errc::output_too_small, part::distribution, kept.size()};
   return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size);
@@ -53,7 +53,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the point mass on one token: one count of 1, resolution 1. Use it for greedy drafting and ids-only uplinks,
-//! because such drafts have no other distribution. The arrays stay taken from `scratch`.
+//! because such a draft has no other distribution. The arrays stay taken from `scratch`.
 //! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
 [[nodiscard]] inline result<law> one_hot_law(token_id token, std::uint32_t vocab_size, workspace& scratch) noexcept {
   if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};

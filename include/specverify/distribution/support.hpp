@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tokens that a sparsifier keeps: ascending ids with integer weights and the mass that they hold.
+//! A support, the tokens that a sparsifier keeps: ascending ids, integer weights, and the total mass.
 //!
 //! Symbols:    X = ids, w_v = integer weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), 1 - d_n =
 //!             retained_mass.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loop of a host: carries out the outputs of `next()` in order, until the session waits for the peer.
+//! Runs the loop of a host: carries out the outputs of a session's `next()` in order, until the session waits for the
+//! peer.
 //!
 //! Use it at the highest level that fits:
 //!   3. `generate` at the device and `serve` at the cloud (host/host.hpp): a whole text over a blocking transport.
 //!   2. `drive` after each input, until the session waits for the peer. The host has its own transport and timers.
 //!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or batches over sessions.
 //! `on_output` receives every output except work for the engine and (from level 2) `rollback`: messages, journal
-//! records, tokens, the end. It may return a status. If the status is not ok, the run ends and later outputs are not
-//! handed out, because they may depend on this output. `on_output` must not call an input function of a session: queue
+//! records, tokens, the end. It may return a status. If the status is not ok, the run ends, and later outputs are not
+//! carried out, because they may depend on this output. `on_output` must not call an input function of a session: queue
 //! a message, and `deliver` it afterwards.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
@@ -29,9 +30,9 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Reasons why a session waits after all outputs are taken.
 enum class session_wait : std::uint8_t {
-  peer,    //!< a message, or time
-  rows,    //!< the engine: feed `asked.tokens` at `asked.position`, then call `supply`
-  scores,  //!< the host's scorer: `asked` names the drafts (session_action::score)
+  peer,    //!< waits for a message or for the deadline
+  rows,    //!< waits for the engine: feed `asked.tokens` at `asked.position`, then call `supply`
+  scores,  //!< waits for the host's scorer: `asked` names the drafts (session_action::score)
   over     //!< the session is over; `reason` is ok if the text is complete
 };
 
@@ -44,7 +45,8 @@ struct session_work {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Level 1. Hands out every output except work for the engine (but also `rollback`), and returns the reason to wait.
+//! Level 1. Passes every output except work for the engine to `on_output`, including `rollback`, and returns the reason
+//! to wait.
 template <class Session, class OnOutput>
 [[nodiscard]] session_work take_outputs(Session& session, OnOutput&& on_output) {
   session_work work;
@@ -60,8 +62,8 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! `receive` for hosts. Returns ok for an unusable message, which is only counted, and for a message that ends the
-//! session, because then `failed` follows.
+//! The session's `receive`, for hosts. Returns ok for an unusable message, which the session only counts. Also returns
+//! ok for a message that ends the session, because the output `failed` then reports the reason.
 //! Errors: busy (outputs wait, or the engine works on a row for a token written ahead: deliver the message again after
 //! the next `take_outputs`).
 template <host_session Session>
@@ -132,7 +134,7 @@ concept takes_one_row = requires(Session& session, Policy policy, Model& model, 
 }  // namespace detail
 
 //! Level 1. Supplies the rows for which the model was fed, with hidden states, attention and transforms if the model
-//! has them. Errors: the model's `failed` (the session has failed); those of the session's `supply_row` or
+//! has them. Errors: the model's `failed` (the session has failed); the errors of the session's `supply_row` or
 //! `supply_rows`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
@@ -159,7 +161,7 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! Tells a session whether the transport keeps order. Does nothing for a clock that is no transport.
+//! Tells a session whether the transport keeps order. Does nothing for a clock that is not a transport.
 template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {
@@ -168,7 +170,7 @@ constexpr void work_over(Session& session) noexcept {
   }
 }
 
-//! Result of a session's work. If the model fails, the session ends.
+//! Result of the work that a session requested. If the model fails, the session ends.
 struct work_done {
   status model{};
   status session{};  //!< the session's error, if any

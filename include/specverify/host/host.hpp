@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A whole text over a blocking transport: `generate` at the device, `serve` at the cloud.
+//! Runs a session for a whole text over a blocking transport: `generate` on the device, `serve` in the cloud.
 //!
-//! Use them when one thread may wait for the link. If the host has an event loop, an engine on another thread or many
-//! sessions, use the lower levels in host/drive.hpp.
+//! Use them when one thread may wait for the link. However, if the host has an event loop, an engine on another thread
+//! or many sessions, use the lower levels in host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,
@@ -20,7 +20,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A link that may be lost; messages sent meanwhile are lost, as on any link.
+//! A link that may be lost. Messages that are sent while the link is lost are dropped.
 template <class Link>
 struct link_end {
   Link& link;
@@ -63,13 +63,13 @@ template <class Link, class OnOutput>
 //! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, valid
 //! as long as the session.
 //! If `on_output` returns an error for text (committed, tentative or retracted), the text ends: `edge.stop` tells the
-//! cloud, which frees the session. The call waits for the response unless the link is lost; until then `on_output`
-//! receives only records. If `on_output` returns an error for a record, the cloud is not told: the next run must
-//! restore the session.
+//! cloud, which frees the session. The call waits for the cloud's response unless the link is lost; until then
+//! `on_output` receives only journal records. If `on_output` returns an error for a journal record, the cloud is not
+//! told, so the next run must restore the session.
 //! Errors: the reason why the session failed; errors of `on_output`; the link's error if the link is lost and cannot
-//! reconnect. Then the session can go on: `reconnect` it and call generate again. After unverified_text the text can
-//! continue in a new session: `generate(another, edge.text(), model, link)`; `another` needs another session id and the
-//! rest of the budget.
+//! reconnect. The session can then continue: `reconnect` it and call `generate` again. After unverified_text the text
+//! can continue in a new session: `generate(another, edge.text(), model, link)`; `another` needs a new session id and
+//! the rest of the budget.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, Model& model, Link& link,
@@ -114,7 +114,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
                                                          OnOutput&& on_output = OnOutput{}) {
   return generate(exec::simd, edge, model, link, on_output);
 }
-//! Starts a new session with the prompt, then as above. Errors: also those of `start`.
+//! Starts a new session with the prompt, then does the same. Errors: also the errors of `start`.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, std::span<const token_id> prompt,
@@ -130,7 +130,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
 }
 
 //! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the link is lost after the last
-//! token was sent, the call returns ok. Errors: as `generate`; the refusal of the edge, if no message followed it.
+//! token was sent, the call returns ok. Errors: as `generate`; the edge's refusal, if no message followed the refusal.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] status serve(Policy policy, Session& cloud, Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {

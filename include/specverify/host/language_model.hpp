@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requirements on a host: a language model that works for a session, and a transport that carries messages.
+//! Concepts for the two things that a host provides to a session: a language model, and a transport that carries
+//! messages.
 //!
 //! A `language_model` needs two members. Others are optional; `drive` finds them at compile time:
 //!   feed(position, tokens, rows) -> status   the tokens begin at `position`, and 0 begins a new text; the last `rows`
 //!                                            tokens need rows (0 is allowed)
 //!   row(i) -> row_view                       the i-th of these rows, 0 <= i < rows; valid until the next feed
-//!   truncate(position)                       keeps that many positions. If a model cannot, wrap it in `rewinding`
+//!   truncate(position)                       keeps the first `position` positions; a model that cannot do this needs
+//!                                            the wrapper `rewinding`
 //!   keep_from(position)                      no later truncate will go below this position
 //!   transform(i, base) -> row_transform      the transform of row i: `base` with the host's bias and mask
 //!   hidden(i), attention(i) -> span          drafter: the hidden state after row i, the attention of the row's query
@@ -37,7 +39,7 @@ concept language_model = requires(Model& model, std::uint32_t number, std::span<
   requires is_row_scalar<typename std::remove_cvref_t<decltype(model.row(number))>::scalar_type>;
 };
 
-//! A model with a cache that can be cut.
+//! A model with a cache that can be truncated.
 template <class Model>
 concept truncating_model = language_model<Model> && requires(Model& model, std::uint32_t position) {
   model.truncate(position);
@@ -56,7 +58,7 @@ concept saving_model = language_model<Model> && requires(Model& model) {
 //!   receive(until) -> result  the next message, valid until the next call; an empty span if `until` has passed
 //!                             (without `until` it must wait). An error means that the link is lost
 //!   now() -> session_time     microseconds from any origin; must never go back
-//!   reconnect(until)          optional; ok: the link is back; peer_timeout: `until` has passed; otherwise give up
+//!   reconnect(until)          optional; ok: the link is back; peer_timeout: `until` has passed; other errors: give up
 template <class Link>
 concept transport = requires(Link& link, std::span<const std::byte> message, std::optional<session_time> until) {
   { link.send(message) } -> std::same_as<status>;

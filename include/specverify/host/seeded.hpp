@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adds shared noise to a model's rows, so that the largest entry of a row is the winner of its race (row/race.hpp).
+//! Adds shared noise to a model's rows, so that the largest entry of a row is the token that row/race.hpp would draw.
 //!
-//! Use it for shared noise over sessions of the method `greedy`: wrap the models of both sides with the same key. The
-//! text then equals the text that the target would draw with this key without a drafter, and a draft is accepted if the
-//! drafter's race has the same winner. It reads a row twice and writes V doubles per row; `row.race` is much faster,
-//! and gives the same token unless the times of two tokens differ only by rounding.
+//! Use it to run sessions of the method `greedy` with shared noise: wrap the models of both sides with the same key.
+//! The text then equals the text that the target would draw with this key without a drafter, and a draft is accepted if
+//! the drafter draws the same token as the target. `seeded` reads a row twice and writes V doubles per row; `row.race`
+//! is much faster, and gives the same token unless the times of two tokens differ only by rounding.
 //! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp: the row is z - T ln E, whose largest entry after
 //!             bias and mask is argmin E / e^(z / T). A row of probabilities counts as z = ln p.
 //! Guarantees: rows are valid until the next feed and use memory that `make` allocates. The bias and mask of the
@@ -50,7 +50,8 @@ class seeded : public detail::wrapped_model<Model> {
     first_ = position + static_cast<std::uint32_t>(tokens.size()) - rows + 1;
     return model_->feed(position, tokens, rows);
   }
-  //! Has at most V entries; entries beyond V are left out, and the session then reports the row.
+  //! Returns at most V entries of a row. Entries beyond V are omitted, and the session then returns an error for the
+  //! row.
   [[nodiscard]] row_view<double> row(std::uint32_t i) {
     const auto given = model_->row(i);
     const auto source = detail::open(given, row_transform{});

@@ -35,8 +35,8 @@ class stop_strings {
     return made;
   }
 
-  //! Takes the bytes of the next token, which may be none. Returns whether a string is found; then further calls do
-  //! nothing.
+  //! Takes the bytes of the next token, which may be empty. Returns whether a string is found; after that, further
+  //! calls do nothing.
   bool take(std::string_view piece) {
     if (found_) return true;
     ends_.push_back(bytes_ + piece.size());
@@ -48,7 +48,8 @@ class stop_strings {
       }
       if (shown_ != no_find) return finish();
     }
-    // A later find begins within the last `longest_ - 1` bytes, so tokens that end before them are always kept.
+    // A string that is found later begins within the last `longest_ - 1` bytes, so tokens that end before these bytes
+    // are always kept.
     std::size_t passed = 0;
     while (passed < ends_.size() && ends_[passed] + longest_ <= bytes_ + 1) ++passed;
     tokens_ += passed;
@@ -57,15 +58,16 @@ class stop_strings {
   }
 
   [[nodiscard]] bool found() const noexcept { return found_; }
-  //! Bytes that may be shown: all before the string. Before a find, all but the longest end of the text that a string
-  //! begins with.
+  //! Number of bytes that may be shown: all bytes before the string that was found. Until a string is found, all bytes
+  //! except the longest end of the text with which a string begins.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     if (found_) return shown_;
     std::size_t held = 0;
     for (const pattern& one : patterns_) held = std::max(held, one.matched);
     return bytes_ - held;
   }
-  //! Number of tokens to keep: all whose bytes end before the string. Before a find, all tokens.
+  //! Number of tokens to keep: all tokens whose bytes end before the string that was found. Until a string is found,
+  //! all tokens.
   [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_ + (found_ ? 0 : ends_.size()); }
 
  private:
@@ -75,12 +77,13 @@ class stop_strings {
   struct pattern {
     std::size_t begin = 0;
     std::size_t length = 0;
-    std::size_t matched = 0;  // the longest beginning of the string that is an end of the text
+    std::size_t matched = 0;  // the longest prefix of the string that is a suffix of the text
   };
 
   stop_strings() = default;
 
-  //! Borders of Knuth, Morris and Pratt: at i, the longest beginning that the first i + 1 bytes also end with.
+  //! Borders of Knuth, Morris and Pratt: at i, the length of the longest proper prefix of the first i + 1 bytes that is
+  //! also a suffix of these bytes.
   void add(std::string_view string) {
     const std::size_t begin = letters_.size();
     letters_.insert(letters_.end(), string.begin(), string.end());
@@ -93,7 +96,7 @@ class stop_strings {
     patterns_.push_back({begin, string.size(), 0});
     longest_ = std::max(longest_, string.size());
   }
-  //! Length of the string's longest beginning that ends the text after one more byte.
+  //! Length of the string's longest prefix that is a suffix of the text after one more byte.
   [[nodiscard]] std::size_t matched_with(const pattern& one, char byte) const noexcept {
     const char* const letters = letters_.data() + one.begin;
     std::size_t matched = one.matched;
@@ -109,9 +112,9 @@ class stop_strings {
   owned_memory<pattern> patterns_;
   owned_memory<char> letters_;
   owned_memory<std::size_t> borders_;
-  owned_memory<std::uint64_t> ends_;  // end of each token that a find can still cut off, in bytes of the text
+  owned_memory<std::uint64_t> ends_;  // end of each token that may still be cut off, in bytes of the text
   std::uint64_t bytes_ = 0;
-  std::uint64_t tokens_ = 0;  // tokens before those of ends_
+  std::uint64_t tokens_ = 0;  // tokens before the tokens in ends_
   std::uint64_t shown_ = no_find;
   std::size_t longest_ = 0;
   bool found_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives kernels a row as runs of contiguous working values (float, or double for double rows), with bias and mask
+//! Splits a row into runs of contiguous values for the kernels (float, or double for double rows), with bias and mask
 //! applied.
 //!
 //! A run of a plain float or double row points into the row itself. If the row is strided, converted, biased, masked or
@@ -153,7 +153,7 @@ template <class Scalar>
 }
 
 //! Returns the values of the ids first .. first + width - 1, padded with forbidden values after the end. Returns a
-//! pointer into the row if that has the same values. `buffer` must have `width` elements.
+//! pointer into the row if the row itself has these values. `buffer` must have `width` elements.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE const working<Scalar>* load(const row_source<Scalar>& source, std::uint32_t first,
                                                             std::uint32_t width, working<Scalar>* buffer) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Passkey that opens a row. Only kernel/, row/, device/ and cuda/ may name it; scripts/lint checks this.
+//! Access to the entries of a row, by a passkey type. Only kernel/, row/, device/ and cuda/ may name this type; a lint
+//! checks this.
 #ifndef SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 #define SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 

@@ -8,11 +8,11 @@
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
 //!             factor; P_lh, P_hl = low_to_high, high_to_low.
 //! Guarantees: no allocation and no internal state. The draw of a step depends only on (source, stream, step), so you
-//!             can replay a link, or compare two methods on the same link. Markov: bit-exact; fading: to the precision
-//!             of the platform's logarithm and cosine.
+//!             can replay a link, or compare two methods on the same link. The Markov link is bit-exact. A fading link
+//!             is as precise as the platform's logarithm and cosine.
 //! Deviates:   the gain of a fading link has a floor (1e-3), and an option selects what happens below the floor.
-//!             Without a floor the mean transfer time of a Rayleigh link is infinite, because it grows with the
-//!             logarithm of the number of rounds.
+//!             The floor is needed because without it the mean transfer time of a Rayleigh link is infinite: the
+//!             measured mean grows with the logarithm of the number of rounds.
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP
@@ -77,7 +77,7 @@ class fixed_channel {
 class markov_channel {
  public:
   //! Errors: as for check(channel_state) (`where` + 8 for the high state); invalid_probability (16, 17);
-  //!         invalid_argument (18: start, or a stationary start although no state is ever left; 19: stream).
+  //!         invalid_argument (18: start, also for a stationary start if no state is ever left; 19: stream).
   [[nodiscard]] static constexpr result<markov_channel> make(const markov_options& options) noexcept {
     if (const status why = check(options.low); !why.ok()) return why;
     if (const status why = check(options.high); !why.ok()) return detail::link_error(why.code, why.where + 8);
@@ -118,8 +118,8 @@ class markov_channel {
   markov_options options_;
 };
 
-//! The link of QS: 350 kbit/s and 4 Mbit/s. The paper does not give transition probabilities, so they are those of the
-//! authors' code (1/2).
+//! The link of QS: 350 kbit/s and 4 Mbit/s. The paper does not give transition probabilities, so they are taken from
+//! the authors' code (1/2).
 [[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
   markov_options options;
   options.low.uplink_rate = 350e3;

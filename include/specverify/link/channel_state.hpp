@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State of a link in one round, checks of the numbers, and rates from power and distance.
+//! The state of a link in one round (rates, loss, round-trip time), functions that check it, and rates computed from
+//! power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.
@@ -21,7 +22,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A rate at which every transfer takes no time (the paper's infinite capacity). Infinity itself is refused, because
+//! A rate at which every transfer takes no time (the paper's infinite capacity). Infinity itself is rejected, because
 //! fast-math does not preserve it.
 inline constexpr double unlimited_rate = 0x1p1000;
 

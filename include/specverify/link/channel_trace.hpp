@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Channel states as text: a trace that one run measures or records, and another run replays.
+//! Reads and writes channel states as text (a trace). One run can record a trace, and another run can replay it.
 //!
 //! Format:     CSV. The first line names the columns and units (`channel_trace_columns`); every other line is one step.
 //!             Numbers are written as the shortest decimal that reads back as the same value. Lines end with LF. The
@@ -162,7 +162,7 @@ class trace_reader {
 }
 
 //! Reads a trace into `out` and returns the steps. `max_channel_trace_steps` entries suffice. Entries after the last
-//! step are unchanged, and after an error also those from the offending line on.
+//! step are unchanged. After an error, the entries from the offending line on are unchanged too.
 //! Errors: (`where` = line from 1) byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1);
 //!         trace_fields; trace_number (not a decimal number, or a number that is subnormal or that the field's type
 //!         cannot hold); invalid_rate, invalid_loss, invalid_duration (a minus sign, out of range); output_too_small.

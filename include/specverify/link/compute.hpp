@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline model.
+//! Estimates computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline
+//! model.
 //!
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
 //! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.
-//! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`).
+//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
+//!             it accepts.
 //! Deviates:   adds a limit by memory bandwidth and a launch time, which the paper does not have. By default neither
 //!             costs time.
 //! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp
@@ -96,8 +98,8 @@ SPECVERIFY_NAMESPACE_BEGIN
          (shape.layers * (2 * sharing * d * d + 3.0 * d * shape.feed_forward_size) + d * shape.vocab_size);
 }
 
-//! WISV (11), (14), (16): returns F / (eta P), but at least the memory time, plus the launch time, if the engine has
-//! them.
+//! WISV (11), (14), (16): returns F / (eta P) or the memory time, whichever is larger, plus the launch time. An engine
+//! may have no memory limit and no launch time.
 [[nodiscard]] constexpr double compute_time(double flops, const compute_engine& engine, double bytes = 0) noexcept {
   const double computing = flops / (engine.efficiency * engine.peak);
   const double reading = engine.bandwidth >= unlimited_rate ? 0 : bytes / engine.bandwidth;

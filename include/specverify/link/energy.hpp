@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Energy of a round: the cost of computing, sending and receiving, and the savings of skipping.
+//! Energy of a round, in J: computing, sending and receiving, and the share that skipped uploads save.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590). This model is ours, because the paper's model is not public.
 //! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue =
 //!             uncertainty_energy.
-//! Guarantees: O(1), constexpr, no allocation, noexcept; never decreases if a time, a power or the number of uploads
-//!             grows.
+//! Guarantees: O(1), constexpr, no allocation, noexcept. If a time, a power or the number of uploads grows, the energy
+//!             does not decrease.
 //! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The
 //!             default powers are ours.
 //! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp
@@ -23,11 +23,12 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Powers in W, each >= 0. For a battery device that does not pay for the server, set verify = 0.
 struct power_options {
-  double draft = 10;      //!< the device computes
-  double transmit = 1.5;  //!< the device's radio sends
-  double receive = 1;     //!< the device's radio receives
-  double verify = 250;    //!< the server computes
-  //! J per round, to measure uncertainty; 0 as in the paper, or if the times already include it (`with_uncertainty`)
+  double draft = 10;      //!< power of the device while it computes
+  double transmit = 1.5;  //!< power of the device's radio while it sends
+  double receive = 1;     //!< power of the device's radio while it receives
+  double verify = 250;    //!< power of the server while it computes
+  //! energy per round to measure the uncertainty, in J. 0 as in the paper, or if the times already include the
+  //! measurement (`with_uncertainty`)
   double uncertainty_energy = 0;
 };
 
@@ -69,7 +70,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {times.draft_time, uplink_time(uplink_bits, link), downlink_time(downlink_bits, link), times.verify_time};
 }
 
-//! Returns E of a round. If it is skipped, only the device's computing and the measurement cost energy.
+//! Returns E of a round. A skipped round costs only the energy of the device's computation and of the measurement.
 [[nodiscard]] constexpr double round_energy(const power_options& power, const energy_times& times,
                                             bool uploaded) noexcept {
   const double alone = power.draft * times.draft + power.uncertainty_energy;
@@ -77,7 +78,8 @@ SPECVERIFY_NAMESPACE_BEGIN
                   : alone;
 }
 
-//! Returns the share saved, 1 - E / E_reference; negative if more was spent, and 0 for a reference of 0.
+//! Returns the share of energy that is saved, 1 - E / E_reference. It is negative if E is larger than the reference,
+//! and 0 for a reference of 0.
 [[nodiscard]] constexpr double energy_saving(double energy, double reference) noexcept {
   return reference > 0 ? 1 - energy / reference : 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Block fading: the gain is drawn anew in each round and is constant during the round.
+//! A link with block fading: the gain is drawn anew for each round and is constant during the round.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: Rayleigh and Rician fading.
 //! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).
-//! Guarantees: no allocation and no internal state; the draw of a step depends only on (source, stream, step), to the
-//!             precision of the platform's logarithm and cosine.
+//! Guarantees: no allocation and no internal state; the draw of a step depends only on (source, stream, step), and is
+//!             as precise as the platform's logarithm and cosine.
 //! Deviates:   the gain has a floor, and an option selects what happens below the floor (link/channel.hpp explains
 //!             why).
 //! Cost:       O(1) per step.
@@ -57,7 +57,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!numeric::is_within(options.round_trip, detail::longest_time))
     return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
-  // The rate at the floor is the least one. It must be valid too.
+  // The rate at the floor is the lowest rate. It must be valid too.
   if (!numeric::is_positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
                                    unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);
@@ -86,7 +86,7 @@ class rayleigh_channel {
   }
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }
 
-  //! Returns the gain that a share `u` in [0, 1) of the rounds stays below, after the outage rule.
+  //! Returns the gain below which a share `u` in [0, 1) of the rounds stays, after the outage rule.
   [[nodiscard]] double gain_quantile(double u) const noexcept {
     const double free = -std::log1p(-u);
     // the exponential distribution is memoryless

@@ -7,8 +7,8 @@
 //! Symbols:    t_d = draft_time (per token), t_v = verify_time (per round), t_rtt = round_trip; B, U = uplink_bits, D =
 //!             downlink_bits; M = mismatches; t_tok, t_fix = per_token, fixed. All times in s, sizes in bits, rates in
 //!             bit/s.
-//! Guarantees: O(1), no allocation, noexcept. Formulas require checked values (`check`); otherwise the results are
-//!             meaningless.
+//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
+//!             it accepts.
 //! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
 //!             costs no time. The fixed time of Table I includes the round trip. With Table I use a state with a round
 //!             trip of 0, because otherwise the round trip counts twice.
@@ -78,9 +78,9 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                      : detail::link_error(errc::invalid_duration, 1);
 }
 
-//! Returns the times with the cost of uncertainty, which the paper takes as free (E24): M softmaxes of `softmax_time` s
-//! each on the device, whether or not the token is then sent. Energies follow, because they are computed from these
-//! times.
+//! Returns the times including the measurement of uncertainty, which the paper counts as free (E24): M softmaxes of
+//! `softmax_time` s each on the device, whether or not the token is then sent. Energies that are computed from these
+//! times also include the measurement.
 [[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
                                                      double softmax_time) noexcept {
   return {times.draft_time + numeric::product(samples, softmax_time), times.verify_time};
@@ -199,7 +199,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Returns the number of vectors, L - E[M], that SH must save to make up for the second exchange: P(M>0) (t_rtt +
 //! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M
-//! > 0]. If vectors take no time, SH never pays: `unlimited_rate`.
+//! > 0]. If vectors take no time, SH is never faster, and the function returns `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bits that each method sends on the uplink and the downlink: the papers' formulas, and the size of a complete
-//! message.
+//! Computes the bits that each method sends on the uplink and the downlink, by the papers' formulas or as the size of
+//! the complete message.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
@@ -8,10 +8,10 @@
 //!             hidden_size; b_e = element_bits; b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH
 //!             = every hidden vector at once, SH = only requested vectors.
 //! Guarantees: O(1), no allocation, noexcept; exact integers if the paper's formula has whole bits, at most 2^64 - 1.
-//!             Formulas accept any format, but are valid only for a format that `check` accepts.
-//! Deviates:   QS: the bits of the distribution are charged for each of the L tokens, the feedback has L + 1 outcomes.
-//!             HLM and WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes
-//!             them.
+//!             Call `check` first, because the formulas are valid only for a format that it accepts.
+//! Deviates:   QS: the bits of the distribution are counted for each of the L tokens, and the feedback has L + 1
+//!             possible values. HLM and WISV: the papers omit ids and counts that a receiver needs, but
+//!             `bit_accounting::wire` includes them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP
@@ -26,7 +26,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! Counted bits: the paper's formula as printed, or every field that a receiver needs.
+//! Bits to count: those in the paper's formula as printed, or every field that a receiver needs.
 enum class bit_accounting : std::uint8_t { paper = 0, wire = 1 };
 
 //! HLM and related methods: probabilities with ids, one draft per round.

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps a sparsifier so that no position costs more bits than the round has left in a window's bit budget.
+//! Wraps a sparsifier so that no draft costs more bits than remain in the round's bit budget, which a window sets.
 //!
-//! Use it to draft with a `budgeted_window`, as sessions do. If a rule keeps K tokens, the window's plan sets K, and
-//! this class marks a support that the budget has cut. If a rule chooses the number of tokens and the support costs too
-//! much, this class calls the rule again with a maximum.
-//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch; the cut is ours.
+//! Use it to draft with a `budgeted_window`, as sessions do. If the sparsifier keeps a fixed number of tokens, the
+//! window's plan sets this number, and this class marks a support that the budget has cut. If the sparsifier chooses
+//! the number itself and its support costs too much, this class calls it again with a maximum.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. Cutting a support is our
+//!             addition.
 //! Symbols:    K' = support size after `clamp`.
-//! Guarantees: it is a sparsifier with the state of the wrapped sparsifier. `support::cut` is set for `advance` if the
-//!             budget cut the support. No allocation; noexcept; bit-exact if the wrapped sparsifier is bit-exact.
+//! Guarantees: `budgeted` is a sparsifier and uses the wrapped sparsifier's state. If the budget cut a support,
+//!             `support::cut` is set, so that `advance` can take it into account. No allocation; noexcept; bit-exact if
+//!             the wrapped sparsifier is bit-exact.
 //! Cost:       O(1), plus the wrapped sparsifier's cost, or twice that cost if the budget cuts a support.
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
@@ -64,7 +66,7 @@ struct budgeted {
     return sparsifier.workspace_size(state, vocab_size);
   }
 
-  //! Errors: those of the sparsifier.
+  //! Errors: the sparsifier's errors.
   [[nodiscard]] result<support> select(const row_summary& row, const state_type& state,
                                        workspace& scratch) const noexcept {
     return detail::select_within_budget(sparsifier, window, row, state, scratch);

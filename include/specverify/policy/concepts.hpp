@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts of policies. A window chooses length, resolution and width of a round's draft; a skip policy decides
-//! whether to send a drafted token.
+//! Concepts of the two kinds of policies of an edge. A window chooses the number of drafts of a round, their resolution
+//! and their support size. A skip policy decides whether to send a drafted token.
 //!
-//! When a window decides whether a position is sent, it sees the position's distribution but not the token drawn from
-//! it. It must not depend on that token, because otherwise the text would not follow the target's distribution (T34). A
-//! skip policy may look at the token; therefore all but `always_send` are lossy.
+//! A window decides whether to send a position from the position's distribution, before the token is drawn. The
+//! decision must not depend on that token, because otherwise the text would not follow the target's distribution (T34).
+//! A skip policy may use the token, so all skip policies except `always_send` are lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -25,7 +25,7 @@ SPECVERIFY_TYPES_BEGIN
 struct skip_observation {
   std::uint32_t position = 0;  //!< absolute position of the token
   std::uint32_t round = 0;
-  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
+  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave a different token
   std::uint32_t samples = 0;        //!< number of draws
   //! attention row of the query that produced the token's logits; empty if not requested
   std::span<const float> attention{};
@@ -52,10 +52,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! `begin(observation)` plans a round. `proceed(position, law, bits)` returns whether to draft the position with this
 //! distribution, too, if the earlier distributions cost `bits`. Both must be pure. A policy whose `proceed` is always
 //! true can set `unconditional = true`. If it reads `observation::accepted_probability`, it must set
-//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in another unit also
-//! has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits the plan: L and l to the window's
-//! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
-//! round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in a unit other than
+//! bits also has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits the plan: L and l to
+//! the window's `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same
+//! plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -145,7 +145,7 @@ struct always_send {
 
 //! The same plan for every round; drafts every position up to L. Default of a session.
 struct fixed_window {
-  static constexpr bool unconditional = true;  //!< `proceed` is always true, so nobody needs to count bits
+  static constexpr bool unconditional = true;  //!< `proceed` is always true, so a session need not count bits
   std::uint32_t max_draft_length = 4;          //!< L, 1..4096
   std::uint32_t resolution = 100;              //!< l of a lattice, 1..2^16
 

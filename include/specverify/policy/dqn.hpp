@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Learned window: a small network estimates the value of the 22 actions (L, l) of a round, and the highest value wins.
+//! A learned window: a small network estimates the value of each of 22 actions (L, l) for the next round, and the
+//! window chooses the action with the highest value.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
 //! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of
 //!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
-//!             array. `read_dqn` accepts exactly the output of `write_dqn` and has an error for each defect. Near-tie:
-//!             values carry float rounding.
+//!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
+//!             defect. Near-tie: values have float rounding errors.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
@@ -138,7 +139,7 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return out;
 }
 
-//! Returns the action with the highest value, and the first of equals.
+//! Returns the action with the highest value; the first action wins ties.
 [[nodiscard]] constexpr std::uint32_t dqn_best(const dqn_values& values) noexcept {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < dqn_actions; ++i) best = values[i] > values[best] ? i : best;
@@ -218,7 +219,7 @@ class dqn_window {
   //! makes a session record them (observation::accepted_probability)
   static constexpr bool needs_probabilities = true;
 
-  //! Returns a window. Errors: size_mismatch (the grid must have 22 actions), those of check(action_grid),
+  //! Returns a window. Errors: size_mismatch (the grid must have 22 actions), the errors of check(action_grid),
   //! value_not_finite.
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights,
                                                const action_grid& grid = paper_action_grid()) noexcept {

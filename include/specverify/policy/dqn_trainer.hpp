@@ -5,10 +5,10 @@
 //!             van Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
 //! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss
 //!             (Q_online(s, a) - target)^2, mean over the batch.
-//! Guarantees: the same seed, options and environment give the same weights, bit for bit (in the same build); only
+//! Guarantees: the same seed, options and environment give the same weights, bit for bit, in the same build; only
 //!             `make` allocates.
-//! Deviates:   the defects of the authors' code are not repeated: the environment computes rewards and evaluations, and
-//!             charges each round at that round's rate.
+//! Deviates:   two defects of the authors' code are avoided: here the environment computes rewards and evaluations, and
+//!             it charges each round at the link rate of that round.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
@@ -271,8 +271,8 @@ inline void dqn_trainer::step_adam() noexcept {
   }
 }
 
-//! Plays and learns. Every `evaluate_every` episodes, and at the end, the environment scores the weights, and the
-//! trainer keeps the best.
+//! Trains on episodes of the environment. Every `evaluate_every` episodes, and at the end, the environment scores the
+//! weights, and the trainer keeps the weights with the best score.
 template <dqn_environment Environment>
 void train(dqn_trainer& trainer, Environment& environment, const dqn_training& plan) {
   std::uint32_t rounds = 0;

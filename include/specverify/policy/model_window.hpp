@@ -6,8 +6,8 @@
 //! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L;
 //!             round time L t_d + U/R_u + t_v + D/R_d + t_rtt.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
-//! Deviates:   it assumes that the next round has the measured rate. It maximizes the ratio of this round only, which
-//!             differs from the best long-run policy by second order.
+//! Deviates:   it assumes that the next round has the measured rate. It maximizes the ratio of this round only. The
+//!             difference from the best long-run policy is of second order.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
@@ -33,8 +33,9 @@ struct throughput_model {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Checks a model. Errors (`where` = field in order, from 0, times from 3, link from 5): empty_vocabulary,
-//! vocabulary_too_large, invalid_argument (K outside [1, V]), those of check(round_times) and check(channel_state).
+//! Checks a model. Errors (`where` = index of the field, from 0; the fields of the times begin at 3, of the link at 5):
+//! empty_vocabulary, vocabulary_too_large, invalid_argument (K outside [1, V]), the errors of check(round_times) and
+//! check(channel_state).
 [[nodiscard]] constexpr status check(const throughput_model& model) noexcept {
   if (model.vocab_size == 0) return {errc::empty_vocabulary, part::policy, 0};
   if (model.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::policy, 0};
@@ -67,7 +68,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return expected_tokens(acceptance, action.draft_length) / modelled_round_time(model, seen, action);
 }
 
-//! Chooses the grid's action with the highest modelled throughput, and the first of equals.
+//! Chooses the grid's action with the highest modelled throughput; the first action wins ties.
 struct model_window {
   static constexpr bool unconditional = true;
   action_grid grid = paper_action_grid();  //!< 1..32 actions
@@ -102,8 +103,8 @@ struct model_window {
 };
 using model_based_window = model_window;
 
-//! Checks a window. Errors: those of check(action_grid), and those of the model with `where` = max_window_actions +
-//! field.
+//! Checks a window. Errors: as for check(action_grid); the errors of check(throughput_model) with `where` =
+//! max_window_actions + field.
 [[nodiscard]] constexpr status check(const model_window& window) noexcept {
   if (const status why = check(window.grid); !why.ok()) return why;
   const status why = check(window.model);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Data that a policy can use to plan the next round: recorded numbers, never a clock and never a token.
+//! The data that a policy can use to plan the next round: recorded numbers, but never a clock or a token.
 //!
-//! A session fills it from counters and from the host's measurements of the link, and keeps it in the journal.
-//! Therefore a policy makes the same choices in a run with faults as in a run without faults.
+//! A session fills an observation from counters and from the host's measurements of the link, and stores the
+//! observation in the journal. Therefore a policy makes the same choices in a run with faults as in a run without
+//! faults.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of the paper's adaptive policy is the drafter's
 //!             probability of the last 64 accepted tokens and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
@@ -71,8 +72,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr float acceptance_weight = 0.05f;  //!< weight of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before the first draft
 
-//! Returns the expected acceptance of a draft of this resolution. If it has no mean, the function returns that of the
-//! nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if there is none.
+//! Returns the expected acceptance of a draft of this resolution. If this resolution has no mean, the function returns
+//! the mean of the nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if none
+//! was tried.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
@@ -106,7 +108,7 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
   if (accepted < drafted) take(0.0f);
 }
 
-//! Records an accepted draft and the probability, in [0, 1], in the drafter's own distribution before quantization.
+//! Records an accepted draft and its probability, in [0, 1], in the drafter's own distribution before quantization.
 //! Must be called in order of position.
 constexpr void record_accepted(observation& seen, float probability) noexcept {
   for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i)
@@ -115,7 +117,7 @@ constexpr void record_accepted(observation& seen, float probability) noexcept {
 }
 
 //! Records a decided round: the observation of round r becomes that of round r + 1. `emitted`: tokens that the round
-//! committed. `resolution`: l of the distributions, or 0 if they are no lattice.
+//! committed. `resolution`: l of the distributions, or 0 if they are not lattice points.
 constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
                             std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);

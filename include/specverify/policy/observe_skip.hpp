@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the inputs of a skip policy on the drafter's row: disagreements, random number, attention row.
 //!
-//! Use it before `skip.send(seen)`; sessions measure the same.
+//! Use it before `skip.send(seen)` if you draft without a session. A session measures the same inputs.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
 //! Symbols:    u = disagreements / samples.
-//! Guarantees: pure in (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and 5 for the
-//!             disagreements, 10 for the random number. A policy that needs neither uses no counters.
+//! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and
+//!             5 for the disagreements, 10 for the random number. A policy that needs neither uses no counters.
 //! Cost:       O(V) if a policy measures uncertainty; otherwise O(1).
 //! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
@@ -39,8 +39,8 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 }
 
 //! `attention` must be empty unless the skip policy needs it. `measure()` is called only if the policy needs
-//! disagreements. The random number and the measurement have counters of their own, so they are independent of the
-//! token's draw.
+//! disagreements. The random number and the measurement use different counters than the token's draw, so they are
+//! independent of the draw.
 template <uniform_source Source, class Measure>
 [[nodiscard]] result<skip_observation> observation_of(std::span<const float> attention, bool needs_uncertainty,
                                                       bool needs_coin, const uniforms<Source>& random,
@@ -64,7 +64,8 @@ template <uniform_source Source, class Measure>
 //! Measures the inputs that `skip` needs for the drafted `token`: disagreements on the drafter's row, the random
 //! number, and whether the attention row can be used. `attention` is the row of the query that produced `row`, or
 //! empty. Then call `skip.send(seen)`.
-//! Errors: attention_missing, invalid_attention; invalid_argument (options), and those of `temperature_perturbation`.
+//! Errors: attention_missing, invalid_attention; invalid_argument (options), and the errors of
+//! `temperature_perturbation`.
 template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_source Source>
 [[nodiscard]] result<skip_observation> observe_skip(const row_reading<Policy, Scalar>& row, const Skip& skip,
                                                     token_id token, std::span<const float> attention,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how to send hidden states: with the drafts, on request, or one by one. The choice depends on the link and is
-//! made once per request.
+//! Chooses how an edge sends hidden states: with the drafts, on request, or one by one. The choice depends on the link
+//! and is made once per session.
 //!
 //! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
 //!             model-based rule and the lazy protocol are ours.
@@ -34,7 +34,7 @@ enum class hidden_protocol : std::uint8_t {
 struct mismatch_means {
   double mismatches = 1;   //!< E[M]
   double any = 0.7;        //!< P(M > 0)
-  double evaluated = 0.9;  //!< mismatches up to the first rejected one, as lazy asks for; mean over all rounds
+  double evaluated = 0.9;  //!< mean number of mismatches up to the first rejected one, which `lazy` requests
 };
 
 //! The means of each draft length up to 64; longer drafts share the last entry.
@@ -113,8 +113,8 @@ struct protocol_model {
   }
 };
 
-//! Checks a model. Errors (`where` = field in order, those of the format from 0, so the accounting is 6): those of
-//! check(wisv_format), invalid_argument.
+//! Checks a model. Errors (`where` = index of the field; the fields of the format come first, so the accounting is 6):
+//! as for check(wisv_format), invalid_argument.
 [[nodiscard]] constexpr status check(const protocol_model& model) noexcept {
   if (const status why = check(model.format); !why.ok()) return {why.code, part::policy, why.where};
   return model.accounting <= bit_accounting::wire ? status{} : status{errc::invalid_argument, part::policy, 6};

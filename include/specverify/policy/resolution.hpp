@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Actions of an adaptive drafter: number of drafts and resolution.
+//! The actions that an adaptive drafter can choose in each round: a number of drafts and a resolution.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
 //!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed by L, then by l.
@@ -67,7 +67,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the grid of every length with every resolution, length-major. Actions after the first `max_window_actions`
-//! are dropped. Errors: those of `check`.
+//! are dropped. Errors: as for `check`.
 [[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths,
                                                              std::span<const std::uint32_t> resolutions) noexcept {
   action_grid grid;

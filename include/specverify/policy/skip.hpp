@@ -5,8 +5,8 @@
 //!             2508.12590 (uncertain and important tokens).
 //! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
 //!             integers.
-//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the others. It is exact
-//!             only for always_send, so the others are `lossy`.
+//! Law: with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the tokens that are sent. This
+//!             equals the target's distribution only for always_send, so all other policies are `lossy`.
 //! Guarantees: pure; no allocation; noexcept. The decision depends on the drafted token, on the drafter's row and
 //!             attention, and on a random number, but never on the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.
@@ -51,7 +51,7 @@ struct uncertainty_gate {
 };
 
 //! Sends tokens that are uncertain and important. If the rule rejects an attention row, the token counts as important,
-//! because in doubt a token must be verified.
+//! because the edge must send a token if it is in doubt.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};
@@ -77,13 +77,14 @@ struct uncertainty_and_importance_gate {
       kernel::is_finite(skip.send_probability) && (skip.send_probability < 0 || skip.send_probability > 1);
   return outside ? status{errc::invalid_probability, part::policy, 0} : status{};
 }
-//! Checks a policy. Errors (`where` = field in order, from 0, those of the perturbation from 1): invalid_argument.
+//! Checks a policy. Errors (`where` = index of the field, from 0; the fields of the perturbation begin at 1):
+//! invalid_argument.
 [[nodiscard]] inline status check(const uncertainty_gate& gate) noexcept {
   const status why = check(gate.perturbation);
   return why.ok() ? why : status{why.code, part::policy, 1 + why.where};
 }
-//! Checks a policy. Errors (`where` = field in order, from 0, those of the importance rule from 1, of the perturbation
-//! from 5): invalid_argument.
+//! Checks a policy. Errors (`where` = index of the field, from 0; the fields of the importance rule begin at 1, of the
+//! perturbation at 5): invalid_argument.
 [[nodiscard]] inline status check(const uncertainty_and_importance_gate& gate) noexcept {
   if (const status why = check(gate.importance); !why.ok()) return {why.code, part::policy, 1 + why.where};
   const status why = check(gate.perturbation);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Window with a bit budget: `bit_budget_window` ends a round before the draft that would exceed the budget.
-//! `fixed_window` is in policy/concepts.hpp.
+//! A window with a bit budget: `bit_budget_window` ends a round before the draft that would exceed the budget. For a
+//! window without a budget, see `fixed_window` in policy/concepts.hpp.
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. It decides whether a position is sent
-//!             from the position's distribution, before the token is drawn.
+//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The window decides from a position's
+//!             distribution, before the token is drawn, whether to send the position.
 //! Deviates:   L >= 1 always. The paper's rule would stop forever if one token costs more than B (583 <= K <= 49770 at
 //!             V = 50257, l = 100, B = 5000). Here the support is cut to the largest top-K' within B.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp
@@ -85,8 +85,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (fits(support_size)) return {support_size, false, false};
   if (options.allow_dense && position_bits(accounting, vocab_size, vocab_size, resolution) <= budget)
     return {vocab_size, true, true};
-  // The cost is concave in K, so the affordable K are a run of small K and perhaps a run of large K, which can only lie
-  // above `support_size`.
+  // The cost is concave in K, so the affordable values are a range of small K and perhaps a range of large K, which is
+  // always above `support_size`.
   std::uint32_t low = 1, high = support_size;
   while (high - low > 1) {
     const std::uint32_t middle = low + (high - low) / 2;
@@ -106,7 +106,7 @@ struct bit_budget_window {
   std::uint32_t support_size = 0;      //!< K without the budget; a session sets it
   std::uint32_t vocab_size = 0;        //!< V; a session sets it
   std::uint64_t budget = 5000;         //!< B, bits per round, up to 2^48
-  //! bits of the round besides the distributions: header, padding; 80 is enough for a message without padding
+  //! bits of the round in addition to the distributions (header, padding); 80 is enough for a message without padding
   std::uint64_t overhead = 0;
   position_accounting accounting = position_accounting::drop_zero;
   bool allow_dense = false;  //!< if K costs more than B, send all V if they cost less

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Claims in the papers' order: first the token is drawn from the row itself, then the probability and the compressed
-//! distribution to send are computed. A rejection subtracts the compressed distribution (lossy).
+//! Makes claims, drafts whose token is drawn before the distribution is compressed. First the token is drawn from the
+//! row itself, and then the probability and the compressed distribution to send are computed. This is the papers'
+//! order, and it is lossy, because a rejection subtracts the compressed distribution.
 //!
 //! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
 //! distribution exactly, use quantize/draft_law.hpp.
@@ -37,8 +38,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A token with a distribution, as sent. Only the drafter knows whether the token was drawn from it, so it is never a
-//! `draft`.
+//! A token with a distribution, as it is sent. Only the drafter knows whether the token was drawn from this
+//! distribution, so the type is not convertible to a `draft`.
 class claim {
  public:
   static constexpr guarantee strength = guarantee::lossy;
@@ -90,7 +91,7 @@ template <sparsifier Sparsifier>
 }
 
 //! Makes the claim over the support that the sparsifier selects. A `token_sparsifier` may use the token.
-//! Errors: as above, and as for select.
+//! Errors: as for the overload with `kept`, and as for select.
 template <sparsifier Sparsifier>
 [[nodiscard]] result<drafted_claim> make_claim(const row_summary& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state, const drawn_token& drawn,

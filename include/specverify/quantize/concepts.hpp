@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concept of a quantizer: it turns the weights of a support and a resolution into integer counts that sum to the
+//! Concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a given
 //! resolution.
 //!
 //! `sparse_lattice` normalizes over the support's weight, `lattice` over the whole row. Any quantizer keeps the
-//! target's distribution exact, because the result is both sampled from *and* verified.
+//! target's distribution exact, because tokens are drawn from the quantized distribution and verified against it.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a drafter's row into the quantized distribution that is sampled and sent: support, counts, and dropped zeros,
-//! in one call for every format.
+//! Turns a drafter's row into the quantized distribution from which a draft is drawn and which is sent. One call
+//! selects the support, computes the counts and drops zeros, for every format.
 //!
-//! Use it after `read_row` with the request from `draft_law_request`. Sessions draft through it too.
+//! Use it after `read_row` with the request from `draft_law_request`. Sessions also use it to draft.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
 //! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
 //! Guarantees: as for the reading, the sparsifier and the quantizer: the same distribution on every backend (bit-exact;
 //!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
-//!             target's distribution exact, because q^ is both drawn from and sent.
+//!             target's distribution exact, because the draft is drawn from the q^ that is sent.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
@@ -172,7 +172,7 @@ template <class Select>
 }  // namespace detail
 
 //! Returns the `law` of the next draft with a custom quantizer. The arrays stay taken from `scratch`; rewind it after
-//! the draft is pushed to a block. The format only decides whether zeros stay: they do for sparse_paper.
+//! the draft is pushed to a block. The format only decides whether zeros stay: they stay for sparse_paper.
 //! Errors: as for select, quantize and drop_zero, under the part that reports them; workspace_too_small. On an error
 //!         `scratch` is unchanged.
 template <sparsifier Sparsifier, quantizer Quantizer>
@@ -188,8 +188,8 @@ template <sparsifier Sparsifier, quantizer Quantizer>
   return draft_law{*drafted, *kept};
 }
 
-//! Returns the `law` of the next draft in the session's format; otherwise as above. Errors: also unsupported (a format
-//! without distributions).
+//! Returns the `law` of the next draft in the session's format, with the quantizer of the format. Otherwise like the
+//! overload with a custom quantizer. Errors: also unsupported (a format without distributions).
 template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
 [[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state,

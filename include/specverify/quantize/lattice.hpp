@@ -8,7 +8,8 @@
 //! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the same counts as the dense rule
 //!             over all V entries; `kept` contains all positive counts; ties to the smaller id; weight 0 never gets a
 //!             count. Bit-exact.
-//! Deviates:   reads no row, because the 2 l largest entries and W suffice (proof in docs/algorithms/lattice.md).
+//! Deviates:   uses only the 2 l largest entries and W, so it does not read the row (proof in
+//!             docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,
 //!             benchmarks/bench_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_LATTICE_HPP
@@ -40,9 +41,10 @@ struct lattice {
     return quantize_within(kept, {kept.total_weight, kept.total_weight}, resolution, counts, scratch);
   }
 
-  //! Quantizes with bounds of W. Returns an empty span unless every W between them gives the same counts. Equal counts
-  //! b' before the repair and b after it, at both bounds, prove this, because b' is monotone in W, and which of two
-  //! zeta is larger is linear in 1 / W. `kept.total_weight` is ignored. Errors: as for `quantize`.
+  //! Quantizes with bounds of W. Returns an empty span unless every W between them gives the same counts. The proof:
+  //! both bounds must give the same counts b' before the repair, and the same counts b after it. This suffices because
+  //! b' is monotone in W, and the difference of two zeta is linear in 1 / W. `kept.total_weight` is ignored. Errors: as
+  //! for `quantize`.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize_within(const support& kept, weight_bounds total,
                                                                  std::uint32_t resolution,
                                                                  std::span<std::uint32_t> counts,
@@ -92,8 +94,9 @@ struct lattice {
     for (std::uint32_t i = 0; i < size; ++i) differing |= a[i] ^ b[i];
     return differing == 0;
   }
-  //! Returns whether enough entries are listed. There must be a listed entry that rounds to 0, because then all that
-  //! round higher are listed. If counts are missing, there must be as many such entries as may gain one.
+  //! Returns whether enough entries are listed. At least one listed entry must round to 0, because then all entries
+  //! that round higher are listed. If counts are missing, there must be as many listed entries that round to 0 as there
+  //! are entries that may gain one.
   [[nodiscard]] static constexpr bool is_sufficient(const support& kept, kernel::lattice_rounding rounding) noexcept {
     const std::int64_t zeros = static_cast<std::int64_t>(kept.size()) - static_cast<std::int64_t>(rounding.positive);
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});

@@ -31,7 +31,7 @@ struct drafted_token {
 
 struct acceptance {
   bool accepted = false;
-  bool near_tie = false;  //!< both sides of the test agree to 2^-20, so another backend may decide differently
+  bool near_tie = false;  //!< backends may disagree, because the two sides of the test differ by at most 2^-20
   bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 

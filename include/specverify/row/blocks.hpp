@@ -8,13 +8,13 @@
 //!             as in row/sample.hpp. The probability of accepting the id cancels S_b.
 //! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`, in
 //!             about 1.07 / (1 - error) trials. The tokens differ from the tokens after `read_row` because the
-//!             proposals differ; both are near-tie. Argmax and top entries equal those of `read_row` (bit-exact). The
-//!             bounds of Z for `accept` have the ratio (1 + error) / (1 - error); if they do not decide, `accept` reads
-//!             the row; decisions equal those of `read_row` except for near ties. No allocation; noexcept.
-//! Trust:      the engine's claims are checked, but only for blocks that are read. A wrong maximum, a NaN, or a sum
-//!             that is off by more than `error` and 6.2 % returns blocks_disagree (`where` = first id of the block).
-//!             Blocks that are not read are trusted. For example, if a block's claim is too small, draws choose the
-//!             block too rarely, and only `check_blocks` can detect this.
+//!             proposals differ; both are near-tie. Argmax and top entries equal the results of `read_row` (bit-exact).
+//!             The bounds of Z for `accept` have the ratio (1 + error) / (1 - error); if they do not decide, `accept`
+//!             reads the row; decisions equal the results of `read_row` except for near ties. No allocation; noexcept.
+//! Trust:      the engine's claims about a block are checked only if the block is read. A wrong maximum, a NaN, or a
+//!             sum that is off by more than `error` and 6.2 % returns blocks_disagree (`where` = first id of the
+//!             block). Blocks that are not read are trusted. For example, if a block's claim is too small, draws choose
+//!             the block too rarely, and only `check_blocks` can detect this.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP
@@ -27,7 +27,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns whether a reading must read all blocks, because a request concerns the whole row.
+//! Returns whether a reading must read all blocks, because the request or the transform concerns the whole row.
 [[nodiscard]] constexpr bool reads_all(const row_transform& transform, const read_request& request) noexcept {
   return transform.truncation.active() || request.minimum_probability > 0 || request.integer_total ||
          request.close_total || request.exact_normaliser || request.standard_deviation;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row statistics (`row_digest`): the result of one read of a row, enough to sample, accept, select and quantize.
+//! Row statistics (`row_digest`): the result of one read of a row of logits. It is enough to sample, to test drafts, to
+//! select top entries and to quantize.
 //!
 //! Symbols:    z_v = transformed logit (bias and mask applied), e_v = e^((z_v - reference) / T) (rows of probabilities:
 //!             e_v = p_v), Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp),
@@ -37,9 +38,9 @@ SPECVERIFY_TYPES_BEGIN
 //! `{.survivors = 16}`. If top entries were not requested, `select` returns digest_insufficient, but a reading computes
 //! a missing W or Z at the first use, by one more read.
 struct read_request {
-  //! gather at least this many of the largest entries (integer weight descending, id ascending)
+  //! gather at least this number of the largest entries (by descending integer weight, then ascending id)
   std::uint32_t survivors = 0;
-  //! [0, 1]; gather every id with w_v >= this * W, up to rounding; 0: off
+  //! in [0, 1]: gather every id with w_v >= minimum_probability * W, up to rounding; 0: off
   double minimum_probability = 0;
   bool integer_total = false;  //!< compute W during the read; otherwise at the first use
   //! compute bounds of W, 1e-4 wide, in the same read, for decisions that depend on W. Only for logits in float or 16
@@ -87,7 +88,7 @@ struct row_digest {
   double normaliser = 0;    //!< Z, or 0 if only bounds were requested
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
-  double minimum_probability = 0;      //!< all ids with at least this probability are survivors; 0: no such promise
+  double minimum_probability = 0;      //!< all ids with at least this probability are survivors; 0: not guaranteed
   std::uint64_t total_weight = 0;      //!< W, or 0 if integer_total was not requested
   workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: the maximum of each
   workspace_slice block_sums{};        //!< double, one per block
@@ -101,7 +102,8 @@ struct row_digest {
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
     return lane_sums.count != 0 && !one_hot && !truncated && claimed_size == 0;
   }
-  //! Returns whether the read left the sums out. lane_sums and block_sums are then empty, but the space is reserved.
+  //! Returns whether the read did not take the sums. lane_sums and block_sums are then empty, but the space is
+  //! reserved.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool leaves_sums() const noexcept {
     return lane_sums.count == 0 && !one_hot;
   }

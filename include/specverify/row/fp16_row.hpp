@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts a row's distribution to fp16 values, stored as integer counts. This is exact because every fp16 in [0, 1]
-//! is a multiple of 2^-24.
+//! Converts a row's distribution to fp16 values, stored as integer counts. The counts are exact, because every fp16
+//! value in [0, 1] is a multiple of 2^-24.
 //!
 //! Paper:      arXiv:2505.11788 (HLM): the drafter uploads the whole distribution in half precision.
 //! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = sum of all

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a row to integer weights, w_v = 2^31 e^((z_v - max) / T) or 2^31 p_v / max, the same on every backend.
 //!
-//! Paper:      arXiv:2507.00605, lattice step, in integers. Symbols: w = integer weights, W = total weight.
-//! Arithmetic: one subtraction and one product in double, rounded to units of 2^-26 octaves. Then a polynomial in
-//!             32-bit integers computes 2^-fraction, and a rounding shift applies the whole octaves
+//! Paper:      arXiv:2507.00605, lattice step, in integers.
+//! Symbols:    w = integer weights, W = total weight.
+//! Arithmetic: one subtraction and one product in double give the exponent, rounded to units of 2^-26 octaves. Then a
+//!             polynomial in 32-bit integers computes 2^-fraction, and a rounding shift applies the whole octaves
 //!             (kernel/scalar/exponential.hpp).
 //! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is exactly
 //!             2^31; 0 below 2^-32; monotone in z; bit-exact, also under -ffast-math. O(V); no allocation; noexcept.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Returns the log of the sum of e^(z_v / T) over a row, in nats; for a row of probabilities, the log of the sum.
+//! Returns the log of the sum of e^(z_v / T) over a row of logits, in nats. For a row of probabilities, it returns the
+//! log of their sum.
 //!
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
 //!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V), two reads, or one under exec::simd with

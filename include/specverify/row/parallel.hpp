@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads many rows at once, on threads that the engine already has.
+//! Reads many rows in parallel, on a thread pool that the engine provides.
 //!
 //! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The engine
 //! provides the pool, a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads
 //! and in any order, and must return only after all calls have returned. It must not throw.
-//! Guarantees: readings, errors and everything drawn from the readings are the same for every pool, including a
-//!             sequential one. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
+//! Guarantees: readings, errors and all results drawn from the readings are the same for every pool, including a
+//!             sequential pool. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
 //!             total.
 //! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp,
 //!             benchmarks/bench_parallel.cpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exponential race: finds the token with the smallest E_v / p_v, for noise E that another machine can also
-//! compute.
+//! The exponential race: a draw from a row's distribution that two machines can share. It finds the token with the
+//! smallest E_v / p_v, for noise E that both machines can compute.
 //!
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
 //! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not change the winner, so no
@@ -23,7 +23,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the request for `read_row` before a race: enough entries that few others can win, and no sums.
+//! Returns the request for `read_row` before a race: so many top entries that few other ids can win, and no sums.
 [[nodiscard]] constexpr read_request race_request(std::uint32_t vocab_size) noexcept {
   read_request wanted;
   wanted.survivors = vocab_size <= 65536 ? 64 : 256;
@@ -53,7 +53,7 @@ class race_leader {
     const double words = numeric::product(weight * time_, 0x1.00001p32);  // E >= high * 2^-32; rounded up
     return words < all ? static_cast<std::uint32_t>(words) : 0xFFFFFFFFu;
   }
-  //! Errors: row_is_empty (nobody raced).
+  //! Errors: row_is_empty (no id raced).
   [[nodiscard]] result<token_id> winner() const noexcept {
     if (token_ == no_token) return row_error(errc::row_is_empty);
     return token_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A reading: one row's distribution, ready to sample and test. It binds policy, row, transform and row statistics
-//! (`row_digest`) in one value, which has every operation on them.
+//! A reading: one row's distribution, ready to sample and to test drafts against. It combines the execution policy, the
+//! row, the transform and the row statistics (`row_digest`) in one value, whose members are the operations on a row.
 //!
 //! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` makes a
 //! reading, a caller cannot combine the wrong row, transform and digest.
@@ -8,13 +8,13 @@
 //!             resolution.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
 //!             the engine overwrites the row, the arrays of the transform are freed, or the workspace is rewound below
-//!             the reading. After a rewind, every member returns reading_expired and `expired` is true. If the read
-//!             left out Z, W or sums, only one thread at a time may use the reading, because it computes them later and
-//!             caches them in the workspace. If the read computed all of them, several threads may. On an error nothing
-//!             is written.
+//!             the reading. After a rewind, every member returns reading_expired and `expired` is true. If the read did
+//!             not compute Z, W and the sums, only one thread at a time may use the reading, because the reading
+//!             computes the missing results later and caches them in the workspace. If the read computed all of them,
+//!             several threads may use the reading. On an error nothing is written.
 //! Sums:       if you will not draw from a row, read it without sums (`read_request::sums`), which takes half the time.
-//!             If a member of row_reading needs the sums later, it computes them by one more read. The results are the
-//!             same, bit for bit.
+//!             If a member of row_reading needs the sums later, it computes them with one more read, and its results
+//!             are the same, bit for bit.
 //! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
 //!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
 //! Cost:       O(1) expected, or O(V) if a member must read the row again.
@@ -77,8 +77,9 @@ class row_reading : public row_summary {
     return detail::draw(opened(), stream, options);
   }
 
-  //! The token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can compute, too. Fast
-  //! after a read with `race_request`, the same token after any other. Errors: row_is_empty.
+  //! Returns the token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can also
+  //! compute. It is fast after a read with `race_request`; any other read gives the same token more slowly. Errors:
+  //! row_is_empty.
   [[nodiscard]] result<token_id> race(const coupling_noise& noise, std::uint32_t position) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     const auto source = detail::open(row_, transform_);
@@ -127,7 +128,7 @@ class row_reading : public row_summary {
     return specverify::softmax(policy_, row_, transform_, out);
   }
 
-  //! Reads the same row again, with another transform or another request. It uses only the row, so it also works on an
+  //! Reads the same row again, with a different transform or request. It uses only the row, so it also works on an
   //! expired reading. O(V). Errors: as for `read_row`.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
@@ -197,8 +198,8 @@ class reading_access {
   }
 };
 
-//! Reads a row under a transform. What it takes from `scratch` (at most `digest_workspace_size`) stays taken, because
-//! the reading refers to it; on an error it is released. O(V).
+//! Reads a row under a transform. The memory that it takes from `scratch` (at most `digest_workspace_size`) stays
+//! taken, because the reading refers to it; on an error the memory is released. O(V).
 //! Errors: empty_vocabulary, null_span, misaligned (the row, a bias or a mask), vocabulary_too_large, invalid_argument
 //!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
 //!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
@@ -243,8 +244,8 @@ template <class Scalar>
 }  // namespace detail
 
 //! Reads every row of a batch. Writes the readings to the front of `out` and returns that part; `scratch` holds the
-//! arrays of all rows. If a row has an error, its entry holds the status and it takes no space; the other rows are
-//! still read. O(rows * V).
+//! arrays of all rows. If a row has an error, its entry in `out` holds the status, and the row takes no space; the
+//! other rows are still read. O(rows * V).
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small. On an error
 //!         nothing is read.
 template <execution_policy Policy, class Scalar>

@@ -33,8 +33,8 @@ struct residual_options {
 struct residual_token {
   token_id token = no_token;
   std::uint32_t trials = 0;  //!< envelope trials made
-  bool fallback = false;     //!< the residual had no mass, so the token comes from p
-  bool exact = false;        //!< the exact rule gave the token
+  bool fallback = false;     //!< the token is drawn from p, because the residual had no mass
+  bool exact = false;        //!< the exact rule drew the token
 };
 
 inline constexpr double residual_mass_floor = 1e-12;
@@ -44,7 +44,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! Decides the test of a proposal for every Z between the bounds. `have` is the weight, a share `taken` is subtracted,
-//! and `slack` multiplies the rest.
+//! and `slack` multiplies the difference.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
                                                                          double taken, double lower,
                                                                          double upper) noexcept {

@@ -30,7 +30,7 @@ struct draw_options {
 struct sampled_token {
   token_id token = no_token;
   std::uint32_t trials = 0;  //!< envelope trials made
-  bool exact = false;        //!< the exact rule gave the token
+  bool exact = false;        //!< the exact rule drew the token
 };
 
 SPECVERIFY_TYPES_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the distribution of a row as floats or doubles. Use it if your engine wants probabilities; the rest of the
-//! library does not need them.
+//! Writes the probabilities of a row as floats or doubles. Use it if your own code needs probabilities, because the
+//! library itself does not need them.
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. If the temperature is below 1e-6,
 //!             the argmax gets 1.

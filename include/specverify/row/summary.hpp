@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part of a reading that does not need the row. A sparsifier or quantizer sees only this part.
+//! Row summary: the results of a reading without access to the row itself. A sparsifier or quantizer gets only this
+//! summary.
 //!
 //! Use it to write a sparsifier. `read_row` returns it as the base of a reading (row/reading.hpp).
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = total weight, the sum over the row.
@@ -51,9 +52,9 @@ class row_summary {
   void narrow_total() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }
-  //! Returns decide(W). The decision must have this property: if it is the same for two totals, it is the same for all
-  //! totals between them. So `decide` is called with both bounds, which are narrowed only while the results differ (by
-  //! ==). It is called up to seven times, and once with 0 if the reading is expired.
+  //! Returns decide(W). `decide` must have this property: if it returns the same result for two totals, it returns this
+  //! result for all totals between them. It is called with both bounds of W, which are narrowed only while the two
+  //! results differ (by ==). It is called up to seven times, and once with 0 if the reading is expired.
   template <class Decide>
   [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {
     for (;; narrow_total()) {
@@ -71,7 +72,7 @@ class row_summary {
   }
   //! Returns whether W was summed after the read.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
-  //! Every id with weight >= this * W is among the survivors; 0: no such promise.
+  //! Every id with weight >= this * W is among the survivors; 0: not guaranteed.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
   //! Returns whether every id with a positive integer weight is among the survivors.
   [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }

@@ -6,17 +6,17 @@
 //!             means the point mass at the argmax. The transform's temperature and truncation have no effect.
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
 //!             computed, never the drawn tokens.
-//! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over the rest; the digest has a
-//!             coarse value of B at one temperature. log B is convex in the inverse temperature. At 0 it is the log of
-//!             the number of ids, and it falls at least as fast as the largest entry. Therefore chords bound it above,
-//!             and extended chords below. If the bounds do not decide a test, the row is read at that temperature:
-//!             first for a quick sum, and then for the exact sum if the quick sum is too close to decide. Each such
-//!             read adds a node to the bounds.
+//! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over all other entries; the
+//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 0 it
+//!             is the log of the number of ids, and it falls at least as fast as the largest entry. Therefore chords
+//!             bound it above, and extended chords below. If the bounds do not decide a test, the row is read at that
+//!             temperature: first for a quick sum, and then for the exact sum if the quick sum is too close to decide.
+//!             Each such read adds a node to the bounds.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests need 0.1 to 0.5 reads of
 //!             the row in addition to the reading, if the reading has 64 top entries and its temperature is between
-//!             half and all of the highest temperature. Any other reading gives the same results, but more slowly.
-//!             Probabilities: one exact read per temperature.
+//!             half of the highest temperature and the highest temperature. Any other reading gives the same results,
+//!             but more slowly. Probabilities: one exact read per temperature.
 //! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
@@ -31,8 +31,8 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Number of reads of the row beyond the reading.
 struct tempered_reads {
-  std::uint32_t quick = 0;  //!< temperatures that the bounds left open
-  std::uint32_t exact = 0;  //!< temperatures that a sum in float left open too
+  std::uint32_t quick = 0;  //!< temperatures that the bounds did not decide
+  std::uint32_t exact = 0;  //!< temperatures that a sum in float did not decide either
 
   SPECVERIFY_INLINE constexpr tempered_reads& operator+=(const tempered_reads& other) noexcept {
     quick += other.quick;
@@ -111,7 +111,7 @@ class tempered_reader {
   }
 
   //! Bounds p at every temperature of a request. Reads the row at the temperature with the widest bounds, until the
-  //! widths sum to at most `most` or all are exact.
+  //! widths sum to at most `most` or all bounds are exact.
   void narrow(const tempered_question& asked, double most, std::span<probability_bounds> out) noexcept {
     bracket totals[temper_group];
     bool exact[temper_group] = {};
@@ -135,7 +135,8 @@ class tempered_reader {
   }
 
  private:
-  //! Computes Z by a quick read, which adds a node to the bounds of the rest. `sum`: the sum of the top entries.
+  //! Computes Z by a quick read, which adds a node to the bounds of the other entries. `sum`: the sum of the top
+  //! entries.
   [[nodiscard]] double read_at(double inverse, double sum) noexcept {
     const double total = row_.quick(inverse);
     rest_.learn_total(inverse, total, sum);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a model's logits into the final distribution: temperature, sparse bias, mask, truncation, in one pure value.
+//! Row transform: the temperature, bias, mask and truncation that turn a model's logits into the final distribution, in
+//! one plain value.
 //!
 //! Drafter rows and target rows use the same transform, which is applied when a row is read. History and grammar state
-//! stay in the engine, which passes bias and mask for each position. Order: bias, mask, temperature, truncation (in the
-//! order it specifies), normalization.
+//! stay in the engine, which passes bias and mask for each position. They are applied in this order: bias, mask,
+//! temperature, truncation (whose `order` field orders its own steps), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a session: takes drafts, requests rows of the target model, verifies the drafts and answers.
+//! The cloud's half of a session: receives drafts, requests rows of the target model, verifies the drafts and sends
+//! verdicts.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
-//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent; if the verdict
+//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent. If the verdict
 //!             did not reach the edge, the cloud sends the committed tokens as text. Uniforms are a function of
-//!             (secret, session id, salt, position, round). After `make_cloud` no heap allocation; noexcept. Every
-//!             unused message is counted once.
+//!             (secret, session id, salt, position, round). After `make_cloud` no heap allocation; noexcept. The
+//!             statistics count every message that was not used, once.
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
@@ -25,7 +26,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The host's rows. If a row has another size than vocab_size, rules see an empty row, which each of them rejects.
+//! The host's rows. If the size of a row differs from vocab_size, a rule gets an empty row, which every rule rejects.
 template <row_provider Rows>
 struct rows_of_size {
   const Rows& rows;
@@ -42,7 +43,7 @@ struct rows_of_size {
   }
   [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
-  //! The reason for a failed rule or row. A failed row is reported even if the rule could do without it.
+  //! The reason for a failed rule or row. A failed row is reported even if the rule did not need the row.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
     if constexpr (requires {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the cloud's half of a session, without the function bodies.
+//! Declares `cloud_session`, the class of the cloud's half of a session, without the function bodies.
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/cloud.hpp, which adds the
 //! bodies.
@@ -24,8 +24,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Each input returns `busy` while outputs wait; otherwise the status tells whether the input was used. If a session
-//! fails, it also emits `failed` and tells the edge.
+//! Each input returns `busy` while outputs wait; otherwise the returned status shows whether the input was used. If a
+//! session fails, it also emits `failed` and sends the edge a refusal.
 class cloud_session : public detail::endpoint {
  public:
   //! The smallest limits for sessions in this format (`format_of` returns the edge's), with text messages of up to
@@ -35,20 +35,21 @@ class cloud_session : public detail::endpoint {
 
   // Inputs.
 
-  //! Continues from a journal and returns the end of the last whole record: the host must cut the file there before it
-  //! appends. Without a journal do not call this; a new cloud waits for a hello. O(bytes of the journal).
-  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
-  //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's),
-  //! output_too_small (the text is longer than max_text_length), errors of a hello that other options can cure
-  //! (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
+  //! Continues from a journal and returns the end of the last whole record: the host must truncate the file there
+  //! before it appends. Do not call it without a journal, because a new cloud waits for a hello anyway. O(bytes of the
+  //! journal).
+  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
+  //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's
+  //! journal), output_too_small (the text is longer than max_text_length), errors of a hello that different options can
+  //! fix (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
   //! unconditional, but the edge supplied some of the text), unexpected_message (not blank).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
   //! Takes a message. Returns ok, or the reason not to use it: the refusal of a hello, no_handshake (the edge is told
   //! and should send a hello), refused_by_peer (the edge has failed; a restarted edge may still connect); or the reason
   //! why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! The connection of the last hello was lost: the session sends nothing and continues no stream before the next
-  //! hello. The call is optional. A host must not make it when it closes a connection that another hello has replaced.
+  //! Reports that the connection of the last hello was lost: the session sends nothing and continues no stream before
+  //! the next hello. The call is optional. A host must not call it for a connection that a later hello has replaced.
   void disconnect() noexcept { leave_connection(); }
   //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens, and
   //! rows.transform(i) turns this row into a distribution. The optional rows.failed() returns the error if a row or a
@@ -60,37 +61,38 @@ class cloud_session : public detail::endpoint {
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! Takes the scores that `score` requested, one per named draft, ascending, in [0, 1]. If the edge has sent stop
-  //! meanwhile, they are dropped.
-  //! Errors: unexpected_message (no scores are wanted), size_mismatch (another number of scores; may be called again),
-  //! errors of `decide_semantically` (failed).
+  //! in the meantime, the scores are dropped.
+  //! Errors: unexpected_message (no scores are wanted), size_mismatch (a different number of scores; may be called
+  //! again), errors of `decide_semantically` (failed).
   [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
-  //! The engine cannot go on; the edge receives a refusal. If `why` is ok, the error is engine_failed.
+  //! Reports that the engine cannot continue; the edge receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
 
   // Outputs.
 
-  //! Returns the next output, or `none`. Text that the edge lacks is sent in chunks, one per call.
+  //! Returns the next output, or `none`. Text that the edge does not have is sent in chunks, one per call.
   [[nodiscard]] session_output next() noexcept {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! Returns whether `evaluate` is unanswered; no other `evaluate` follows before the answer. If the engine works while
-  //! messages arrive, ask before you supply the rows.
+  //! Returns whether the session waits for the rows of an `evaluate`; no other `evaluate` follows before these rows. If
+  //! messages can arrive while the engine works, check this before you supply the rows.
   [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
-  //! Returns whether `score` is unanswered.
+  //! Returns whether the session waits for the scores of a `score`.
   [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
   [[nodiscard]] cloud_state state() const noexcept { return state_.now(); }
   [[nodiscard]] std::uint64_t session_id() const noexcept { return place_.session_id; }
-  //! The last round that this process decided.
+  //! Returns the last round that this process decided.
   [[nodiscard]] const decided_round& last_round() const noexcept { return last_round_; }
-  //! The channel state that the edge reported with the draft of the open round; zeros if the format has no report.
+  //! Returns the channel state that the edge reported with the draft of the open round; zeros if the format has no
+  //! report.
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
-  //! First position of the drafts of the open round. From here on, the rows of supply_rows have the target states that
-  //! `score` needs.
+  //! Returns the first position of the drafts of the open round. From this position on, the rows of supply_rows have
+  //! the target states that `score` needs.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
-  //! Temperature and truncation that the edge's hello requests. The session does not apply them: the text follows the
-  //! distribution of the rows under the transform supplied with *them*. The host should supply this transform with each
-  //! row, or end the session by `engine_failed` with invalid_temperature or invalid_truncation.
+  //! Returns the temperature and truncation that the edge's hello requests. The session does not apply them: the text
+  //! follows the distribution of the rows under the transform supplied with *them*. The host should supply this
+  //! transform with each row, or end the session by `engine_failed` with invalid_temperature or invalid_truncation.
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
  private:
@@ -120,7 +122,7 @@ class cloud_session : public detail::endpoint {
   }
   //! If true, a hello is answered only after the engine's work.
   [[nodiscard]] bool engine_works() const noexcept { return rows_wanted_ || state_ == cloud_state::scoring; }
-  //! Returns whether the prompt and all text requested from the edge are here.
+  //! Returns whether this side has the prompt and all text that it requested from the edge.
   [[nodiscard]] bool is_whole() const noexcept { return place_.has_prompt() && place_.length >= target_.length; }
   void leave_connection() noexcept;
   void send(std::size_t written) noexcept;
@@ -142,7 +144,7 @@ class cloud_session : public detail::endpoint {
   void in_step() noexcept;
   void settle() noexcept;
 
-  // cloud_text.hpp: text that one side lacks, the end
+  // cloud_text.hpp: text that one side does not have, the end
   void push_text() noexcept;
   [[nodiscard]] status tell_end() noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message) noexcept;
@@ -199,8 +201,8 @@ class cloud_session : public detail::endpoint {
 //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
 //!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*): max_draft_length
 //!         outside 1..4096, max_law_entries 0, max_message_bytes too small for a text message, or skipped ids or hidden
-//!         states that cannot be sent within max_message_bytes. Also out_of_memory. Memory sized by an option is only
-//!         address space until it is written to.
+//!         states that cannot be sent within max_message_bytes. Also out_of_memory. Buffers whose size is an option use
+//!         only address space until they are written.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options);
 
 SPECVERIFY_NAMESPACE_END

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's half of a session: drafts, sends, and commits tokens by the cloud's verdicts. It is a pure state machine:
-//! no I/O, no clock, no threads.
+//! The edge's half of a session: draws draft tokens, sends them to the cloud, and commits tokens according to the
+//! cloud's verdicts. It is a pure state machine: no I/O, no clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
 //!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788
 //!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
 //! Guarantees: lost connections and restarts do not change the text. After `make_edge` no heap allocation; noexcept.
-//!             Every unused message is counted once. Within a connection messages must arrive in order and undamaged.
-//!             If the transport cannot guarantee this, use delivery/.
+//!             The statistics count every message that was not used, once. Within a connection messages must arrive in
+//!             order and undamaged. If the transport cannot guarantee this, use delivery/.
 //! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
 //! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
@@ -26,16 +26,17 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Makes an edge of parts: a sparsifier (or an optional one), a window and a skip policy, each at most once, in any
-//! order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`.
-//! The sparsifier sets K, the window L and l, and the options the kind of law; together they are the format
-//! (`format_of`). Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
+//! Makes an edge from parts: a sparsifier (or a std::optional of one), a window and a skip policy, each at most once,
+//! in any order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`. The sparsifier
+//! sets K, the window L and l, and the options the kind of law; together they are the format (`format_of`). Kinds that
+//! list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
 //! Errors: vocab_size_missing; secret_missing; errors of `check(wire_format)`; invalid_temperature and
 //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a skip policy needs room
-//! for skipped tokens, but attachments.max_skipped is 0); unsupported (at_format: token_and_count, because the residual
-//! would be drawn by the edge; at_draw_from_row: not top_k_tail); errors of a part's `check`; options_disagree
-//! (at_sparsifier: no law lists a support); out_of_memory. Memory sized by an option is only address space until it is
-//! written to. If copying a part throws, the exception passes through and nothing is left behind.
+//! for skipped tokens, but attachments.max_skipped is 0); unsupported (at_format: token_and_count, because the edge
+//! would have to draw from the residual; at_draw_from_row: not top_k_tail); errors of a part's `check`;
+//! options_disagree (at_sparsifier: no law lists a support); out_of_memory. Buffers whose size is an option use only
+//! address space until they are written. If copying a part throws, the exception passes through and all memory is
+//! released.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The class of the edge's half of a session, without the function bodies.
+//! Declares `edge_session`, the class of the edge's half of a session, without the function bodies.
 //!
 //! Use it when code only passes a session on. Code that calls a session must include session/edge.hpp, which adds the
 //! bodies.
@@ -44,14 +44,14 @@ struct edge_maker;
 struct drawn_draft {
   token_id token = no_token;
   bool keep = false;        //!< the edge commits the token without the cloud
-  skip_observation seen{};  //!< as the skip policy saw it
+  skip_observation seen{};  //!< inputs of the skip policy's decision
 };
 
 }  // namespace detail
 
 //! `make_edge` returns one. Each input returns `busy` while outputs wait. While a row is wanted for a token that is
-//! written ahead, all inputs but supply_row and engine_failed return `busy`. Otherwise the status tells whether the
-//! input was used. If a session fails, it also emits `failed`.
+//! written ahead, all inputs but supply_row and engine_failed return `busy`. Otherwise the returned status shows
+//! whether the input was used. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
@@ -60,12 +60,12 @@ class edge_session : public detail::endpoint {
   //! (at_prompt), prompt_too_long (`where` = tokens of the prompt; max_text_length or more), token_out_of_range
   //! (`where` = position).
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  //! Continues from a journal and returns the end of the last whole record: the host must cut the file there before it
-  //! appends. If the journal holds a draft of the open round, it is sent again. O(bytes of the journal).
-  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (another layout),
+  //! Continues from a journal and returns the end of the last whole record: the host must truncate the file there
+  //! before it appends. If the journal holds a draft of the open round, it is sent again. O(bytes of the journal).
+  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: an option differs from the one that the journal
-  //! began with; at_sparsifier: another sparsifier, or a cloud's journal), output_too_small (the text is longer than
-  //! max_text_length), prompt_empty and prompt_too_long (as `start`), unexpected_message (not idle).
+  //! began with; at_sparsifier: a different sparsifier, or a cloud's journal), output_too_small (the text is longer
+  //! than max_text_length), prompt_empty and prompt_too_long (as `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle), prompt_empty and
   //! prompt_too_long as `start`.
@@ -73,7 +73,7 @@ class edge_session : public detail::endpoint {
   //! Takes a message. Returns ok, or the reason not to use it: unexpected_message (for example, sent before the
   //! handshake), checksum_mismatch (a new handshake begins), session_closed; or the reason why the session has failed.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Time has passed. Does nothing before `deadline()`.
+  //! Tells the session that time has passed. Does nothing before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
   //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
   //! shorter. O(V).
@@ -93,27 +93,29 @@ class edge_session : public detail::endpoint {
     detail::row_of<Policy, Scalar> any(policy, row, transform);
     return take_row(any, row.valid_size(), extras, now);
   }
-  //! There is a connection, the same or a new one: the handshake begins.
+  //! Reports that there is a connection, the same or a new one. The handshake begins.
   [[nodiscard]] status reconnect(session_time now) noexcept;
-  //! The connection was lost: `edge_options::on_link_loss` decides about the rest. An open draft is completed. Errors:
-  //! link_lost (stop: the session has failed).
+  //! Reports that the connection was lost. An open draft is completed; `edge_options::on_link_loss` determines the
+  //! further behaviour. Errors: link_lost (stop: the session has failed).
   [[nodiscard]] status disconnect(session_time now) noexcept;
-  //! The engine cannot go on; the cloud receives a refusal. If `why` is ok, the error is engine_failed.
+  //! Reports that the engine cannot continue; the cloud receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
-  //! The host wants no more text. Drops the open draft, tells the cloud and waits for the response. The session then
-  //! emits `finished` (stop_reason::cancelled) and cannot continue: if it is restored before that, it ends with the
-  //! same cause. A text that is already complete ends as usual. `cause` goes to the cloud: cancelled, or finished (the
-  //! host has all that it needs). A row that is wanted must not be supplied afterwards.
-  //! Errors: busy, invalid_argument (`where` = another cause), unexpected_message (idle), session_closed (over).
+  //! Ends the text because the host needs no more tokens. Drops the open draft, tells the cloud and waits for the
+  //! response. The session then emits `finished` (stop_reason::cancelled) and cannot continue: if it is restored before
+  //! that, it ends with the same cause. A text that is already complete ends as usual. `cause` goes to the cloud:
+  //! cancelled, or finished (the host has all that it needs). A row that is wanted must not be supplied afterwards.
+  //! Errors: busy, invalid_argument (`where` = the cause, which is neither of the two), unexpected_message (idle),
+  //! session_closed (over).
   [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
-  //! The host's measurements of the link; recorded with the next round.
+  //! Takes the host's measurements of the link, which are recorded with the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
-  //! The channel to report to the cloud, and whether the uplink is in its high state; recorded with the next round.
+  //! Takes the channel to report to the cloud, and whether the uplink is in its high state. Both are recorded with the
+  //! next round.
   void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
 
-  //! Returns the next output, or `none`. Text that the cloud lacks is sent in chunks, one per call.
+  //! Returns the next output, or `none`. Text that the cloud does not have is sent in chunks, one per call.
   [[nodiscard]] session_output next() noexcept {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
@@ -123,13 +125,14 @@ class edge_session : public detail::endpoint {
     const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
   }
-  //! Returns whether `evaluate` is unanswered. If the engine works while messages arrive, ask before you supply the
-  //! row.
+  //! Returns whether the session waits for the row of an `evaluate`. If messages can arrive while the engine works,
+  //! check this before you supply the row.
   [[nodiscard]] bool wants_rows() const noexcept { return row_wanted_; }
   [[nodiscard]] edge_state state() const noexcept { return state_.now(); }
-  //! Temperature and truncation of `edge_options::transform`; supply this transform with the rows.
+  //! Returns the temperature and truncation of `edge_options::transform`. Supply this transform with the rows.
   [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
-  //! Length of the prefix that the cloud also has. The edge committed the tokens from here to `length()` on its own.
+  //! Returns the length of the prefix that the cloud also has. The edge committed the tokens from there to `length()`
+  //! on its own.
   [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed; }
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
@@ -138,7 +141,7 @@ class edge_session : public detail::endpoint {
   edge_session(const edge_options& options, const detail::parts_facts& facts, detail::held_parts&& parts,
                detail::edge_drafts&& drafts);
 
-  //! Format of the draft messages.
+  //! Returns the format of the draft messages.
   [[nodiscard]] const wire_format& format() const noexcept { return drafter_.facts.format; }
 
   // edge_start.hpp: start, restore, recover
@@ -176,7 +179,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status on_refusal(std::span<const std::byte> message) noexcept;
   status fail(status why) noexcept;
 
-  // edge_text.hpp: text that one side lacks, streams, the end
+  // edge_text.hpp: text that one side does not have, streams, the end
   void push_text() noexcept;
   void begin_fetch(const hello_message& theirs) noexcept;
   void drop_fetch() noexcept;
@@ -240,7 +243,7 @@ class edge_session : public detail::endpoint {
   wiped<edge_options> options_;
   detail::drafter drafter_;
   detail::sparsifier_states states_;
-  struct fetched_text {  // text that only the cloud has; it counts when it is complete
+  struct fetched_text {  // text that only the cloud has; used only when it is complete
     std::uint32_t length = 0, round = 0;
     std::uint64_t hash = 0;
     verdict_notice last{};

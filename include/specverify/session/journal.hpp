@@ -7,11 +7,11 @@
 //!           snapshot (may be empty), and the edge's open draft in the remaining bytes; then a 64-bit check of the
 //!           payload.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: the ids of a record
-//!             replace the text from the record's first position on, and the last snapshot and the last draft are used.
-//!             An incomplete record at the end is ignored: either the file ends inside it (for example, the process was
+//!             replace the text from the record's first position on. The last snapshot and the last draft are used. An
+//!             incomplete record at the end is ignored: either the file ends inside it (for example, the process was
 //!             killed), or the check and all bytes after it are 0 (a power cut). Any other damage returns
-//!             journal_corrupt, another layout returns unsupported. The check is FNV-1a, 64 bits: it detects accidents,
-//!             but not forgeries.
+//!             journal_corrupt. A different layout returns unsupported. The check is FNV-1a, 64 bits: it detects
+//!             accidents, but not forgeries.
 //! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
 //!             machine.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp
@@ -33,7 +33,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Summary of a journal that was read.
 struct journal_reading {
-  std::size_t valid_bytes = 0;  //!< end of the last whole record: cut the file here before appending
+  std::size_t valid_bytes = 0;  //!< end of the last whole record: truncate the file here before you append
   std::uint32_t records = 0;
   std::uint32_t text_length = 0;  //!< ids in the text
   bool torn = false;              //!< bytes of an unfinished record follow valid_bytes
@@ -65,7 +65,7 @@ inline constexpr std::size_t journal_check_bytes = 8;
   return static_cast<std::size_t>((ids + snapshot_bytes + draft_bytes).value);
 }
 
-//! Parts of one record, as bytes. If the snapshot is empty, the last one still counts.
+//! Parts of one record, as bytes. If the snapshot is empty, the previous snapshot stays valid.
 struct journal_record {
   std::uint32_t first_position = 0;
   std::span<const token_id> ids{};
@@ -76,7 +76,7 @@ struct journal_record {
 [[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
-  // As far as a compiler knows, the sum may wrap; the first test lets it drop the rest if it sees a small span.
+  // The compiler must assume that the sum may wrap. The first test lets it remove the rest if it sees a small span.
   if (out.size() < journal_bytes(0, 0) || out.size() < bytes)
     return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
@@ -100,7 +100,7 @@ struct journal_record {
 }
 
 //! The payload of the first record of `rest`. Ok without a payload means that the record is incomplete.
-//! Errors: journal_corrupt, unsupported (another layout).
+//! Errors: journal_corrupt, unsupported (a different layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
   using opened = result<std::span<const std::byte>>;
   constexpr std::span<const std::byte> unfinished{};
@@ -164,8 +164,8 @@ struct journal_record {
 }  // namespace detail
 
 //! Reads a whole journal; the ids go to the front of `text`.
-//! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of
-//!         another type); output_too_small (`text` is too short; `where` = ids of the record).
+//! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of a
+//!         different type); output_too_small (`text` is too short; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
                                                              std::span<token_id> text) noexcept {
@@ -179,12 +179,12 @@ template <class Snapshot>
 
 namespace detail {
 
-//! The error for a snapshot that no session writes.
+//! Returns the error for a snapshot that no session writes.
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
 
-//! Reads a journal for `restore`. Snapshots must have `snapshot_bytes` bytes. Errors: those of `read_journal`;
-//! options_disagree at `where` (snapshots of another size belong to the other side or to another sparsifier). Without a
-//! whole record: unknown_session, or truncated if there are bytes of a first record.
+//! Reads a journal for `restore`. Snapshots must have `snapshot_bytes` bytes. Errors: as for `read_journal`;
+//! options_disagree at `where` (snapshots of a different size, because they belong to the other side or to a different
+//! sparsifier). If there is no whole record: unknown_session, or truncated if there are bytes of a first record.
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> journal_to_restore(
     std::span<const std::byte> journal, std::size_t snapshot_bytes, std::uint32_t where,
     std::span<token_id> text) noexcept {

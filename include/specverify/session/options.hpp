@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Options of an edge and of a cloud.
 //!
-//! Use it in code that configures a host but makes no session; edge.hpp and cloud.hpp include it.
+//! Use it in code that sets options but makes no session; edge.hpp and cloud.hpp include it.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/options.md, tests/unit/session/options_test.cpp
 #ifndef SPECVERIFY_SESSION_OPTIONS_HPP
@@ -27,7 +27,8 @@ enum class link_loss : std::uint8_t {
 };
 
 //! Whether an edge journals the draft of a round before it sends it. After a restart, the edge sends a journaled draft
-//! again. Without one, it fetches the text if the cloud has decided the round; otherwise it makes a new draft.
+//! again. Without a journaled draft, the edge fetches the text if the cloud has decided the round; otherwise it makes a
+//! new draft.
 enum class draft_journaling : std::uint8_t {
   automatic,  //!< if the record has at most `automatic_draft_record` bytes
   always,
@@ -46,27 +47,28 @@ struct edge_options {
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: no limit but max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
   law_format format = law_format::sparse_drop_zero;  //!< format of the laws; the sparsifier sets K, the window L and l
-  //! attachments of the drafts; a session sets resolution_with_draft and drafted_probability itself
+  //! attachments of draft messages; the session sets resolution_with_draft and drafted_probability, whatever their
+  //! values here
   attachment_format attachments{};
   std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
   double threshold = 0.5;  //!< wire_rule::semantic: sent to the cloud; finite, >= 0
-  //! adds the cloud's own token to a draft that is accepted whole; false: the rounds of HLM
+  //! if all drafts are accepted, the cloud adds a token of its own; false: as in the rounds of HLM
   bool bonus = true;
-  //! top_k_tail: draws tokens from the whole row and sends their probability, which the test uses; only rejections use
-  //! the law. As in the paper; lossy
+  //! top_k_tail: draws tokens from the whole row and sends their probability, which the accept test uses; the law is
+  //! used only after rejections. As in the paper; lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
-  //! microseconds to wait for a response before a new handshake. 0: off; then the host must report each lost
-  //! connection, otherwise a lost message stalls the session
+  //! microseconds to wait for a response before a new handshake. 0: off. The host must then report each lost
+  //! connection, because otherwise a lost message stalls the session
   session_time retry_timeout = 0;
   std::uint32_t retry_limit = 64;  //!< handshakes without progress before peer_timeout
   //! bits of the check of each message that is not a hello: 0, 8 or 16; both sides use the larger value
   std::uint8_t check_bits = automatic_check;
-  //! for the nonces of hellos; 0: derived from secret, session and time. If messages can outlive the process
-  //! (for example, at a broker), use another value for each process
+  //! for the nonces of hellos; 0: derived from secret, session and time. If messages can outlive the process (for
+  //! example, at a broker), use a different value in each process
   std::uint64_t salt = 0;
   std::uint32_t text_chunk = 256;  //!< tokens per text message, in both directions; 1 or more
   link_loss on_link_loss = link_loss::wait;
@@ -100,8 +102,9 @@ struct edge_options {
   static constexpr std::uint32_t at_check_bits = 23;
 };
 
-//! Limits for all edges of a cloud. They size the buffers, and a hello beyond one of them is refused with its number.
-//! The defaults are enough for edges with default options; for another format use `cloud_session::limits_for`.
+//! Limits for all edges of a cloud. They size the buffers, and a hello that exceeds a limit is refused with the number
+//! of the limit. The defaults are enough for edges with default options; for other formats use
+//! `cloud_session::limits_for`.
 struct cloud_limits {
   std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
   std::uint32_t max_law_entries = 4096;        //!< ids in all laws of a message, 1 or more
@@ -111,7 +114,7 @@ struct cloud_limits {
   friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
 };
 
-//! The larger of each limit, which is enough for both.
+//! Returns the larger value of each limit, which is enough for both formats.
 [[nodiscard]] SPECVERIFY_INLINE constexpr cloud_limits larger(cloud_limits a, const cloud_limits& b) noexcept {
   for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
                            &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
@@ -125,8 +128,8 @@ struct cloud_options {
   //! restored session uses the salt of the journal
   std::uint64_t salt = 0;
   std::uint32_t vocab_size = 0;  //!< V of the models, 1..2^24; required, and equal to each edge's
-  //! only sizes the workspace: a hello or row is refused if its truncation needs more. Rows come with their own
-  //! transform (see cloud_session::transform)
+  //! determines only the size of the workspace: a hello or row is refused if its truncation needs more. The transform
+  //! of each row is supplied with the row (see cloud_session::transform)
   row_transform transform{};
   cloud_limits limits{};
   std::uint32_t max_text_length = 4096;   //!< tokens of prompt and text together

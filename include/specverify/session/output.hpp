@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests of a session to the host: bytes to send and to journal, work for the engine, events. `next()` returns them
-//! one by one.
+//! Outputs of a session: bytes for the host to send or to append to the journal, work for the engine, and events. The
+//! session's `next()` returns the outputs one at a time.
 //!
 //! Guarantees: trivially copyable; spans are valid until the next call of any member function of the session.
 //! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp
@@ -27,21 +27,21 @@ enum class session_action : std::uint8_t {
   //! appending them is also correct, but takes more disk
   journal,
   send,       //!< send `bytes` as one message
-  evaluate,   //!< feed `tokens` from `position` on; rows of the last `rows` tokens are wanted
-  rollback,   //!< cut the engine's cache to `position` tokens
+  evaluate,   //!< feed `tokens` from `position` on; supply rows for the last `rows` tokens
+  rollback,   //!< truncate the engine's cache to `position` tokens
   committed,  //!< `tokens` from `position` on are final; the first `accepted` are accepted drafts
   tentative,  //!< `tokens` from `position` on were drafted
-  retracted,  //!< drafted tokens from `position` on are void
+  retracted,  //!< drafted tokens from `position` on are invalid
   //! cloud, semantic rule: `rows` drafts differ from the target's argmax. `positions` marks them within the round,
-  //! `bytes` holds their hidden vectors in ascending order, as received. Answer with `supply_scores`
+  //! `bytes` holds their hidden vectors in ascending order, as received. Call `supply_scores` with the scores
   score,
-  //! the text is complete, and both sides have the same. `stop` is the reason; at the cloud it is none if the edge
+  //! the text is complete, and both sides have the same text. `stop` is the reason; at the cloud it is none if the edge
   //! ended the text without it
   finished,
   failed  //!< the session is over; `reason` has the error
 };
 
-//! The side that decides about a position of the text.
+//! The side that decided a position of the text.
 enum class token_authority : std::uint8_t {
   cloud = 0,  //!< verified or written by the target
   edge = 1    //!< committed by the edge, so the cloud did not verify it
@@ -68,10 +68,10 @@ enum class edge_state : std::uint8_t {
   idle,
   offline,        //!< without a connection
   handshaking,    //!< hello is sent; waits for the cloud's hello
-  sending_text,   //!< the cloud has less text
-  fetching_text,  //!< the cloud has more text
+  sending_text,   //!< sends text that the cloud does not have
+  fetching_text,  //!< receives text that only the cloud has
   drafting,
-  waiting,    //!< for a verdict
+  waiting,    //!< waits for a verdict
   streaming,  //!< the cloud writes text without drafts
   stopping,   //!< the text is complete, and the cloud compares it with its own
   finished,
@@ -81,8 +81,8 @@ enum class edge_state : std::uint8_t {
 //! States of a cloud.
 enum class cloud_state : std::uint8_t {
   blank,
-  filling,       //!< the edge has more text
-  sending_text,  //!< the edge has less text
+  filling,       //!< receives text that only the edge has
+  sending_text,  //!< sends text that the edge does not have
   ready,         //!< waits for a draft
   evaluating,
   scoring,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' methods by name: distribution format, kept tokens, drafts per round, skip policy.
+//! The papers' methods as presets, one function per method. A preset sets the distribution format, the kept tokens, the
+//! drafts per round and the skip policy.
 //!
-//! Use it when your code chooses a method; K, L and l are then set in one place. For example, `make_edge(options,
-//! k_sqs({.support_size = 16, .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.
+//! Use it when your code chooses a method. For example, `make_edge(options, k_sqs({.support_size = 16,
+//! .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
 //! Guarantees: a preset is a value and does not depend on the machine or the models. `make_edge` rejects options that
 //!             repeat a preset's choice.
 //! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose your own values,
-//!             above all for the thresholds on u (docs/lab.md).
+//!             especially for the thresholds on the uncertainty u (docs/lab.md).
 //! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP
@@ -26,7 +27,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! All choices of a session except for the host's own options.
+//! All choices for a session except the host's own options.
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   law_format format = law_format::sparse_drop_zero;
@@ -72,7 +73,7 @@ template <class Sparsifier, class Skip, class Window>
   return made;
 }
 
-//! Makes an edge of the preset. Errors: those of `options_with` and of `make_edge` with parts.
+//! Makes an edge of the preset. Errors: as for `options_with`, and for `make_edge` with parts.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options,
                                              const preset<Sparsifier, Skip, Window>& system) {
@@ -81,7 +82,7 @@ template <class Sparsifier, class Skip, class Window>
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
-//! Returns the format of this edge's messages. Errors: those of `options_with`.
+//! Returns the format of this edge's messages. Errors: as for `options_with`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<wire_format> format_of(const edge_options& options,
                                             const preset<Sparsifier, Skip, Window>& system) {
@@ -90,8 +91,9 @@ template <class Sparsifier, class Skip, class Window>
   return format_of(made.value(), system.sparsifier, system.window);
 }
 
-//! Makes a cloud whose buffers have room for the preset's messages. If a limit of the options is larger (for example,
-//! because of padding), it counts. Include session/cloud.hpp for the bodies. Errors: those of `make_cloud`.
+//! Makes a cloud whose buffers have room for the preset's messages. If a limit in the options is larger (for example,
+//! because of padding), the larger limit is used. Include session/cloud.hpp for the bodies. Errors: as for
+//! `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
@@ -101,11 +103,11 @@ template <class Sparsifier, class Skip, class Window>
   return make_cloud(made);
 }
 
-//! Returns the preset with another kind of window.
+//! Returns the preset with a different kind of window.
 template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
                                                                      const Window& window) {
-  // named, because g++ 12 with -ftrivial-auto-var-init clears parts of the window in an unnamed one
+  // a named object, because g++ 12 with -ftrivial-auto-var-init clears parts of the window in a temporary
   const preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier,  window,
                                               system.skip,   system.attachments, system.rule,
                                               system.mode,   system.bonus,       system.draw_from_row};
@@ -161,7 +163,7 @@ struct hlm_settings {
   return {.format = law_format::fp16_row, .window = {set.max_draft_length}, .bonus = set.bonus};
 }
 
-//! Tokens that an edge may commit between two uploads; the next token is always sent.
+//! Maximum number of tokens that an edge may commit between two uploads; the next token is always sent.
 inline constexpr std::uint32_t preset_max_skipped = 63;
 
 namespace detail {
@@ -217,8 +219,8 @@ template <class Sparsifier>
   return cu_hlm(set, kept);
 }
 
-//! CU-HLM's laws without a skip policy, and tokens drawn from these laws. k is the smallest with N(k) <= epsilon.
-//! Exact.
+//! CU-HLM's laws without a skip policy, with tokens that are drawn from these laws. k is the smallest number with N(k)
+//! <= epsilon. Exact.
 struct compressed_hlm_settings {
   std::uint32_t max_support_size = 1024;  //!< maximum k
   std::uint32_t resolution = 255;         //!< l

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Snapshots: the state of an edge or a cloud in a journal record, from which a restarted session continues.
+//! Snapshots: the state of an edge or a cloud that a journal record contains, and from which a restarted session
+//! continues.
 //!
 //! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
 //! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so it
@@ -30,17 +31,18 @@ struct edge_snapshot_head {
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
-  //! drafts before position carry_end keep the counters of this round, in which they were written ahead
+  //! drafts before position carry_end use the counters of this round, because they were written ahead in this round
   std::uint32_t carry_round = 0;
   std::uint32_t carry_end = 0;
-  //! length of the prefix that the cloud also has, and that prefix_hash covers. The edge committed the rest on its own
+  //! length of the prefix that the cloud also has, and that prefix_hash covers. The edge committed the later tokens on
+  //! its own
   std::uint32_t base_length = 0;
   stop_reason stop = stop_reason::none;
   bool finished = false;       //!< both sides have agreed on the end
   bool needs_no_more = false;  //!< the host ended the text with stop_cause::finished
 };
 
-//! With the sparsifier's learnt state.
+//! Snapshot of an edge together with the state that its sparsifier has learned.
 template <class SparsifierState>
 struct edge_snapshot : edge_snapshot_head {
   SparsifierState sparsifier{};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The states of both sides: transitions by event, and the only code that changes a state.
+//! The states of an edge and a cloud, the transition for each event, and the only function that changes a state.
 //!
 //! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
 //!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.
-//!             Without assertions `enter` is one store: the session is then in the event's target state, and inputs
-//!             check that state as usual.
+//!             Without assertions `enter` is one store: the session then enters the event's target state, and later
+//!             inputs check that state as usual.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
 #ifndef SPECVERIFY_SESSION_STATES_HPP
@@ -46,7 +46,7 @@ enum class cloud_event : std::uint8_t {
   supply,     //!< the hidden states arrive
   score,      //!< scores are missing
   decide,     //!< a verdict is made
-  abandon,    //!< the round is given up; the edge must send its draft again
+  abandon,    //!< the round is abandoned; the edge must send its draft again
   stream,     //!< both have the same text, and the cloud writes without drafts
   complete,   //!< the text is complete
   agree,      //!< the edge has the whole text, or its host ended it
@@ -157,7 +157,7 @@ static_assert(every_kind_is_taken<edge_table, cloud_table>(), "states: a kind of
 
 }  // namespace detail
 
-//! The state of one side. Only `enter` changes it.
+//! The state of one side. Only `enter` changes the state.
 template <class Table>
 class session_state {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of a session: raw numbers that can be added, and figures that are derived from them, each with one formula.
+//! Counters of a session, which can be added over sessions, and figures that are derived from the counters.
 //!
-//! Paper:      counters and derived numbers as the papers name them (docs/algorithms/statistics.md).
+//! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
 //! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
 //! Guarantees: trivially copyable; merging adds counters, in any order. emitted = sum of commit lengths + skipped;
 //!             accepted <= evaluated <= drafted.
@@ -18,7 +18,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Draft positions with a counter of their own; later positions share the last counter.
+//! Number of draft positions with a separate counter; later positions share the last counter.
 inline constexpr std::uint32_t statistics_positions = 32;
 
 struct session_statistics {
@@ -33,9 +33,9 @@ struct session_statistics {
   //! tokens skipped even though the skip policy found them uncertain (UI: because they are unimportant)
   std::uint64_t skipped_uncertain = 0;
   std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
-  std::uint64_t residual_tokens = 0;      //!< emitted after a rejection
-  std::uint64_t bonus_tokens = 0;         //!< emitted after a fully accepted draft
-  std::uint64_t residual_fallbacks = 0;   //!< the residual had no usable mass
+  std::uint64_t residual_tokens = 0;      //!< tokens emitted after a rejection
+  std::uint64_t bonus_tokens = 0;         //!< tokens emitted after a fully accepted draft
+  std::uint64_t residual_fallbacks = 0;   //!< draws from p, because the residual had no usable mass
   std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the near-tie margin; counted by the cloud
   std::uint64_t mismatches = 0;           //!< drafts that a scorer decided (semantic rule); counted by the cloud
@@ -44,17 +44,17 @@ struct session_statistics {
   std::uint64_t largest_score = 0;        //!< the largest accepted score, same unit; merging takes the maximum
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
-  // the wire; bytes of whole messages with headers, without framing of the transport
+  // messages; sizes include headers, but not the framing of the transport
   std::uint64_t messages_up = 0;  //!< edge to cloud
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
   std::uint64_t draft_bytes = 0;   //!< draft messages, each draft once
-  std::uint64_t supply_bytes = 0;  //!< second uploads, each once
+  std::uint64_t supply_bytes = 0;  //!< supply messages (second uploads), each once
   // connections and faults
   std::uint64_t handshakes = 0;  //!< hellos: an edge counts sent ones, a cloud answered or refused ones
-  std::uint64_t stale = 0;       //!< messages from before the handshake, or without effect by now
-  std::uint64_t corrupt = 0;     //!< messages with a wrong check, or unreadable
+  std::uint64_t stale = 0;       //!< messages that are out of date: sent before the handshake, or no longer useful
+  std::uint64_t corrupt = 0;     //!< unreadable messages, and messages with a wrong check
   std::uint64_t timeouts = 0;    //!< deadlines that passed
   std::uint64_t refusals = 0;    //!< refuse messages sent
   std::uint64_t restarts = 0;    //!< restored journals, and restarts without a journal
@@ -87,7 +87,7 @@ struct round_record {
 
 //! Details of a round's verdict that only the cloud sees, for `mismatch_history::record`. OBS-3.
 struct decided_round {
-  std::uint32_t round = 0;    //!< 0: this process has decided none yet
+  std::uint32_t round = 0;    //!< 0: this process has not decided a round yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
   //! M, semantic rule: drafts that a scorer could decide, including those after a rejection
@@ -99,8 +99,8 @@ struct decided_round {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Calls visit(name, counter) for every counter that can be added, except the positions. Names are those of the struct;
-//! add a prefix for a metrics system.
+//! Calls visit(name, counter) for every counter that can be added, except the positions. The names are the names of the
+//! struct's members; add a prefix for a metrics system.
 template <class Statistics, class Visitor>
 constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rounds", s.rounds);

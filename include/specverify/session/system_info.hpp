@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A method as a value: name, settings with ranges, and shape. session/systems.hpp has the list.
+//! Description of a method: name, settings with ranges, and shape. session/systems.hpp has the list of methods.
 //!
 //! Cost: O(letters); no allocation.
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp
@@ -36,7 +36,7 @@ struct system_info {
   std::string_view name{};
   std::string_view sentence{};
   guarantee strength = guarantee::lossy;  //!< guarantee of the text with default settings
-  bool greedy = false;                    //!< the text is the target's argmax, or near it
+  bool greedy = false;                    //!< the text is the target's greedy text, or close to it
   bool needs_attention = false;           //!< the drafter's engine must return attention rows
   bool needs_hidden_states = false;       //!< both engines must return hidden states
   bool needs_head = false;                //!< the cloud's host must score mismatches with a decision head
@@ -44,7 +44,7 @@ struct system_info {
   std::span<const setting_info> settings{};
 };
 
-//! A method with settings, but without parts.
+//! Properties of a method with given settings.
 struct system_shape {
   wire_format format{};  //!< format of the draft messages
   wire_rule rule = wire_rule::token;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' methods by a name known at run time: the only list, used by hosts in C++ and C, by programs and by help
-//! texts.
+//! Makes sessions of the papers' methods by a name that is known only at run time. The list of names is used by hosts
+//! in C++ and C, by programs and by help texts.
 //!
 //! Use it when a person or a file chooses the method: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If your
 //! code chooses the method, use a preset (session/presets.hpp) instead, because the compiler then checks the settings.
 //! Paper:      as session/presets.hpp.
 //! Guarantees: a name makes the same edge as its preset. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are checked
-//!             before the edge is made: an unknown setting is an error, and so is a value outside the range.
+//!             before the edge is made: an unknown setting or a value outside the range is an error.
 //! Deviates:   as session/presets.hpp.
 //! Cost:       O(systems); only `make_edge` and `make_cloud` allocate.
 //! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp
@@ -41,8 +41,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 
-//! Makes an edge of a method. If a setting occurs twice, the last one counts. `network`: required by some methods; must
-//! outlive the edge. Errors: those of `shape_of`; network_missing; those of `make_edge` with a preset.
+//! Makes an edge for a method. If a setting occurs twice, the last one counts. `network`: required by some methods;
+//! must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options, std::string_view system,
                                              std::span<const setting> settings, const dqn_weights* network = nullptr);
 [[nodiscard]] inline result<edge_session> make_edge(const edge_options& options, std::string_view system,
@@ -51,8 +51,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_edge(options, system, std::span(settings.begin(), settings.size()), network);
 }
 
-//! Makes a cloud whose buffers have room for the method's messages. Errors: those of `shape_of`; those of `make_cloud`
-//! with a preset.
+//! Makes a cloud whose buffers have room for the method's messages. Errors: as for `shape_of`; as for `make_cloud` with
+//! a preset.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options, std::string_view system,
                                                std::span<const setting> settings);
 [[nodiscard]] inline result<cloud_session> make_cloud(const cloud_options& options, std::string_view system,

@@ -8,8 +8,8 @@
 //!             lattice.
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
 //!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), counts b_i (V - k) and
-//!             tail_count b_tail, sum r (V - k). Whatever the rounding, the counts define the distribution; tokens
-//!             drawn from it and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
+//!             tail_count b_tail, sum r (V - k). The counts define the distribution, whatever the rounding, so tokens
+//!             that are drawn from it and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
 //! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` draws the token from x instead, which
 //!             is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
@@ -47,7 +47,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R that is certain to fit.
+//! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R at which no sum can overflow.
 inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total,
                                   std::uint64_t tail_weight, std::uint32_t others,
                                   std::span<std::uint32_t> counts) noexcept {
@@ -60,7 +60,7 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   return static_cast<std::uint32_t>(each);
 }
 
-//! Mass and number of the entries that are not listed.
+//! Weights of listed and other entries, and the number of the others.
 struct lattice_tail {
   std::uint64_t listed = 0;  // sum of the listed weights
   std::uint64_t weight = 0;  // sum of all other weights

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concept of a sparsifier: it decides which tokens of the drafter's distribution are kept, from a reading and a small
-//! state.
+//! Concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It chooses from a
+//! reading and a small state.
 //!
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
-//! `online_vocabulary_budget`. A sparsifier only removes tokens from the drafter's distribution, so each of them keeps
-//! the target's distribution exact. The state holds what a sparsifier learns along the text, for example an adaptive
-//! threshold. A session keeps one state per draft of a window, and returns to the state after the last position that
-//! gave a token.
+//! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so the text keeps exactly the
+//! target's distribution under any sparsifier. The state holds what a sparsifier learns along the text, for example an
+//! adaptive threshold. A session keeps one state per draft of a window, and after a rejection it returns to the state
+//! that followed the last committed token.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
@@ -29,7 +29,7 @@ struct no_state {
 //! A token that was drawn from the row itself, before compression, and the measured uncertainty.
 struct drawn_token {
   token_id token = no_token;
-  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave another token
+  std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave a different token
   std::uint32_t samples = 0;        //!< number of draws; 0: not measured
 };
 
@@ -64,7 +64,7 @@ concept capped_sparsifier = !sized_sparsifier<Sparsifier> && requires(Sparsifier
 };
 
 //! A sparsifier that may also use the drawn token. Such a support may only be sent with a token drawn from the row
-//! (lossy), because a distribution that depends on the token is not one to draw that token from. Satisfied by
+//! (lossy), because the token cannot be drawn from a distribution that depends on the token. Satisfied by
 //! `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
@@ -83,10 +83,10 @@ template <sparsifier Sparsifier>
 }
 
 //! Returns the index of the state to continue with after a window, given states[0] before the first draft and states[i]
-//! after the i-th. It is the state after the last position of the window that gave a token. For example, after T
-//! accepted drafts a rejection gave the token at T + 1, so the index is T + 1; a bonus token comes from beyond the
-//! window. `beyond_known`: the distribution after the last draft was also made (a budget closed the window), and the
-//! sparsifier counts it for the bonus token: states[L + 1].
+//! after the i-th. It is the state after the last position of the window that produced a token. For example, after T
+//! accepted drafts a rejection produced the token at T + 1, so the index is T + 1. The position of a bonus token is
+//! after the window. `beyond_known`: the distribution after the last draft was also made (a budget closed the window),
+//! and the sparsifier counts it for the bonus token: states[L + 1].
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

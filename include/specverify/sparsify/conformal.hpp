@@ -9,8 +9,8 @@
 //!             (d_n - alpha)).
 //! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of distributions and every eta > 0, while
 //!             the cap does not bind; never empty; O(top entries); no allocation. Supports are bit-exact for a given
-//!             beta. beta itself never leaves the device. It is the same in every build except with x87, because x87
-//!             doubles are longer.
+//!             beta. beta itself never leaves the device. Its value is the same in every build, except that x87 doubles
+//!             have more bits.
 //! Deviates:   beta is limited to 1, which keeps the bound. Without the limit, beta could grow forever: the largest
 //!             token always stays, so d can stay below alpha. beta has no lower limit, except while the cap binds. The
 //!             limit is then -eta (1 - alpha), because otherwise beta would fall without bound. If beta leaves the

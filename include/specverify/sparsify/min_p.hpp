@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the tokens whose probability is at least a given share of the largest probability.
 //!
-//! Paper:      CU-HLM (arXiv 2505.11788) names it as a possible rule.
+//! Paper:      CU-HLM (arXiv 2505.11788) mentions this rule as a possible choice.
 //! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to integers.
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.

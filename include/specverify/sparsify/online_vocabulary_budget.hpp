@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CU-HLM online: the number of sent tokens depends on the drawn token, its probability and the drafter's uncertainty.
+//! The online sparsifier of CU-HLM: the number of tokens to send depends on the drawn token, its probability and the
+//! drafter's uncertainty.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).
@@ -39,7 +40,7 @@ struct online_size_options {
 };
 
 //! Returns the limit of N(k) for a token with probability `draft_probability` under x that the target rejects with
-//! about `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A more certain
+//! about `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A more probable
 //! rejection lowers the limit, so more tokens are sent.
 [[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
                                           online_size_options options = {}) noexcept {

@@ -7,7 +7,7 @@
 //!             are rounded to integers.
 //! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
 //!             token with a positive weight; O(top entries); no allocation; bit-exact.
-//! Deviates:   the cap is ours. It must be set, because a flat row, or beta <= 0, keeps the whole vocabulary.
+//! Deviates:   the cap is ours. You must set it, because a flat row or beta <= 0 would keep the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP

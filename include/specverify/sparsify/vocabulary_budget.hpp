@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how many of the drafter's top tokens to send, so that replacing the other tokens by a uniform tail changes
-//! the result little.
+//! Chooses how many of the drafter's top tokens to send, so that replacing the probabilities of all other tokens by one
+//! equal share changes the distribution little.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).

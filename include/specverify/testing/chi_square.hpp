@@ -8,7 +8,7 @@
 //!             sum (p'_i - p_i)^2 / p_i.
 //! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. With fixed seeds every
 //!             result is repeatable. Power: for example, 10^6 draws over 8 equal cells at level 1e-4 detect a shift of
-//!             0.2 % of the mass with probability > 0.99 (the test shows it).
+//!             0.2 % of the mass with probability > 0.99 (measured by the unit test).
 //! Deviates:   cells with n p_i < min_expected become one cell. If this cell is still rare, it joins the smallest other
 //!             cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp
@@ -123,7 +123,7 @@ template <class Value>
     } else if (expected < options.min_expected) {
       rare_expected += expected;
       rare_value += value;
-      // held back, because it may have to absorb the rare cells
+      // this cell is kept until the end, because the rare cells may have to be merged with it
     } else if (smallest_expected <= 0 || expected < smallest_expected) {
       if (smallest_expected > 0) add(smallest_value, smallest_expected);
       smallest_expected = expected;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the exact distribution of outcomes of any function that takes a uniform source.
+//! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
 //! The function runs on a scripted source. For each number that it reads, the search finds the intervals on which it
 //! behaves the same: the earlier numbers are fixed, and this number is bisected to its last bit on (outcome, counters
 //! read). Later numbers are tried at several settings (all 0, all near 1, middle, scattered), so that a breakpoint is
 //! found even if it shows only when a later number is small. Widths are multiples of 2^-53 and are summed without
 //! rounding.
-//! Paper:      none; such a test measures the shipped function and contains no acceptance formula.
+//! Paper:      none. Such a test measures the library's own function, so it needs no acceptance formula.
 //! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
 //! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that changes and returns
 //!             between two probes of the grid, or that no setting shows. Therefore the result predicts the outcome at

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact sums of products of interval widths; each width is a multiple of 2^-53, and nothing is rounded.
+//! Computes exact sums of products of interval widths. Each width is a multiple of 2^-53, and no result is rounded.
 //!
 //! Paper:      none; test kit.
 //! Guarantees: sums and products are exact; `value` is within one unit in the last place. O(digits); allocates.

@@ -2,12 +2,12 @@
 //! A blocking transport between two threads of one process, for examples and tests: one end for the edge, one for the
 //! cloud.
 //!
-//! Time, in microseconds from 0, does not advance while a side works. If both wait, it jumps to the earlier deadline,
-//! so timeouts happen without sleeping, and a run is repeatable. If both wait without a deadline, no message can ever
-//! arrive, so `receive` returns link_lost to both instead of blocking forever.
-//! Guarantees: messages arrive whole, once and in order. If an end is destroyed, the other end receives the messages
-//!             sent before, and then link_lost. If the destroyed end is constructed again, the other end can send to
-//!             it.
+//! The pipe has its own time, in microseconds from 0, which does not advance while a side works. If both sides wait,
+//! time jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both wait
+//! without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of blocking forever.
+//! Guarantees: messages arrive whole, once and in order. If an end is destroyed, the other end first receives the
+//!             messages that were sent before, and then link_lost. If the destroyed end is constructed again, the other
+//!             end can send to it.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
@@ -139,7 +139,7 @@ class message_pipe {
     changed_.notify_all();
     return mine.until.has_value() && *mine.until <= now_;
   }
-  //! Returns whether an end was open and is closed. An end that was never open is awaited.
+  //! Returns whether an end was open and is now closed. An end that was never open may still open.
   [[nodiscard]] bool is_gone(std::size_t which) const { return ever_open_[which] && !sides_[which].open; }
   [[nodiscard]] std::uint64_t now() {
     const std::lock_guard lock(mutex_);

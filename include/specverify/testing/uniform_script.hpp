@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A uniform source whose numbers are set beforehand, by counter; it records the counters that are read.
+//! A source of uniform random numbers that a test sets beforehand, by counter. It records the counters that are read.
 //!
 //! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
 //! Paper:      none; test kit.

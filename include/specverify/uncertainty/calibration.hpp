@@ -9,8 +9,8 @@
 //!             u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
 //! Deviates:   u is discrete, so risk and bound are sums. The printed integral bound holds for a density and is a
-//!             separate function. R leaves out u <= -b / a, but the realized `false_skip` does not, so neither bounds
-//!             the other: report both, but do not compare them.
+//!             separate function. R does not count u <= -b / a, but the realized `false_skip` does, so neither number
+//!             bounds the other. Report both, but do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
@@ -36,7 +36,7 @@ struct linear_fit {
 
 struct uncertainty_thresholds {
   double risk_prone = 0;   //!< skip while the expected rejection is at most Delta
-  double risk_averse = 0;  //!< skip while the fit expects no rejection at all
+  double risk_averse = 0;  //!< skip while the fit expects no rejection
 };
 
 SPECVERIFY_TYPES_END
@@ -89,8 +89,8 @@ struct value_range {
                                                    std::span<const double> rejection) noexcept {
   if (const status why = detail::check_points(uncertainty, rejection); !why.ok()) return why;
   const std::size_t size = uncertainty.size();
-  // Scaled to the ranges, because then no square overflows, and equal values have a range of exactly 0. A sum of
-  // squares around a rounded mean would not be exactly 0.
+  // Values are scaled to the ranges, because then no square overflows, and equal values have a range of exactly 0. A
+  // sum of squares around a rounded mean would not be exactly 0.
   const detail::value_range u = detail::range_of(uncertainty), beta = detail::range_of(rejection);
   if (!(u.width > 0.0) || !kernel::is_finite(u.width) || !kernel::is_finite(beta.width))
     return status{errc::invalid_argument, part::uncertainty, 0};
@@ -176,7 +176,8 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
 
 }  // namespace detail
 
-//! Returns R, the rejections that the fit expects among skipped tokens. `mass[j]` = P(u = j / M), j in [0, M].
+//! Returns R, the expected share of rejections among skipped tokens according to the fit. `mass[j]` = P(u = j / M), j
+//! in [0, M].
 [[nodiscard]] inline double risk(const linear_fit& fit, double uncertainty_threshold,
                                  std::span<const double> mass) noexcept {
   double sum = 0;

@@ -11,9 +11,9 @@
 //! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), or O(32 n) with
 //!             the mean; no allocation; noexcept.
 //! Deviates:   the paper does not specify which attention row, which k-statistic, or which kind of standard deviation.
-//!             According to the paper's text sharp rows should pass, but the rule passes rows with many weights near
-//!             the largest. `inverted` is the complement of the rule (n >= k), so sharp rows pass, but also exactly
-//!             uniform rows.
+//!             According to the paper's text, rows with a few large weights (sharp rows) should pass, but the rule
+//!             passes rows with many weights near the largest. `inverted` is the complement of the rule (n >= k), so
+//!             sharp rows pass, but also exactly uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP

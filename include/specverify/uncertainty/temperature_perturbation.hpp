@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uncertainty of a draft token: how often a draw at a random temperature gives another token.
+//! Measures the uncertainty of a draft token: how often a draw at a random temperature gives a different token.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
 //!             2508.12590.
@@ -39,7 +39,7 @@ struct perturbation_options {
 #if __cplusplus >= 202002L
 //! Result of the draws.
 struct disagreement {
-  std::uint32_t disagreements = 0;  //!< draws that gave another token
+  std::uint32_t disagreements = 0;  //!< draws that gave a different token
   std::uint32_t samples = 0;        //!< M
   tempered_reads reads{};           //!< reads of the row that were needed to decide
 
@@ -134,9 +134,9 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return found;
 }
 
-//! Returns whether a reading is good enough for a perturbation, so that reading the row again would not pay. It must be
-//! of logits, at 0.45 to all of the maximum temperature, with 32 top entries and sums that were computed. The options
-//! must have passed check.
+//! Returns whether a reading is good enough for a perturbation, so that reading the row again would not save time. The
+//! reading must be of logits, at a temperature of 0.45 to 1 times the maximum temperature, with 32 top entries and
+//! computed sums. The options must have passed check.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts of verification: lossless drafts, row providers, acceptance rules.
+//! Concepts for verification: drafts that can be verified without loss, providers of rows, acceptance rules.
 //!
 //! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = transform that makes them
 //!             the final distribution.
@@ -23,13 +23,13 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A token as a rule sees it. The strength tells how far the rule can trust its origin.
+//! A drafted token, as rules use it. `strength` is the guarantee that the token's origin allows.
 template <class Draft>
 concept token_draft = requires {
   { Draft::strength } -> std::convertible_to<guarantee>;
 };
 
-//! A token that was drawn from the distribution it is verified against. `mismatched_draft` does not satisfy this.
+//! A token that was drawn from the distribution that it is verified against. `mismatched_draft` does not satisfy this.
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
@@ -81,7 +81,7 @@ concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_
   { Rule::strength } -> std::convertible_to<guarantee>;
 };
 
-//! Guarantee of a rule on drafts of one type: the weaker of both guarantees.
+//! Guarantee of a rule on drafts of one type: the weaker of the rule's and the drafts' guarantees.
 template <class Rule, token_draft Draft>
 inline constexpr guarantee combined_guarantee = Rule::strength < Draft::strength ? Rule::strength : Draft::strength;
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification over shared noise: a draft is accepted if the target's own race picks the same token. The text is
-//! therefore the text of the target's races, whatever was drafted.
+//! Verification with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp)
+//! gives the same token. The text is therefore the text that the target would draw without a drafter, whatever was
+//! drafted.
 //!
-//! Use it when the device can draft by the same race, that is, call `row.race(noise, position)` on the drafter's row.
-//! Then the device sends only ids, because the cloud needs no distribution to decide.
+//! Use it when the device can draft with the same noise, that is, call `row.race(noise, position)` on the drafter's
+//! row. Then the device sends only ids, because the cloud needs no distribution to decide.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
 //! Symbols:    x_i = drafts[i], y_i = the winner of the race over p_i, T = first i with x_i != y_i. Two races agree
 //!             with the chance sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), at least (1 - TV) / (1 + TV).
 //! Guarantees: unconditional: each token is the winner of the target's race at that position, so over random noise it
 //!             is a draw from p, whether the drafter is honest or not. Noise depends on the position but not on the
-//!             round. So if a device gives up a round and drafts again, the target picks the same tokens. Draws are
-//!             compared and never tested by a ratio, because a ratio would be wrong for dependent draws. One read per
-//!             row; rows after the first mismatch are not read; no uniforms are read; no allocation.
+//!             round. So if a device abandons a round and drafts again, the target picks the same tokens. The rule
+//!             compares tokens. It uses no ratio p / q, which would be wrong because the draws are dependent. One read
+//!             per row; rows after the first mismatch are not read; no uniforms are read; no allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP
@@ -40,9 +41,9 @@ struct coupled_rule {
 
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! As `token_rule::verify`. Draft i is at position `random.position` + i; the source of `random` is not read. Forced
-  //! rejects take the race's winner. Errors (`where` = row): those of `read_row` for the rows read; too_few_rows,
-  //! output_too_small, size_mismatch, workspace_too_small.
+  //! Verifies like `token_rule::verify`. Draft i is at position `random.position` + i; the source of `random` is not
+  //! read. Forced rejects take the race's winner. Errors (`where` = row): the errors of `read_row` for the rows read;
+  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

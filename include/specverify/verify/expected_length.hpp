@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Expected number of tokens in a round, from the acceptance probabilities that `row_reading::acceptance_probability`
-//! returns.
+//! Computes the expected number of tokens in a round from acceptance probabilities
+//! (`row_reading::acceptance_probability`).
 //!
 //! Paper:      arXiv 2211.17192 (1); the second form is from the authors' code of arXiv 2507.00605.
 //! Symbols:    a_j = acceptance probability at position j if j is reached; E[tokens] = 1 + sum_k prod_{j<=k} a_j =

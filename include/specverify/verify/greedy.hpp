@@ -5,8 +5,8 @@
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if
 //!             there is none; y = argmax p_T.
 //! Guarantees: unconditional, relative to greedy decoding: for any drafts, the text equals the text of greedy decoding.
-//!             It reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch. No
-//!             uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
+//!             The rule reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch.
+//!             No uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
 //!             largest logits are within the margin.
 //! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
 //! Cost:       O(V) per row.
@@ -32,8 +32,8 @@ struct greedy_rule {
 
   //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Log-probabilities are computed under
   //! the row's transform and cost one more read per row, for which the workspace must have room; without them the
-  //! workspace is unused. Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small,
-  //! size_mismatch, workspace_too_small.
+  //! workspace is unused. Errors (`where` = row): the errors of `argmax` for the rows read; too_few_rows,
+  //! output_too_small, size_mismatch, workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification of tokens that were not drawn from the distribution they are verified against. These are
-//! the papers' lossy baselines.
+//! Token-level verification for drafts that were drawn from a different distribution than the one that is sent. The
+//! papers use this lossy verification as a baseline.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
 //!             Language Model (arXiv 2505.11788), compressed vocabulary: the token is drawn from the full distribution,
@@ -27,7 +27,7 @@ struct lossy_token_rule {
   static constexpr guarantee strength = guarantee::lossy;
 
   //! Verifies like `token_rule::verify`, and takes drafts of any kind. The workspace must have `verify_workspace_size`
-  //! bytes. Errors (`where` = row): those of `token_rule::verify`; invalid_resolution if a count exceeds the
+  //! bytes. Errors (`where` = row): the errors of `token_rule::verify`; invalid_resolution if a count exceeds the
   //! resolution, or if a claimed distribution has none (`where` = index of the draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,

@@ -5,11 +5,11 @@
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
 //! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of draft i, tau = threshold;
 //!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, or L if there is none; y = argmax p_T.
-//! Guarantees: lossy. If tau <= 0, the verdict equals that of greedy_rule bit for bit; if tau > 1, every draft that the
-//!             target can emit is accepted. Positions outside C never reach the scorer. A draft that is outside the
-//!             target's vocabulary, or that the mask or bias forbids, does not reach it either, because such a draft is
-//!             always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact except for the
-//!             scores.
+//! Guarantees: lossy. If tau <= 0, the verdict equals the result of greedy_rule bit for bit; if tau > 1, every draft
+//!             that the target can emit is accepted. Positions outside C never reach the scorer. A draft that is
+//!             outside the target's vocabulary, or that the mask or bias forbids, does not reach it either, because
+//!             such a draft is always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact
+//!             except for the scores.
 //! Deviates:   nothing is compared after the first stop token, forced reject or impossible draft, because it cannot
 //!             matter.
 //! Cost:       O(V) per row.
@@ -88,9 +88,9 @@ struct greedy_comparison {
 
 //! Step 1, without scores: writes the argmax of each row that can matter to `out.best`, and marks the mismatches that
 //! need a score. A draft that differs from `best` and has no mark is always rejected. The request's stop tokens,
-//! budget, forced rejects and row states are respected. O(V) per row.
-//! Errors (`where` = row): those of `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported (the request
-//! asks for log-probabilities, which only semantic_rule computes).
+//! budget, forced rejects and row states are respected. O(V) per row. Errors (`where` = row): the errors of `argmax`;
+//! output_too_small, too_few_rows, size_mismatch; unsupported (the request asks for log-probabilities, which only
+//! semantic_rule computes).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
 [[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                       const verify_request& request, const greedy_comparison& out) noexcept {
@@ -135,7 +135,7 @@ namespace detail {
   return {};
 }
 
-//! Commits a draft that stands, and otherwise the target's token. Returns true if the round ends here.
+//! Commits a draft that is not rejected, and otherwise the target's token. Returns true if the round ends here.
 [[nodiscard]] inline bool settle_draft(round& round, token_id token, token_id best, bool stands) noexcept {
   if (!stands) round.finish(best, token_source::residual);
   return !stands || round.accept(token);

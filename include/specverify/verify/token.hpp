@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification: the committed tokens have exactly the target's distribution, for any distribution of the
-//! drafts.
+//! Token-level verification: accepts or replaces drafts so that the committed tokens have exactly the target's
+//! distribution, whatever distribution the drafts were drawn from.
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
@@ -91,7 +91,7 @@ struct token_rule {
 
   //! Verifies `drafts` against rows 0..L and returns the tokens to commit. An id of -1 ends the drafts. Any other id
   //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i): acceptance, and
-  //! residual_draw or bonus_draw at the end. Errors (`where` = row): those of `read_row` for the rows read;
+  //! residual_draw or bonus_draw at the end. Errors (`where` = row): the errors of `read_row` for the rows read;
   //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count
   //! exceeds the resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
@@ -182,7 +182,7 @@ struct token_rule {
     if (record(row, drawn->token, index, round)) round.finish(drawn->token, origin);
   }
 
-  // Reads a row. If that fails, the round keeps the error.
+  // Reads a row. If this fails, the round stores the error.
   template <class Policy, class Rows>
   [[nodiscard]] static auto read(Policy policy, const Rows& rows, std::uint32_t index, detail::round& round,
                                  workspace& scratch) noexcept {

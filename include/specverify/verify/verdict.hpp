@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verdict on the drafts of one round: number of accepted drafts, next token, tokens to commit, cost.
+//! The verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens to
+//! commit, and the cost.
 //!
 //! Each call of a rule returns a complete verdict, and only a verdict can commit tokens. It commits the first
 //! `accepted` drafts and then `next_token`, if it has one: `commit_length` tokens in total.
@@ -27,10 +28,10 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
   decided,  //!< the tokens to commit are known
-  //! a rule with a second upload must ask for more before it decides; nothing is committed yet, `accepted` drafts are
-  //! accepted so far
+  //! a rule with a second upload must request more data before it decides. Nothing is committed yet; the first
+  //! `accepted` drafts are accepted so far
   needs,
-  deferred  //!< a draft without a distribution was rejected at `accepted`; a host that has it can draw the residual
+  deferred  //!< draft `accepted` was rejected, but has no distribution; a host that has it can draw the residual
 };
 
 //! Origin of `next_token`.
@@ -65,7 +66,7 @@ struct verdict_counters {
   std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were scored
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted
-  //! semantic rule: sum of the accepted scores, that is the meaning lost in this round. COR-11
+  //! semantic rule: sum of the accepted scores, which estimates the meaning lost in this round. COR-11
   double accepted_score = 0;
   double largest_accepted_score = 0;  //!< semantic rule: largest accepted score, below the threshold
 };

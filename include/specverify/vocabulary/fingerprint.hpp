@@ -56,8 +56,8 @@ class fingerprint_builder {
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
 
-  //! Returns the fingerprint of the tokens added so far. It also depends on the number of tokens, so a prefix has
-  //! another fingerprint.
+  //! Returns the fingerprint of the tokens added so far. It also depends on the number of tokens, so the fingerprint of
+  //! a prefix differs.
   [[nodiscard]] constexpr vocabulary_fingerprint finish() const noexcept {
     fingerprint_builder copy = *this;
     copy.fold_number(count_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Distribution of the gap before the first member of a random subset, in integers. Used by codec/support_code.hpp.
+//! Probability distribution of the gap before the first member of a random subset, in integers. Used by
+//! codec/support_code.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
 #define SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
 

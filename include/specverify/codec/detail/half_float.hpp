@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IEEE binary16 values in [0, 1] as exact integer counts of 2^-24, by bit patterns.
+//! Converts IEEE binary16 values in [0, 1] to exact integer multiples of 2^-24 and back, with operations on the bits.
 #ifndef SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
 #define SPECVERIFY_CODEC_DETAIL_HALF_FLOAT_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Members of a structure as consecutive bytes: the terms in hello, and the snapshots in a journal.
+//! Writes and reads the members of a struct as consecutive bytes: the terms in a hello, and the snapshots in a journal.
 //!
 //! Call `field(member)` for each number, each bool and each array of them. Call `field(member, last)` for an enum whose
 //! largest value is `last`, and `field.state(member)` for a sparsifier's state, which is copied as it is in memory.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fields of a draft message before the drafts: skipped ids, channel report, hidden states, probabilities. Used by
-//! codec/message.hpp.
+//! Encodes and decodes the fields that precede the drafts in a draft message: skipped ids, channel report, hidden
+//! states, probabilities. Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_ATTACHMENTS_HPP
 
@@ -10,12 +10,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns whether each draft has bytes among the attachments.
+//! Returns whether the attachments contain bytes for each draft.
 [[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
   return format.hidden_with_draft || format.drafted_probability;
 }
-//! Widths of the two counts: skipped ids, and parts. Parts repeat the number of drafts, because a range code yields
-//! that number only while it is decoded.
+//! Bits of the two counts: the number of skipped ids, and the number of parts. The number of parts repeats the number
+//! of drafts, because a reader learns the number of drafts only while it decodes the range code.
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Drafts without distributions, and the sizes of draft messages. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes drafts without distributions, and computes the sizes of draft messages. Used by
+//! codec/message.hpp, which documents the functions.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! feedback, refuse and stop messages. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes feedback, refuse and stop messages. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draft messages with distributions. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes draft messages with distributions. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 

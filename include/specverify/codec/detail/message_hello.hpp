@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! hello messages and their fields. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes hello messages. Used by codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 

@@ -194,9 +194,9 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
   return codec_access::make(token, {ids.data(), counts.data(), size, 0, format.resolution, format.vocab_size});
 }
 
-//! Reads one distribution and the drafted token. Ids and counts go to the front of `ids` and `counts`, which must have
-//! the same size. All values are in range for any input. Errors: not_canonical, support_too_large (more entries than
-//! that size), token_not_in_law; `where` = `index`.
+//! Reads one distribution and the drafted token. The ids and counts are written to the front of `ids` and `counts`,
+//! which must have the same size. All returned values are in range for any input. Errors: not_canonical,
+//! support_too_large (more entries than that size), token_not_in_law; `where` = `index`.
 [[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                        std::uint32_t index) noexcept {

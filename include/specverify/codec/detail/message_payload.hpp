@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! text, request and supply messages: ids, positions and the requested data. Used by codec/message.hpp, which documents
-//! them.
+//! Encodes and decodes text, request and supply messages: ids, positions and the requested data. Used by
+//! codec/message.hpp, which documents them.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Terms of a session, each with name and range, in the order and the bytes that hello and every journal use.
+//! List of a session's terms: the name and range of each term, in the order in which a hello and a journal contain
+//! them.
 #ifndef SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
 
@@ -176,7 +177,8 @@ class term_list {
   return checker;
 }
 
-//! Returns the first term in which two sessions differ. The guarantee is left out because each side claims another.
+//! Returns the first term in which two sessions differ. The guarantee is not compared, because each side may claim a
+//! different guarantee.
 [[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
   const term_list a(one), b(other);
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {

@@ -155,7 +155,7 @@ template <class Float>
     kept = kept << 1 | word{left.take_away(right)};
     left.shift(1);
   }
-  // Rounds by comparing twice the remainder. A significand of 2^precision carries into the exponent, as it must.
+  // Rounds by comparing twice the remainder. A significand of 2^precision carries into the exponent, as it should.
   const bool half_or_more = left.take_away(right);
   if (half_or_more && (!left.is_zero() || read->more || (kept & 1) != 0)) ++kept;
   if (power > least) kept += static_cast<word>(power - least) << (precision - 1);

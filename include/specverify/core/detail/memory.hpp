@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Memory that an object allocates only at construction.
+//! Types for heap memory that an object owns and allocates only at construction.
 #ifndef SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 #define SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 
@@ -56,7 +56,8 @@ class untouched_memory {
 
 namespace detail {
 
-//! Returns the result of `make`, or out_of_memory if an allocation fails. Without exceptions, the program ends instead.
+//! Returns the result of `make`, or out_of_memory if an allocation fails. In a build without exceptions, the program
+//! terminates instead.
 template <class Make>
 [[nodiscard]] auto within_memory(const Make& make) -> decltype(make()) {
 #if defined(__cpp_exceptions)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds a threshold for the largest entries: every logit that may be among the first K of the total order reaches it.
+//! Finds a threshold for the largest entries of a row. Every logit that may be among the first K of the total order
+//! reaches this threshold.
 //!
-//! Symbols:    a key is 32 bits of a float that compare as integers. w = integer weights, monotone in the logit.
+//! Symbols:    a key is the 32 bits of a float, mapped so that keys compare as integers. w = integer weights, monotone
+//!             in the logit.
 #ifndef SPECVERIFY_CUDA_DETAIL_BAR_CUH
 #define SPECVERIFY_CUDA_DETAIL_BAR_CUH
 

@@ -14,8 +14,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! A row that its block tests and draws from. `Cuts`: it may be truncated; kernels for other batches have no code for
-//! that.
+//! A row against which a thread block tests tokens and from which it draws. `Cuts`: rows may be truncated; kernels for
+//! other batches omit the code for truncated rows.
 template <class Scalar, bool Cuts>
 struct tested_row {
   drawn_row<Scalar> drawn;
@@ -29,7 +29,7 @@ struct tested_row {
   kept_law kept;
 
   [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
-  //! Returns whether Z or the bounds took one more read.
+  //! Returns whether Z or its bounds needed one more read of the row.
   [[nodiscard]] __device__ __forceinline__ bool was_read_again() const noexcept { return narrow || summed; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;
@@ -70,7 +70,8 @@ template <bool Cuts, class Scalar>
           {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
 }
 
-//! Narrows the bounds of Z to kernel::quick_error, by one more read in float if they are not that narrow yet.
+//! Narrows the bounds of Z to kernel::quick_error. This takes one more read, in float, unless the bounds are that
+//! narrow already.
 template <class Scalar, bool Cuts>
 __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
   if (row.normaliser > 0.0 || row.narrow) return;  // uniform across the block
@@ -84,7 +85,7 @@ __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, blo
   row.narrow = true;
 }
 
-//! Returns Z, by one more read if it is unknown.
+//! Returns Z. If Z is unknown, this takes one more read of the row.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ double normaliser_of(tested_row<Scalar, Cuts>& row,
                                                               block_room& room) noexcept {
@@ -95,7 +96,7 @@ template <class Scalar, bool Cuts>
   return row.normaliser;
 }
 
-//! A token's accept test in numbers: u * full * Z < have. For the first thread.
+//! The numbers in a token's accept test, u * full * Z < have. Only the first thread uses them.
 struct asked_test {
   double have = 0, full = 0, drawn = 0;
 

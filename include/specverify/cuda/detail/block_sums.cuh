@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exact weights over a row by a thread block, in the order of the CPU, and the exact rule of draws, which uses
-//! these sums.
+//! Sums exact weights over a row with a thread block, in the order of the CPU. Also contains the exact rule of draws,
+//! which uses these sums.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 #define SPECVERIFY_CUDA_DETAIL_BLOCK_SUMS_CUH
 
@@ -16,7 +16,7 @@ inline constexpr std::uint32_t most_trials = 8;      // at once, one per warp: t
 
 enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
 
-//! A trial of a draw. If it is open, Z decides.
+//! A trial of a draw. If the bounds leave the trial open, Z decides.
 struct made_trial {
   double need, slack, have, share;
   token_id token;
@@ -29,7 +29,7 @@ struct block_room {
     double entries[test_threads];
     proposal_room proposals[most_trials];  // one per warp, during trials
   };
-  double terms[staged_terms];  // of a whole row if they fit, otherwise of a pass
+  double terms[staged_terms];  // terms of a whole row if they fit, otherwise of one pass
   double partial[most_warps];
   double told;
   made_trial trials[most_trials];
@@ -142,9 +142,9 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return no_id;
 }
 
-//! Returns the id at which the running sum exceeds `target` if it does so by more than the slack; the id then equals
-//! that of `walk_row`. Otherwise returns no_token. It uses staged terms that `sum_of_row` has left. Every thread gets
-//! the result.
+//! Returns the id at which the running sum exceeds `target`, if the sum exceeds it by more than the slack; this id
+//! equals the id that `walk_row` returns. Otherwise returns no_token. Uses the staged terms of `sum_of_row`. Every
+//! thread gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                               double target, double slack, block_room& room) noexcept {
@@ -200,14 +200,14 @@ template <class WeightAt>
   return tell(last, &room.step);
 }
 
-//! Sums the weights of a row in the same way, and returns the id.
+//! Like `walk_weights`, for the weights of a row. Returns the id.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                            double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t id) { return weight(row, id); };
   return static_cast<token_id>(walk_weights(row.source.size, weight_at, target, sum, room));
 }
-//! Sums the weights of a truncated row in the same way.
+//! Like `walk_weights`, for the weights of a truncated row.
 [[nodiscard]] __device__ __forceinline__ token_id walk_kept(const kept_law& kept, const left_weight& weight,
                                                             double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t i) {

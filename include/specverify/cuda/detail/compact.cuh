@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the kept entries of a row to contiguous memory in id order, by a thread block.
+//! Writes the kept entries of a row to contiguous memory in id order, with one thread block.
 #ifndef SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 #define SPECVERIFY_CUDA_DETAIL_COMPACT_CUH
 

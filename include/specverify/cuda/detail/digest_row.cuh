@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digest of a row by a thread block: four threads per block of 1024 ids, four lanes per thread.
+//! Computes the digest of a row with one thread block: four threads read a block of 1024 ids, four lanes per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_DIGEST_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_DIGEST_ROW_CUH
 
@@ -132,7 +132,7 @@ template <std::uint32_t InFlight, class Scalar>
         load_group<InFlight>(self.row, self.aligned, self.id_of(block, step), kernel::lane_count, bias);
     SPECVERIFY_UNROLL(32)
     for (std::uint32_t k = 0; k < InFlight; ++k)
-      if (step + k < steps) mine.add(group.at[k], weight);  // a weight of -infinity is above 0
+      if (step + k < steps) mine.add(group.at[k], weight);  // this weight would be above 0 for -infinity
   }
   return mine;
 }

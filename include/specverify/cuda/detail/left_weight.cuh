@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Weights of ids after a distribution is subtracted from a row's distribution, and sums of these weights per thread.
+//! Weights of ids in a residual, that is, after a drafter's distribution is subtracted from the row's distribution.
+//! Also sums of these weights per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 #define SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 
@@ -47,7 +48,7 @@ struct left_weight {
     for (std::uint32_t i = 0; i < ids_per_thread; i += term_in_flight) {
       float values[term_in_flight];
       SPECVERIFY_UNROLL(8)
-      for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads before the code that waits for them
+      for (std::uint32_t k = 0; k < term_in_flight; ++k) {  // loads come before the code that waits for them
         const std::uint32_t at = id + (i + k) * kernel::lane_count;
         values[k] = at < row.source.size ? row.source.value(at) : kernel::negative_infinity<float>();
       }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads rows by threads: four neighbouring logits at a time, with bias and mask applied. Also finds a row's error.
+//! Loads a row's logits for threads: four neighbouring logits at a time, with bias and mask applied. Also detects
+//! errors of a row.
 #ifndef SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 
@@ -18,8 +19,9 @@ inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 
 inline constexpr std::uint32_t most_row_threads = 1024;  // maximum for a kernel that reads a row in runs of four ids
 
-//! Returns the threads of such a kernel with one thread block per row. If a multiprocessor has only one row to read, it
-//! is `most`. If it has several, it is a quarter of the limit, because the blocks then wait at different times.
+//! Returns the number of threads per block for such a kernel with one thread block per row. The number is `most` if a
+//! multiprocessor has only one row to read. If it has several rows, the number is a quarter of the limit, because the
+//! blocks then wait at different times.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
                                                                std::uint32_t rows,
                                                                std::uint32_t most = most_row_threads) noexcept {

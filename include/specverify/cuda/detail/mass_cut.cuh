@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cut of the total order (integer weight descending, id ascending) at a number of entries or at a mass, by a thread
+//! Cuts the total order (integer weight descending, id ascending) at a number of entries or at a mass, with one thread
 //! block: a radix search over the bytes of weights.
 #ifndef SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
 #define SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
@@ -12,7 +12,8 @@ namespace cuda_detail {
 
 using wide = unsigned long long;
 
-//! Masses in two words each, because GPUs add 32-bit words in shared memory directly but need retries for 64 bits.
+//! Masses as two 32-bit words each, because GPUs add 32-bit words in shared memory with one instruction, but need a
+//! retry loop for 64 bits.
 struct cut_room {
   std::uint32_t low[radix_bins];
   std::uint32_t high[radix_bins];

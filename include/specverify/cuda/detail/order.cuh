@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total order (integer weight descending, id ascending) by a thread block: finds the k-th key, and cuts lists.
+//! Finds the k-th entry of the total order (integer weight descending, id ascending) and shortens lists to it, with one
+//! thread block.
 #ifndef SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 #define SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 
@@ -93,9 +94,9 @@ struct key_range {
   std::uint32_t high;
 };
 
-//! Returns the k-th largest of `size` keys, key_of(i). If `slack` is not negative, it may return a smaller number that
-//! at most `slack` more keys than k reach. Also returns how many keys are surely above it, or {0, 0} if fewer than k
-//! keys count. Every thread gets the result.
+//! Returns the k-th largest of `size` keys, key_of(i). If `slack` is not negative, it may return a smaller number such
+//! that at most k + `slack` keys reach it. Also returns how many keys are certainly above the returned number, or {0,
+//! 0} if fewer than k keys count. Every thread gets the result.
 template <class KeyOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_key(std::uint32_t size, std::uint32_t k, const KeyOf& key_of,
                                                              key_range range, int slack, order_room& room) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of a row's exponentials in float with a certified error, by a thread block, and sums of doubles over a block.
+//! Sums a row's exponentials in float with a proven error bound, with one thread block. Also sums doubles over a block.
 #ifndef SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 #define SPECVERIFY_CUDA_DETAIL_QUICK_SUM_CUH
 
@@ -43,7 +43,7 @@ struct octave_scale {
     const auto low = static_cast<float>(scale - static_cast<double>(high));
     return {high, low > 0.0f ? low : 0x1.0p-149f};
   }
-  //! With one rounding, relative error 2^-24.
+  //! Rounds once: the relative error is 2^-24.
   [[nodiscard]] __device__ __forceinline__ float operator()(float difference) const noexcept {
     return fused(difference, high, __fmul_rn(difference, low));
   }

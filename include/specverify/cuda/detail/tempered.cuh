@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of a row at several temperatures by a thread block: quick sums in float, and exact sums in the order of the
-//! CPU.
+//! Sums a row's exponentials at several temperatures with one thread block: quick sums in float, and exact sums in the
+//! order of the CPU.
 #ifndef SPECVERIFY_CUDA_DETAIL_TEMPERED_CUH
 #define SPECVERIFY_CUDA_DETAIL_TEMPERED_CUH
 
@@ -81,7 +81,7 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
 
 //! One read of the row: computes room.totals of the first `Temperatures` requested ones, with the relative error
 //! kernel::tempered_margin, 2^-16. This covers 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90
-//! octaves. Lower terms weigh nothing.
+//! octaves. Smaller terms do not change the sum.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];

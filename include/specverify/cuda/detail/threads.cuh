@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Joint operations of a block's threads: the largest value with its id, the least id, sums over a block.
+//! Operations that all threads of a block do together: the largest value with its id, the least id, sums over a block.
 //!
 //! Blocks must be one-dimensional and have whole warps. All threads of the warp or block must call each function.
 #ifndef SPECVERIFY_CUDA_DETAIL_THREADS_CUH
@@ -17,7 +17,7 @@
 #else
 #define SPECVERIFY_UNROLL(times)
 #endif
-//! A function of threads that stays a call, because otherwise its registers would add to those of the caller.
+//! A device function that is not inlined, because otherwise its registers would add to the registers of the caller.
 #if defined(__CUDACC__)
 #define SPECVERIFY_DEVICE_CALL inline __device__ __noinline__
 #else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total weight W of a row whose small weights are known to be zero. The order of the sum does not matter, because
-//! weights are integers.
+//! Computes the total weight W of a row whose small weights are known to be zero. The order of the sum does not matter,
+//! because weights are integers.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 
@@ -12,7 +12,7 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t total_in_flight = 4;  // loads in flight per thread
 
-//! Returns W, by one read of the row. No logit below `least` may have a positive weight. Every thread of the block gets
+//! Reads the row once and returns W. No logit below `least` may have a positive weight. Every thread of the block gets
 //! W.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint64_t integer_total(

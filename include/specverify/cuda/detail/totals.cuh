@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Optional results of `read_rows` in addition to a digest: Z in double and the total weight W. Each takes one more
-//! read.
+//! Computes two optional results of `read_rows`: Z in double and the total weight W. Each takes one more read of the
+//! row.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTALS_CUH
 

@@ -64,7 +64,7 @@ struct truncated_row {
   }
 };
 
-//! Writes the ids of one distribution, up to the room.
+//! Writes the ids of one distribution, up to the capacity.
 template <class Scalar>
 struct law_writer {
   const truncated_row<Scalar>& row;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Results of one read of a whole row by a thread block: the largest logit, the exact sum Z, the total weight W.
+//! Reads a whole row with one thread block to compute the largest logit, the exact sum Z or the total weight W.
 #ifndef SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 #define SPECVERIFY_CUDA_DETAIL_WHOLE_ROW_CUH
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loss and gradient of the head on a batch, and the AdamW step: matrix operations for decision_head/trainer.hpp.
+//! Computes the loss and gradient of a decision head on a batch of samples, and the AdamW step. Used by
+//! decision_head/trainer.hpp.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 
@@ -81,8 +82,8 @@ template <class Scalar>
   return loss / static_cast<Scalar>(batch);
 }
 
-//! Fills a mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Each block of `draw(sample, unit / 8)`
-//! gives eight 16-bit uniforms.
+//! Fills a mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Each call of `draw(sample, unit / 8)`
+//! returns eight 16-bit uniforms.
 template <class Draw>
 void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, double dropout, Draw draw) {
   const auto limit = static_cast<std::uint32_t>(dropout * 65536);
@@ -99,8 +100,8 @@ void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, do
   }
 }
 
-//! Returns the probability that a label 1 scores above a label 0, counting ties half; 0.5 if one label is missing.
-//! Sorts the input.
+//! Returns the probability that a sample with label 1 scores above a sample with label 0; a tie counts half. Returns
+//! 0.5 if one label is missing. Sorts the input.
 [[nodiscard]] inline double area_under_curve(std::span<std::pair<float, std::uint8_t>> scored) {
   std::sort(scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   double below = 0, pairs = 0, ones = 0;

@@ -19,7 +19,7 @@ class send_window {
   struct entry {
     std::uint32_t number = 0;
     std::span<std::byte> message{};
-    bool again = false;  //!< sent before
+    bool again = false;  //!< has been sent before
   };
 
   explicit send_window(std::uint32_t largest)
@@ -27,11 +27,11 @@ class send_window {
 
   [[nodiscard]] std::uint32_t end() const noexcept { return end_; }
   [[nodiscard]] std::uint32_t acknowledged() const noexcept { return acknowledged_; }
-  //! Numbers below it were sent.
+  //! Messages with a number below `sent()` were sent.
   [[nodiscard]] std::uint32_t sent() const noexcept { return sent_; }
   [[nodiscard]] bool is_empty() const noexcept { return end_ == acknowledged_; }
   [[nodiscard]] bool is_full() const noexcept { return end_ - acknowledged_ == delivery_window; }
-  //! A message must be sent.
+  //! Returns whether a message must be sent.
   [[nodiscard]] bool is_due() const noexcept { return next_ != end_; }
 
   void clear() noexcept { end_ = acknowledged_ = next_ = sent_ = 0; }
@@ -48,7 +48,7 @@ class send_window {
   }
   //! Repeats all messages in flight.
   void repeat() noexcept { next_ = acknowledged_; }
-  //! The next message to send.
+  //! Returns the next message to send.
   [[nodiscard]] entry take() noexcept {
     const entry next = at(next_, sizes_[next_ % delivery_window]);
     if (sent_ < ++next_) sent_ = next_;

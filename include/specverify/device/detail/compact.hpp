@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the entries of rows that pass a test, in the order of ids: counts them by chunks and places them by a scan.
+//! Writes the entries of rows that pass a test, in the order of their ids. It counts the entries of each chunk, and a
+//! scan of these counts gives the positions in the output.
 #ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 #define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 
@@ -69,7 +70,7 @@ struct list_writer {
   }
 };
 
-//! Writes the entries of a chunk, up to the room of a row.
+//! Writes the entries of a chunk, up to the capacity of a row.
 template <class Entries, class Writer>
 struct write_piece {
   Entries entries;

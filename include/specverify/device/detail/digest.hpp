@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Digests of whole rows: results of `read_rows` before any truncation.
+//! Computes digests of whole rows with Thrust: the results of `read_rows` before any truncation.
 #ifndef SPECVERIFY_DEVICE_DETAIL_DIGEST_HPP
 #define SPECVERIFY_DEVICE_DETAIL_DIGEST_HPP
 
@@ -10,7 +10,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Returns an integer's bits that are stored at the address of a block's future sum.
+//! Returns the integer that is stored temporarily at the address of a block's future sum.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key_at(const double* place) noexcept {
   return kernel::bits_as<std::uint64_t>(*place);
 }
@@ -91,7 +91,7 @@ struct top_of_block {
   }
 };
 
-//! Per row: finds the argmax or the reason why there is none, and whether the reference is suitable.
+//! Per row: finds the argmax or the row's error, and whether the reference is suitable.
 template <class Scalar>
 struct find_top {
   device_batch<Scalar> batch;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws from one row by one thread: proposals and the exact rule of row/sample.hpp, from a digest in device memory.
+//! Draws a token from one row in one thread. It uses the proposals and the exact rule of row/sample.hpp, and a digest
+//! in device memory.
 #ifndef SPECVERIFY_DEVICE_DETAIL_DRAW_HPP
 #define SPECVERIFY_DEVICE_DETAIL_DRAW_HPP
 

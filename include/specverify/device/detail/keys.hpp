@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest entries of rows by sorts of integers: row, weight and id in one key of 64 bits, 256 rows at a
+//! Finds the largest entries of rows by sorting integers: a 64-bit key contains row, weight and id, for 256 rows at a
 //! time.
 //!
-//! A lane has 64 ids. The K + 1 largest entries of a row lie in the K + 1 lanes whose largest entries come first. So
-//! the lanes of a row are sorted first, then the ids of the first lanes, and then the first K of these by id.
+//! A lane has 64 ids. The K + 1 largest entries of a row are in the K + 1 lanes with the largest maxima. So the lanes
+//! of a row are sorted first, then the entries of the first lanes, and then the first K of these entries are sorted by
+//! id.
 #ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a row for device/: values with bias and mask applied, also as integers that compare in the same order.
+//! Reads the values of a row in device memory with bias and mask applied, also as integers that compare in the same
+//! order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 
@@ -39,8 +40,8 @@ template <class Scalar>
 }
 
 //! Returns a value and an id as an integer. The greatest integer has the largest value. If values are equal, the
-//! smaller id gives the greater integer, for example id 3 a greater one than id 7. A NaN is above all values, and -0
-//! equals +0. The result is never 0, which means "none".
+//! smaller id gives the greater integer; for example, id 3 gives a greater integer than id 7. A NaN is above all
+//! values, and -0 equals +0. The result is never 0, which means "none".
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t order_key(float value, std::uint32_t id) noexcept {
   const std::uint32_t bits = kernel::bits_as<std::uint32_t>(value == 0.0f ? 0.0f : value);
   std::uint32_t order = (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;
@@ -51,7 +52,7 @@ template <class Scalar>
   return 0xFFFFFFFFu - static_cast<std::uint32_t>(key);
 }
 
-//! Ids of one thread: those of lane `lane` of block `block`.
+//! Ids of one thread: the ids of lane `lane` in block `block`.
 struct lane_place {
   std::size_t row;
   std::uint32_t block, lane;

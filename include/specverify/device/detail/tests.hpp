@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests of tokens against rows and draws from a residual, by one thread. If a decision needs Z and Z is unknown, a
-//! test or draw reports this. Many threads then sum Z, and the test or draw runs again.
+//! Tests a token against a row or draws from a residual, in one thread. If a decision needs Z but Z is not known, the
+//! test or draw reports this. Then many threads sum Z, and the test or draw runs again.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 
@@ -109,7 +109,7 @@ struct tested_row {
     return !needs_sum && need < slack * kernel::left_of(have, share, total);
   }
 
-  //! Draws by the exact rule, or by that of p if the residual's mass is too small for doubles.
+  //! Draws by the exact rule, or by the exact rule of p if the residual's mass is too small for doubles.
   SPECVERIFY_HD SPECVERIFY_INLINE void draw_exactly(const left_weight& left, double uniform,
                                                     device_token& drawn) noexcept {
     drawn.exact = true;
@@ -135,7 +135,7 @@ struct term_if_needed {
   }
 };
 
-//! Workspace for questions that may depend on Z; each concerns one row.
+//! Workspace for decisions that may depend on Z; each decision concerns one row.
 template <class Policy>
 struct question_room {
   std::uint32_t terms_of_row;
@@ -145,8 +145,8 @@ struct question_room {
       : terms_of_row(exact_terms(size)), asked(policy, questions), terms(policy, questions * terms_of_row) {}
 };
 
-//! Asks each question, and asks again if the answer depended on Z. `Question`: operator()(row, Z or 0) must return
-//! whether it did.
+//! Makes each decision without Z, and repeats it with Z if it depends on Z. `Question`: operator()(row, Z or 0) must
+//! return whether it needs Z.
 template <class Question>
 struct ask_row {
   Question question;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads whole rows without a digest: maxima, and terms of exact sums.
+//! Reads whole rows without a digest to compute their maxima and the terms of exact sums.
 #ifndef SPECVERIFY_DEVICE_DETAIL_WHOLE_ROW_HPP
 #define SPECVERIFY_DEVICE_DETAIL_WHOLE_ROW_HPP
 
@@ -9,7 +9,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Finds the first of a lane's order.
+//! Finds the first entry of a lane by value and id.
 template <class Scalar>
 struct top_of_lane {
   device_rows<Scalar> rows;
@@ -99,7 +99,7 @@ template <class Policy, class Scalar>
   return {rows, transform, tops};
 }
 
-//! Checks that functions of whole rows do first.
+//! Checks that every function of a whole row does first.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {

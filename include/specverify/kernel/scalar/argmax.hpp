@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest and second largest value of a row, scalar reference. One read; ties to the smaller id.
+//! Scalar reference: finds the largest and second largest value of a row in one read. The smaller id wins ties.
 #ifndef SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
 #define SPECVERIFY_KERNEL_SCALAR_ARGMAX_HPP
 
@@ -13,15 +13,15 @@ namespace kernel {
 template <class Work>
 struct row_extremes {
   Work maximum{};
-  Work second{};  //!< of another id than argmax
+  Work second{};  //!< largest value of an id other than argmax
   std::uint32_t argmax = 0;
   bool has_nan = false;
   bool has_negative = false;  //!< a value below zero; only checked in rows of probabilities
 };
 
-//! Distance of the largest value to the second.
+//! Distance between the largest value and the second largest.
 struct value_margin {
-  double margin = 0;      //!< +infinity if the second is -infinity
+  double margin = 0;      //!< +infinity if the second largest is -infinity
   bool near_tie = false;  //!< within 2^-20 of the larger magnitude
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Coarse pass of a digest, scalar reference: lane sums, block sums and extremes in one read.
+//! Scalar reference of the coarse pass: one read of a row computes the lane sums, block sums and extremes of a digest.
 //!
 //! Lane j of block b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. A block sum
 //! adds the lanes in double, in the order of a fixed tree (kernel::lane_tree). The bits are the same on every backend,
@@ -44,7 +44,7 @@ struct coarse_output {
   float* lane_sums = nullptr;    //!< 16 per block
   double* block_sums = nullptr;  //!< one per block
   float* tops = nullptr;         //!< or null: 16 per top_size ids, the largest value of each lane; vectors only
-  //! or null: sum of e^((z - reference) / T) to quick_error; 0 if there is no quick way, as in this version
+  //! or null: sum of e^((z - reference) / T) to quick_error; 0 if there is no quick way, as in the scalar version
   double* quick_total = nullptr;
   double inverse_temperature = 1;  //!< for quick_total
 };

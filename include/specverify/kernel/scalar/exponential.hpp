@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Three exponentials for one number (a certified coarse one, an integer one, an exact one), and the logarithm.
+//! Three exponential functions (a coarse one with proven bounds, an integer one, an exact one), and the logarithm.
 //!
 //! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 +
-//!          2^-16) for -69 <= x <= 61; below, w is the constant 2^-100. Bit-exact, because no step can be contracted or
-//!          reordered by a compiler.
+//!          2^-16) for -69 <= x <= 61. For smaller x, w is the constant 2^-100. Bit-exact, because no step can be
+//!          contracted or reordered by a compiler.
 //! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (bit-exact). The
 //!          result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and never increases with
 //!          the exponent.
@@ -46,7 +46,7 @@ inline constexpr double coarse_floor = 0x1.0p-100;              // the smallest 
 inline constexpr std::int32_t coarse_bias = 127 << 23;
 inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (1 + f) / 2^f is 1.06148
 inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5
-inline constexpr double coarse_range = 60.0;        // how far a reference may be below the maximum, in nats
+inline constexpr double coarse_range = 60.0;        // maximum distance of a reference below the maximum, in nats
 
 //! Returns octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the smallest exponent at any
 //! temperature.
@@ -85,7 +85,7 @@ inline constexpr double coarse_range = 60.0;        // how far a reference may b
 inline constexpr std::uint32_t weight_one = std::uint32_t{1} << 31;
 inline constexpr int weight_fraction_bits = 26;
 
-//! Returns 2^31 * 2^(-exponent / 2^26), rounded half up; 0 from 32 octaves.
+//! Returns 2^31 * 2^(-exponent / 2^26), rounded half up; 0 for exponents of 32 octaves or more.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t integer_exponential(std::uint64_t exponent) noexcept {
   const std::uint64_t shift = exponent >> weight_fraction_bits;
   if (shift >= 32) return 0;
@@ -139,14 +139,15 @@ inline constexpr double round_to_integer = 6755399441055744.0;
 // ---- exact
 
 //! Returns e^x in double for -700 <= x <= 700, without a branch. With `Alone`, the bits are the same in every build.
-//! Otherwise a loop over it can be vectorized, but the compiler may fuse products.
+//! Without it, a loop over this function can be vectorized, but the compiler may fuse products.
 template <bool Alone = true>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double bounded_exponential(double bounded) noexcept {
   const auto times = [](double a, double b) { return Alone ? product(a, b) : a * b; };
   const double shifted = times(bounded, log2_e) + round_to_integer;
   const std::uint64_t octaves = bits_as<std::uint64_t>(shifted) - 0x4338000000000000u;
   const double whole = static_cast<double>(static_cast<std::int64_t>(octaves));
-  // times 1, because under -ffast-math the two parts of log 2 would be added first, and the second one lost
+  // multiplied by 1, because under -ffast-math the compiler would add the two parts of log 2 first, and the second part
+  // would be lost
   const double r = times(bounded - times(whole, 0x1.62e42fee00000p-1), 1.0) - times(whole, 0x1.a39ef35793c76p-33);
   double sum = 1.0 / 6227020800.0;
   sum = times(sum, r) + 1.0 / 479001600.0;

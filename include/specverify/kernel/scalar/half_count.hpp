@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A probability as a count in units of 2^-24: rounds to the nearest fp16, in integers (bit-exact). For CPU and GPU
-//! code.
+//! Rounds a probability to the nearest fp16 value and returns this value as a count in units of 2^-24. Uses integers
+//! (bit-exact), in CPU and GPU code.
 #ifndef SPECVERIFY_KERNEL_SCALAR_HALF_COUNT_HPP
 #define SPECVERIFY_KERNEL_SCALAR_HALF_COUNT_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Integer weights of runs of values, scalar reference (bit-exact).
+//! Scalar reference (bit-exact): computes the integer weights of runs of values.
 #ifndef SPECVERIFY_KERNEL_SCALAR_INTEGER_WEIGHTS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_INTEGER_WEIGHTS_HPP
 

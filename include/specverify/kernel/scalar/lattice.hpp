@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nearest lattice point of a weight vector in integers: the scalar reference for quantize/lattice.hpp and
+//! Scalar reference: finds the nearest lattice point of a weight vector in integers, for quantize/lattice.hpp and
 //! quantize/sparse_lattice.hpp.
 //!
-//! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (Reznik type quantizer).
+//! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (a quantizer of Reznik's type).
 //! Symbols:    w_i = integer weights, W = normalizer, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l,
 //!             zeta_i W = b'_i W - l w_i.
 //! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
@@ -63,7 +63,7 @@ struct lattice_rounding {
   std::uint32_t positive = 0;  //!< number of b' that are at least 1
 };
 
-//! Output of the steps: counts = b', remainders = zeta W.
+//! Output of the rounding: counts = b', remainders = zeta W.
 struct lattice_entries {
   std::uint32_t* counts = nullptr;
   std::int64_t* remainders = nullptr;
@@ -94,7 +94,7 @@ struct lattice_entries {
   return remainders[a] != remainders[b] ? remainders[a] < remainders[b] : a < b;
 }
 
-//! Restores the heap below `root`, with the first entry of the order on top (the last with `Largest`).
+//! Restores the heap below `root`, whose top is the first entry of the order (with `Largest`, the last entry).
 template <bool Largest>
 SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root,
                                        std::uint32_t size) noexcept {
@@ -108,7 +108,8 @@ SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint
   heap[root] = moved;
 }
 
-//! Subtracts one from the `moves` last entries of the order; without `Largest`, adds one to the first entries.
+//! With `Largest`, subtracts one from the `moves` last entries of the order. Without it, adds one to the `moves` first
+//! entries.
 template <bool Largest>
 SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                          std::uint32_t* counts, std::uint32_t* heap) noexcept {
@@ -121,8 +122,8 @@ SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::ui
   }
 }
 
-//! Does the same with one pass per move, which is cheaper than a heap for few moves. Overwrites the remainders that it
-//! used.
+//! Does the same as the heap version with one pass per move, which is cheaper for few moves. Overwrites the remainders
+//! that it used.
 template <bool Largest>
 SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                            std::uint32_t* counts) noexcept {
@@ -143,8 +144,8 @@ SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32
 inline constexpr std::int64_t selected_moves = 4;  // up to this many are selected one by one
 
 //! Makes the counts sum to the resolution: subtracts one from the `excess` last entries of the order, or adds one to
-//! the `-excess` first. |excess| must be <= size. A heap is faster than a sort, because the mean of |excess| only grows
-//! like the root of the size.
+//! the `-excess` first. |excess| must be <= size. A heap is faster than a sort, because the mean of |excess| grows only
+//! like the square root of the size.
 SPECVERIFY_HD constexpr void repair_lattice(exec::seq_policy, lattice_entries entries, std::uint32_t size,
                                             std::int64_t excess, std::uint32_t* heap) noexcept {
   if (excess > selected_moves) {

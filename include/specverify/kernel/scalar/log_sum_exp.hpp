@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact normalizing constant in double, scalar reference. Shape: blocks of 256 ids with 16 ascending lanes, the lane
-//! tree, blocks serially.
+//! Scalar reference: the exact normalizing constant in double. Blocks of 256 ids are summed in 16 ascending lanes, the
+//! lanes by a fixed tree, and the blocks serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 
@@ -19,7 +19,7 @@ struct exact_weight {
   }
 };
 
-//! Returns the rest of an exact weight, scaled or not, after subtracting a share `taken` of Z; may be negative.
+//! Returns an exact weight, scaled or not, minus a share `taken` of Z. The result may be negative.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double left_of(double weight, double taken, double total) noexcept {
   return weight - product(taken, total);
 }
@@ -55,13 +55,13 @@ template <class Policy, class Scalar>
 //! 1e-6.
 inline constexpr double quick_error = 2e-5;
 
-//! Sums the weights of logits to quick_error; returns 0 if no way is quicker than the exact sum.
+//! Sums the weights of logits to quick_error; returns 0 if no method is faster than the exact sum.
 template <class Scalar>
 [[nodiscard]] inline double quick_total(exec::seq_policy, const row_source<Scalar>&, const exact_weight&) noexcept {
   return 0;
 }
 
-//! Sums the weights of logits to a relative error of 2e-6; exact in this version.
+//! Sums the weights of logits to a relative error of 2e-6. The scalar version is exact.
 template <class Scalar>
 [[nodiscard]] inline double quick_sum(exec::seq_policy policy, const row_source<Scalar>& source,
                                       const exact_weight& weight) noexcept {
@@ -82,16 +82,16 @@ inline constexpr double rounded_power_error = 6e-6;
 inline constexpr double rounded_sum_error = 2.5e-6;
 
 //! Returns bounds of W, about 2e-5 wide, for a row of logits whose reference is the maximum. Like a weight, every power
-//! is rounded to an integer, once a little below it and once a little above. Returns no bounds if no way is quicker
-//! than W itself.
+//! is rounded to an integer, once a little below it and once a little above. Returns no bounds if computing W itself is
+//! as fast.
 template <class Scalar>
 [[nodiscard]] inline total_range rounded_total(exec::seq_policy, const row_source<Scalar>&,
                                                const exact_weight&) noexcept {
   return {};
 }
 
-//! Returns a quick sum from a single read, and writes the sampled `reference`. Returns 0 if that does not work; the
-//! caller then must find the maximum and check the values first. Always 0 in this version.
+//! Returns a quick sum from a single read, and writes the sampled `reference`. Returns 0 if this is not possible; the
+//! caller must then find the maximum and check the values first. The scalar version always returns 0.
 template <class Scalar>
 [[nodiscard]] inline double one_read_sum(exec::seq_policy, const row_source<Scalar>&, double, double&) noexcept {
   return 0;

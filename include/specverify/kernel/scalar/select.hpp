@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects the largest entries of a row in the total order (integer weight descending, id ascending), scalar reference.
+//! Scalar reference: selects the first entries of a row in the total order (integer weight descending, id ascending).
 #ifndef SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
 #define SPECVERIFY_KERNEL_SCALAR_SELECT_HPP
 
@@ -111,8 +111,9 @@ inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 
   list.size = kept;
 }
 
-//! Shrinks a list to the `wanted` largest entries, or to all with weight >= `always` if those are more. Returns the
-//! weight that later ids must exceed. Not inlined, because it is rare, but the loops that call it are not.
+//! Shrinks a list to the `wanted` largest entries, or to all entries with a weight of at least `always` if there are
+//! more of these. Returns the weight that later ids must exceed. Not inlined, because it is rare, but the loops that
+//! call it are not.
 [[nodiscard, gnu::noinline]] inline std::uint32_t shrink(candidate_list& list) noexcept {
   std::uint32_t kept_always = 0;
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes probabilities, scalar reference: one exact sum, then one quotient per id.
+//! Scalar reference: writes the probabilities of a row, with one exact sum and then one quotient per id.
 #ifndef SPECVERIFY_KERNEL_SCALAR_SOFTMAX_HPP
 #define SPECVERIFY_KERNEL_SCALAR_SOFTMAX_HPP
 
@@ -8,7 +8,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes source.size probabilities. The vector version uses the sum of a single read, which is 0 if there was none.
+//! Writes source.size probabilities. The vector version uses `sum`, which a single read of the row computed, or 0 if
+//! there was no such read.
 template <class Scalar, class Out>
 inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight, double,
                           Out* out) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Standard deviation of a row of logits, scalar reference. Shape: 16 lanes over blocks of 1024 ids, the lane tree,
-//! blocks serially, in double.
+//! Scalar reference: the standard deviation of a row of logits, in double. Blocks of 1024 ids are summed in 16 lanes,
+//! the lanes by a fixed tree, and the blocks serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 #define SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 

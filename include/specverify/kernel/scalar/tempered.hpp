@@ -11,8 +11,8 @@ namespace kernel {
 // maximum relative error of a quick sum of exponentials of floats
 inline constexpr double tempered_margin = 0x1.0p-16;
 
-//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences must be <= 0. Exact in
-//! this version.
+//! Adds sum_i e^(difference_i * inverse) to sums[m] for every inverse temperature; differences must be <= 0. The scalar
+//! version is exact.
 inline void add_exponentials(exec::seq_policy, const float* differences, std::uint32_t count, const double* inverses,
                              std::uint32_t temperatures, double* sums) noexcept {
   for (std::uint32_t m = 0; m < temperatures; ++m) {

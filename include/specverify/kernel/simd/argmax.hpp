@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest and second largest value of a row in vectors. The result equals that of the scalar reference.
+//! Finds the largest and second largest value of a row with vector instructions. The result equals the scalar
+//! reference.
 //!
 //! The loop over a block only tracks the largest value and NaNs. A block is examined again only if its largest value
 //! exceeds the second largest value so far. Only the best block is searched for a second value.
@@ -48,7 +49,7 @@ template <class Work>
   return best;
 }
 
-//! Values per scan: enough to amortize the cost of a block, but few enough to scan again.
+//! Values per scan: enough to amortize the cost of a block, but few enough to scan a block twice.
 inline constexpr std::uint32_t scan_size = 2048;
 
 template <class Level, class Scalar>

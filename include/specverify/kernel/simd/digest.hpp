@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Coarse pass in vectors. Lane j of a block stays lane j, so lane sums have the bits of the scalar reference.
+//! The coarse pass of a digest, with vector instructions. A vector lane holds one lane j of a block, so lane sums have
+//! the same bits as the scalar reference.
 #ifndef SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 
@@ -11,9 +12,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Neighbouring blocks are read together, but each is in another page, and CPUs prefetch only within a page. So the
-//! next group is prefetched during the current group, in the order of the lines. The first group is prefetched while
-//! the row is sampled, a share with each of the first blocks.
+//! Neighbouring blocks are read together, but each block is in a different page, and CPUs prefetch only within a page.
+//! So the next group is prefetched during the current group, in the order of the lines. The first group is prefetched
+//! while the row is sampled, a share with each of the first blocks.
 inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks per group
 inline constexpr std::uint32_t ahead_share = 128, ahead_shares = coarse_width * block_size / ahead_share;
 

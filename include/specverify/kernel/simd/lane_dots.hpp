@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The sums of kernel/scalar/lane_dots.hpp in vectors. Products and sums are fused if the instruction set has this
-//! operation.
+//! Computes the sums of kernel/scalar/lane_dots.hpp with vector instructions. Products and sums are fused if the
+//! instruction set can do this.
 //!
 //! A weight is loaded once for all inputs, and an input once for three or four rows. The sums stay in registers while a
-//! part of the columns that fits the first cache is read. For a single input, memory bandwidth is the limit, so several
-//! whole rows are read at the same time.
+//! part of the columns is read; this part fits in the first-level cache. For a single input, memory bandwidth is the
+//! limit, so several whole rows are read at the same time.
 #ifndef SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 

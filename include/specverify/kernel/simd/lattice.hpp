@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The steps of kernel/scalar/lattice.hpp in 64-bit lanes, with the same counts.
+//! Finds the nearest lattice point with vector instructions: the steps of kernel/scalar/lattice.hpp in 64-bit lanes,
+//! with the same counts.
 #ifndef SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums of exponentials in vectors: the exact one in double, the quick one in float.
+//! Sums the exponentials of a row with vector instructions: an exact sum in double, and a quick sum in float.
 #ifndef SPECVERIFY_KERNEL_SIMD_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SIMD_LOG_SUM_EXP_HPP
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer. Only this file, powers.hpp, wide.hpp and the two kinds of packs use instructions by name.
+//! Portable vector types (packs) and their operations. Only this file, powers.hpp, wide.hpp, vector_pack.hpp and
+//! xsimd_pack.hpp use the instructions of a CPU by name.
 //!
-//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch, or without xsimd the
-//! compiler's vector type. This file adds operations that both lack (bit masks of comparisons, sums of lanes in a fixed
-//! order). If the instruction set lacks an operation too, a plain loop replaces it.
+//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch or, without xsimd, the
+//! compiler's vector type. This file adds operations that neither type has (bit masks of comparisons, sums of lanes in
+//! a fixed order). If the instruction set has no such operation, a plain loop replaces it.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: powers of two in float.
+//! Powers of two in float for packs (pack.hpp).
 #ifndef SPECVERIFY_KERNEL_SIMD_POWERS_HPP
 #define SPECVERIFY_KERNEL_SIMD_POWERS_HPP
 
@@ -66,7 +66,7 @@ class power_table {
 inline constexpr bool powers_show_specials = true;
 struct flushed_denormals {};
 
-//! During its lifetime, floats below the smallest normal one are 0, even when they are read.
+//! During its lifetime, floats below the smallest normal float are treated as 0, even when they are read.
 class zeroed_denormals {
  public:
   SPECVERIFY_INLINE zeroed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
@@ -78,7 +78,7 @@ class zeroed_denormals {
   unsigned before_;
 };
 
-//! Eight steps per octave from one register, and a polynomial of degree 3 around each.
+//! Eight steps per octave from one register, and a polynomial of degree 3 around each step.
 class power_table {
  public:
   static constexpr bool flushes = false;
@@ -87,7 +87,7 @@ class power_table {
   [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
     return line(y, 1.0f, 0.0f, -126.0f, 126.0f);
   }
-  //! Returns 2^(slope x + shift) with x limited to two bounds; a NaN stays.
+  //! Returns 2^(slope x + shift) with x limited to two bounds. A NaN stays a NaN.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift, float least,
                                                    float most) const noexcept {
     // a NaN must be the second operand of both

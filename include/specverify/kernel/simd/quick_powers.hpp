@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fast exponentials of logits in float: powers of two under a reference, and their sums.
+//! Fast exponentials of logits in float, as powers of two relative to a reference, and sums of these powers.
 #ifndef SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 #define SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 
@@ -13,14 +13,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Computes e^((z - reference) / T) as powers of two, but all too large by the factor 2^offset(). The reference must be
-//! a float.
+//! Computes e^((z - reference) / T) as powers of two, each multiplied by 2^offset(). The reference must be a float.
 template <class Table>
 class quick_powers_of {
  public:
   //! For sums.
   explicit quick_powers_of(const exact_weight& weight) noexcept : quick_powers_of(weight, 1.0f, -126.0) {}
-  //! For results, which have another factor.
+  //! For results, whose factor is different.
   quick_powers_of(const exact_weight& weight, float factor) noexcept : quick_powers_of(weight, factor, -127.0) {}
   //! Returns whether the rounding of exponents is small enough and -infinity stays -infinity. Otherwise use the exact
   //! sum.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gathers the largest entries in vectors. Comparisons of values find candidates, and the candidates' integer weights
-//! decide.
+//! Finds the largest entries of a row with vector instructions. Comparisons of values find candidates, and then the
+//! candidates' integer weights decide.
 //!
 //! The coarse pass stores the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
-//! maxima is a lower bound of the `wanted`-th largest value, so only lanes whose maximum reaches it are examined. If
-//! too many ids reach this bound (runs of neighbours, ties), a sample suggests a higher weight. All ids above that
-//! weight are taken, but only `wanted` ids with exactly that weight, so that there are never too many ties.
+//! maxima is a lower bound of the `wanted`-th largest value, so only lanes whose maximum reaches this bound are
+//! examined. If too many ids reach the bound (for example, because of ties), a sample suggests a higher weight. All ids
+//! above the higher weight are taken, but at most `wanted` ids with exactly that weight, so that ties cannot fill the
+//! list.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 
@@ -145,8 +146,8 @@ inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, can
     list.weights[i] = weight(static_cast<double>(bits_as<float>(list.weights[i])));
 }
 
-//! Lists at least `wanted` ids, and all that belong to the cut, if too many ids for the list reach the weight `low`.
-//! Ids with a weight that is always kept must fit. Returns a weight that all listed ids reach.
+//! Lists at least `wanted` ids, including all ids that belong to the cut. Used if more ids reach the weight `low` than
+//! the list can hold. Ids with a weight that is always kept must fit. Returns a weight that all listed ids reach.
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t take_fewer(const topped_row<Scalar>& row, std::uint32_t low,
                                               const integer_weight& weight, candidate_list& list) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes probabilities in vectors, for float output of float rows.
+//! Writes the probabilities of a float row as floats, with vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact sums of a few entries at several temperatures, in vectors.
+//! Exact sums of a few entries at several temperatures, with vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 #define SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 

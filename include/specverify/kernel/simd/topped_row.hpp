@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row with the coarse pass's lane maxima: the largest value of each lane for each group of 256 ids. They bound the
-//! row's largest values, so only ids that reach a threshold are examined.
+//! A row together with the lane maxima of the coarse pass: the largest value of each lane for each group of 256 ids. A
+//! search for large values can skip a lane whose maximum is below its threshold.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 
@@ -74,7 +74,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return -largest_lane(-lowest);
 }
 
-//! Searches values, none above `maximum`, for a value that `wanted` of them reach, and few more.
+//! Searches values, none above `maximum`, for a threshold that `wanted` of the values or slightly more reach.
 class value_search {
  public:
   value_search(const float* values, std::uint32_t size, std::uint32_t wanted, float maximum) noexcept
@@ -164,7 +164,7 @@ class topped_row {
         groups_(block_count(source.size, top_size)),
         maximum_(static_cast<float>(weight.maximum)) {}
 
-  //! Returns a value that at least `wanted` ids reach, and few more; -infinity if the tops do not determine it.
+  //! Returns a threshold that `wanted` ids or slightly more reach; -infinity if the tops do not determine it.
   [[nodiscard]] float bar_for(std::uint32_t wanted) const noexcept {
     const std::uint32_t lanes = groups_ * lane_count, blocks = block_count(source_.size);
     if (wanted > blocks * lane_count / 4) return value_search(tops_, lanes, wanted, maximum_).find();
@@ -232,8 +232,8 @@ class topped_row {
     return found;
   }
 
-  //! Returns a value that about `wanted` ids reach, from a sample of the groups with an id that reaches `bar`. Another
-  //! `look` takes another sample. Values are sampled in runs of 16 neighbours, at pseudorandom positions.
+  //! Returns a value that about `wanted` ids reach, from a sample of the groups with an id that reaches `bar`. A
+  //! different `look` takes a different sample. Values are sampled in runs of 16 neighbours, at pseudorandom positions.
   [[nodiscard]] float sampled(float bar, std::uint32_t wanted, std::uint32_t look) const noexcept {
     constexpr std::uint32_t most = 4096, vectors = top_size / lane_count;
     alignas(64) float sample[most], buffer[lane_count];

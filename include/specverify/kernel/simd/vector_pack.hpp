@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs from the vector types of g++ and clang, for builds without xsimd: the same names, the same results.
+//! Packs from the vector types of g++ and clang, for builds without xsimd. Names and results are the same as with
+//! xsimd.
 //!
-//! Operations for which the compiler does not find the single instruction (a maximum, a conversion) use an intrinsic.
+//! An operation uses an intrinsic if the compiler does not find the single instruction for it (a maximum, a
+//! conversion).
 //! See:        kernel/simd/xsimd_pack.hpp
 #ifndef SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
@@ -188,7 +190,7 @@ template <class Element>
   return truth.lanes ? static_cast<vector>(a) : static_cast<vector>(b);
 }
 
-// These are one instruction, but g++ 12 makes a comparison and a choice of `a > b ? a : b` on floats.
+// Each of these is one instruction, but g++ 12 compiles `a > b ? a : b` on floats to a comparison and a selection.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> larger(const pack<Element>& a, const pack<Element>& b) noexcept {
 #if defined(__AVX512F__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The vector layer: 64-bit integers in the lanes of doubles (products, shifts by a vector, corrected quotients).
+//! Packs of 64-bit integers with as many lanes as packs of doubles: products, shifts by a vector, corrected quotients.
 #ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 #define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 
@@ -60,7 +60,7 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
   return _mm512_min_epu32(a, b);
 }
-//! Whether the low half of a lane of a is at most that of b.
+//! Returns, for each lane, whether the low half of a is at most the low half of b.
 [[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
   return (_mm512_cmple_epu32_mask(a, b) & 0x5555u) != 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The network of policy/dqn.hpp over a batch, forwards and backwards. The order of sums does not depend on the other
-//! rows of the batch.
+//! Evaluates the network of policy/dqn.hpp on a batch, and computes its gradients. The order of a row's sums does not
+//! depend on the other rows of the batch.
 #ifndef SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 #define SPECVERIFY_POLICY_DETAIL_DQN_BATCH_HPP
 

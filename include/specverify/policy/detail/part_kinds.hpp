@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts of an edge by concept: the kind of a type, and the missing member of a type that is not a part.
+//! Finds the kind of an edge's part (sparsifier, window, skip policy) from its type. For a type that is none of these,
+//! names the missing member.
 #ifndef SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 #define SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 
@@ -138,7 +139,7 @@ constexpr void explain_needs() noexcept {
       "skip_policy: importance, because of needs_attention");
 }
 
-//! Any member of a concept shows which concept was meant.
+//! A type that has any member of a concept is taken to be meant for this concept.
 template <class Part>
 constexpr void explain_part() noexcept {
   if constexpr (skip_policy<Part>) {

@@ -174,8 +174,8 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! Returns a digest with the sums that the read left out. The first call takes them: O(V). It cannot fail, because the
-//! read found no error.
+//! Returns a digest with the sums that the read did not take. The first call takes them: O(V). It cannot fail, because
+//! the read found no error.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
                                                                 const row_digest& digest,
@@ -194,8 +194,9 @@ template <class Policy, class Scalar>
   return full;
 }
 
-//! Gathers the top entries, and all from `minimum_probability` on. The list contains every entry that reaches this
-//! share of the least W; while some listed entry may be below this share of the true W, W is bounded more closely.
+//! Gathers the top entries, and all entries with a probability of at least `minimum_probability`. The list contains
+//! every entry that reaches this share of the least W; while some listed entry may be below this share of the true W, W
+//! is bounded more closely.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                                reading_mark& mark, kernel::candidate_list& list,
@@ -268,7 +269,7 @@ inline void add_requested(Policy policy, const kernel::row_source<Scalar>& sourc
   }
 }
 
-//! Reads the sums or only the largest entries of a row, and then what the request adds.
+//! Reads the sums or only the largest entries of a row, and then computes the other results of the request.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_values(Policy policy, const kernel::row_source<Scalar>& source,
                                         const row_transform& transform, const read_request& request,

@@ -61,8 +61,8 @@ class remaining_weight {
   double scale_, unit_, total_;
 };
 
-//! The running sums of `inverse`, block by block. Rounding differs from `inverse`, because each block is summed by
-//! lanes.
+//! The running sums of `inverse`, block by block. Their rounding differs from `inverse`, because each block is summed
+//! by lanes.
 template <class Policy, class Scalar, class Weight>
 class block_walk {
  public:
@@ -81,8 +81,8 @@ class block_walk {
     return static_cast<double>(row_.source.size) * 0x1.0p-51 * mass + 0x1.0p-46 * total;
   }
 
-  //! Returns the id at which the running sum passes `target`, or no_token unless it passes by more than the slack. With
-  //! this margin, `inverse` returns the same id.
+  //! Returns the id at which the running sum passes `target`, if it passes by more than the slack; with this margin,
+  //! `inverse` returns the same id. Otherwise returns no_token.
   [[nodiscard]] token_id find(double target, double slack) noexcept {
     double sum = 0;
     for (std::uint32_t first = 0; first < row_.source.size; first += kernel::exact_size) {
@@ -118,7 +118,8 @@ class block_walk {
   std::uint32_t count_ = 0;
 };
 
-//! Draws the token of the exact rule from a row that is not truncated, id by id. Used if sums of blocks do not decide.
+//! Draws the token of the exact rule from a row that is not truncated, id by id. Used only if sums of blocks do not
+//! decide, because it is slower.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::cold]] inline token_id serial_token(const opened_row<Policy, Scalar>& row, double uniform) noexcept {
   const whole_weight itself;

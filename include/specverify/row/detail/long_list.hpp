@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations on lists that may be as long as a row: total mass, cuts by mass, exact weights.
+//! Operations on lists of entries that can be as long as a row: total mass, cuts by mass, exact weights.
 #ifndef SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 #define SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 
@@ -92,7 +92,8 @@ inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcep
 class sampled_cut {
  public:
   static constexpr std::uint32_t size = 1024;
-  //! The list must have at least as many entries as the sample. `left`: the mass after the cut, shared by many entries.
+  //! The list must have at least as many entries as the sample. `left`: the mass after the cut, which is spread over
+  //! many entries.
   sampled_cut(const kernel::candidate_list& list, std::uint64_t left) noexcept {
     for (std::uint32_t i = 0; i < size; ++i) {  // one per 1024th part, at a pseudorandom position
       const std::uint64_t place = (i << 16) + (i * 0x9E3779B9u >> 16);

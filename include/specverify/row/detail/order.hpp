@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds on the integer weights that reach a share of the total, and integer weights of whole rows.
+//! Computes bounds on the integer weights that reach a share of the total weight, and the integer weights of whole
+//! rows.
 #ifndef SPECVERIFY_ROW_DETAIL_ORDER_HPP
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 
@@ -23,7 +24,7 @@ template <class Scalar>
   return {maximum, scale, source.probabilities};
 }
 
-//! Sums W of a row. Not inlined, like other reads of whole rows, because the code is then compiled only once.
+//! Sums W of a row. Like other reads of whole rows, it is not inlined, so that the code is compiled only once.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
                                                               const kernel::integer_weight& weight,

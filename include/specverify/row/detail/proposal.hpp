@@ -37,7 +37,7 @@ SPECVERIFY_INLINE void fill_lane(const kernel::row_source<Scalar>& source, const
       lane.sum += static_cast<double>(lane.entries[count++]);
     }
   };
-  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows have neither: the loop need not check
+  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows, for which the loop need not check
     kernel::row_source<Scalar> plain = source;
     plain.mask = nullptr;
     plain.bias_count = 0;

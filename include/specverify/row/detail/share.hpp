@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Weights required by a truncation or by a share of a total; shared by CPU and GPU code.
+//! Computes the least weight that a truncation keeps, and the weight that is a given share of a total. For CPU and GPU
+//! code.
 #ifndef SPECVERIFY_ROW_DETAIL_SHARE_HPP
 #define SPECVERIFY_ROW_DETAIL_SHARE_HPP
 

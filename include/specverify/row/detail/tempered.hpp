@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row at many temperatures: top entries are summed exactly, the rest is bounded (tempered_rest.hpp).
+//! Sums a row at many temperatures: the top entries are summed exactly, and the sum of all other entries is bounded
+//! (tempered_rest.hpp).
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 
@@ -39,7 +40,7 @@ class tempered_row {
     }
   }
 
-  //! Returns what the digest implies about all other ids, from the coarse sum and the least top entry.
+  //! Returns the bounds for all other ids that follow from the digest's coarse sum and the least top entry.
   [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;
     const row_digest& digest = row_.digest;
@@ -69,7 +70,7 @@ class tempered_row {
   [[nodiscard]] double difference(token_id id) const noexcept { return row_.value(id) - row_.digest.maximum; }
 
  private:
-  // Otherwise coarse sum and top entries imply nothing about the other ids.
+  // Returns whether the digest has coarse sums, because without them it implies nothing about the other ids.
   [[nodiscard]] bool usable() const noexcept { return row_.digest.has_coarse_sums(); }
 
   const opened_row<Policy, Scalar>& row_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds of a normalizing constant at many temperatures: the sum over all except a few entries of a row, between
-//! convex bounds.
+//! Bounds the sum over all except a few entries of a row at many temperatures. The bounds are convex functions.
 //!
 //! C++17 clean; kernels keep it in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP

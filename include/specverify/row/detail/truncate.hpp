@@ -72,8 +72,8 @@ class kept_entries {
     return list.size < before;
   }
 
-  //! Cuts the list to the smallest prefix that holds the share of W. If the list is `whole`, another rule removed the
-  //! rest; a list with less mass is then kept. Returns false if more entries are needed.
+  //! Cuts the list to the smallest prefix that holds the share of W. If the list is `whole`, another rule has already
+  //! removed all other entries, so a list with less mass is kept. Returns false if more entries are needed.
   [[nodiscard]] bool cut_share(const row_truncation& share, bool whole, kernel::candidate_list& list) noexcept {
     const std::uint64_t mass = mass_of(list);
     if (list.size >= 4096 && mass >= share_of(share, mark_.least)) mark_.narrow(mark_, true);  // bounds are too wide
@@ -114,7 +114,7 @@ class kept_entries {
     const double left = (all - static_cast<double>(share_of(share, mark_.most))) / (all - mass);
     std::uint32_t listed = kernel::weight_one;
     for (std::uint32_t i = 0; i < list.size; ++i) listed = list.weights[i] < listed ? list.weights[i] : listed;
-    listed -= number > 0 ? 1u : 0u;  // only the largest entries may leave ties, later looks do not
+    listed -= number > 0 ? 1u : 0u;  // only the pass over the largest entries may leave ties; later passes may not
     const std::uint32_t step = source_.size < 64 * kernel::block_size ? kernel::top_size : kernel::block_size;
     kernel::working<Scalar> buffer[kernel::lane_count];
     std::uint32_t size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's end of a connection: handshake, arriving messages, refusals.
+//! Member functions of a cloud for a connection: handshake, arriving messages, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 
@@ -63,7 +63,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   const result<message_kind> kind = kind_of(message);
-  const bool is_of_before = kind.error().code == errc::unknown_version;  // resume: also the first message of version 2
+  const bool is_of_before = kind.error().code == errc::unknown_version;  // a resume can also begin version 2
   if (is_of_before) return on_hello(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::hello) return on_hello(message);
@@ -95,7 +95,7 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   }
 }
 
-//! A message that does not fit the shared state: both sides must shake hands again.
+//! Handles a message that contradicts the shared state: both sides must repeat the handshake.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
   if (shaken_) leave_connection();  // otherwise a hello may be waiting for the engine
@@ -103,12 +103,12 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return why;
 }
 
-//! A message that the decoder rejected: it belongs to another position, or no edge sends it.
+//! Handles a message that the decoder rejected: the message belongs to a different position, or no edge sends it.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! The edge has failed and sent the reason. A restarted edge may still shake hands. Refusals are never answered.
+//! The edge has failed and sent the reason. A restarted edge may still begin a handshake. Refusals are never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
   if (!read || !shaken_) return drop(errc::unexpected_message);
@@ -117,8 +117,8 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return {errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
 }
 
-//! Checks whether this cloud can serve a session on these terms, from a hello or a journal: they must be within the
-//! limits, and therefore fit the buffers.
+//! Checks whether this cloud can serve a session on these terms, from a hello or a journal: the terms must be within
+//! the limits, so that messages fit in the buffers.
 SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
                                                   std::uint32_t prompt_length) const noexcept {
   const wire_format& format = terms.format;
@@ -146,7 +146,7 @@ SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
 
 //! Checks whether a hello belongs to this session, or may begin one.
 SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) const noexcept {
-  // The edge's claim is limited by the format: for example, drafts with laws need an honest drafter.
+  // The format limits the guarantee that an edge may claim: for example, drafts with laws need an honest drafter.
   if (std::min(hello.strength, detail::strength_of(hello.format, hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
@@ -177,7 +177,7 @@ SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) con
   if (!detail::is_round(hello.round)) return {errc::field_out_of_range, part::session, hello.round};
   if (length > detail::text_limit(hello.token_budget, prompt, options_.max_text_length))
     return {errc::base_length_mismatch, part::session, length};
-  // nobody has the rest
+  // neither side has the rest
   if (length < prompt && (state_ == cloud_state::blank || !is_whole()))
     return {errc::unknown_session, part::session, place_.length};
   return check_claim(length, std::max(place_.length, prompt));
@@ -224,7 +224,8 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   return {};
 }
 
-//! Sends this side's position. Then the longer side sends the missing text; if the lengths are equal, both go on.
+//! Sends this side's position. Then the longer side sends the missing text. If the lengths are equal, both sides
+//! continue.
 SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
@@ -266,7 +267,7 @@ SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
   return edge.has_value() ? answer(*edge) : status{};
 }
 
-//! Both sides have the same text. The edge continues, or the stream does.
+//! Both sides have the same text. The edge or the stream continues.
 SPECVERIFY_BODY void cloud_session::in_step() noexcept {
   settle();
   stream_on();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's round: takes a draft, gives work to the engine, sends the verdict, streams, journals; the semantic rule.
+//! Member functions of a cloud for a round: take a draft, give work to the engine, send the verdict, stream tokens,
+//! write the journal. Also runs the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 
@@ -34,8 +35,8 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
 }
 
 //! Feeds tokens that the engine has not seen: text, skipped tokens, and drafts. Requests rows from the last committed
-//! token on. Drafts beyond the budget are not fed because they decide nothing, so the engine's context needs room only
-//! for prompt and budget. If there is no bonus token, the last draft is not fed either.
+//! token on. Drafts beyond the budget are not fed, because they have no effect. Therefore the engine's context needs
+//! room only for prompt and budget. If there is no bonus token, the last draft is not fed either.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
@@ -79,7 +80,7 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
 }
 
 //! Tells the host about the tokens from `base` on, and sends the verdict to the edge. If the edge has begun a new
-//! handshake meanwhile or is gone, the next hello contains the verdict.
+//! handshake in the meantime or is disconnected, the next hello contains the verdict.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
@@ -148,7 +149,7 @@ SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) 
 
 // The semantic rule: requests hidden states from the edge and scores from the host, then decides.
 
-//! Decides, or requests the missing scores from the host; they may first need hidden states from the edge.
+//! Decides, or requests the missing scores from the host. The scores may first need hidden states from the edge.
 SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
   const wire_format& format = terms_.format;
   const verify_request request = round_request();
@@ -163,7 +164,7 @@ SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
     want_scores();
     return {};
   }
-  if (!shaken_) {  // no connection to request them over, and nothing was sent: the edge sends the draft again
+  if (!shaken_) {  // without a connection nothing can be requested; the edge will send the draft again
     state_.enter<cloud_event::abandon>();
     drafts_.open(0, 0);
     return answer_owed();

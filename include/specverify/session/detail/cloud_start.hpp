@@ -23,7 +23,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
-  // reject limits that no hello can keep, or that no message can reach
+  // reject limits that no hello can satisfy, or that no message can reach
   const cloud_limits& limits = options.limits;
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)
@@ -64,8 +64,8 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
   options_.stop_tokens = {};
 }
 
-//! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: those of a hello that other
-//! options can cure; journal_corrupt if no messages can lead to the snapshot.
+//! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: the errors of a hello that
+//! different options can fix; journal_corrupt if no messages can lead to the snapshot.
 SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                                      std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();
@@ -83,7 +83,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                why.code == errc::vocabulary_mismatch || why.code == errc::fingerprint_mismatch;
     return is_of_options ? why : detail::corrupt_snapshot();
   }
-  if (claimed < last.prompt_length) return detail::corrupt_snapshot();  // no edge has only a part of the prompt
+  if (claimed < last.prompt_length) return detail::corrupt_snapshot();  // an edge never has only a part of the prompt
   const std::uint32_t own = last.target.handed_over ? last.prompt_length : std::max(last.length, last.prompt_length);
   if (const status why = check_claim(claimed, own); !why.ok()) return why;
   const verdict_notice& verdict = last.last;

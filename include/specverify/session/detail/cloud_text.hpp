@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sends text that the other side does not have, and ends the session after both sides have compared the whole text.
+//! Member functions of a cloud that send and receive text that one side does not have, and that end the session after
+//! both sides have compared the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 
@@ -11,8 +12,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Sends the next chunk of text that the edge lacks. After the last chunk both have the same text. If a stop token that
-//! only this side lists ends a stream, the edge is told.
+//! Sends the next chunk of text that the edge does not have. After the last chunk both sides have the same text. If a
+//! stop token that only this side lists ends a stream, the edge is told.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
   const bool ends = pieces_.at == pieces_.end;
   const status why = ends ? tell_end() : post(encode_piece(terms_.format, terms_.text_chunk));
@@ -25,7 +26,8 @@ SPECVERIFY_BODY status cloud_session::tell_end() noexcept {
   return post(encode_stop({stop_cause::stop_token, place_.length, place_.hash}, message_));
 }
 
-//! Takes text that this side lacks. Each chunk is journaled with the target before the next chunk is taken.
+//! Takes text that this side does not have. Each chunk is journaled together with the target length before the next
+//! chunk is taken.
 SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message) noexcept {
   const auto read = decode_text(place_.wire(), terms_.format, terms_.text_chunk, message, received_);
   if (!read) return on_unusable(read.error());
@@ -50,9 +52,9 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   return knows_end_alone() ? tell_end() : status{};
 }
 
-//! The edge has the whole text and sends length and hash; the response repeats them. A stream may have gone on after
-//! the edge's end. If the edge's host ended the text, the session ends here in any state. An engine at work may finish,
-//! but its rows are dropped.
+//! The edge has the whole text and sends the text's length and hash; the response repeats them. A stream may have
+//! continued beyond the edge's end. If the edge's host ended the text, the session ends here in any state. An engine at
+//! work may finish, but its rows are dropped.
 SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());

@@ -49,7 +49,7 @@ struct received_drafts {
   untouched_memory<token_id> skipped_ids;
   untouched_memory<std::byte> decode_space;
   std::uint32_t size = 0;     //!< L
-  std::uint32_t skipped = 0;  //!< skipped tokens: the edge committed them, but they are not yet text here
+  std::uint32_t skipped = 0;  //!< skipped tokens: committed by the edge, but not yet part of this side's text
 };
 
 //! A round under the semantic rule: drafts that differ from the target's argmax, scores, and open requests.
@@ -70,7 +70,7 @@ class round_scoring {
     scored_ = 0;
     return compare_greedily(policy, drafts, rows, request, {best_, mismatches, near_ties_});
   }
-  //! Decides with the scores so far. `threshold` and V are those of hello.
+  //! Decides with the scores so far. `threshold` and V must be the values in the hello.
   template <class Draft>
   [[nodiscard]] result<verdict> decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
                                        std::uint32_t vocab_size) noexcept {

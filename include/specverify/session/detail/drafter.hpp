@@ -67,7 +67,7 @@ class drafter {
     return drafted_;
   }
 
-  //! Returns the law and probability to send with a token drawn from the row. Otherwise as `draft`.
+  //! Like `draft`, but for a token drawn from the row: returns the law and the probability to send with it.
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
@@ -84,7 +84,8 @@ class drafter {
     return made;
   }
 
-  //! A token was drawn from the row, but its law is not sent. A sparsifier that learns must still see the position.
+  //! Records a token that was drawn from the row, but whose law is not sent. A sparsifier that learns must still
+  //! process the position.
   [[nodiscard]] status pass(const row_summary& row, std::byte* state) noexcept {
     if (facts.state_bytes == 0) return {};
     workspace scratch = law_space();
@@ -104,7 +105,7 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
-  //! Measures `token`, drawn from the row, for the skip policy. Errors: those of the measurement.
+  //! Measures `token`, drawn from the row, for the skip policy. Errors: the measurement's errors.
   [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
                                                  const uniforms<>& random) noexcept {
     workspace scratch{std::span<std::byte>(scratch_).subspan(facts.law_bytes)};
@@ -150,7 +151,7 @@ class drafter {
 
   wire_format format_;
   untouched_memory<std::byte> reading_space_;
-  untouched_memory<std::byte> scratch_;  // first the law, then the skip policy's measurement
+  untouched_memory<std::byte> scratch_;  // used first for the law, then for the skip policy's measurement
   support kept_{};
   law drafted_{};
 };

@@ -42,8 +42,8 @@ SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) 
   return uniforms<>{source_, position, round}.at(purpose::draft_draw);
 }
 
-//! Asks the skip policy whether the edge commits the token on its own; only for the first token of a draft. It is a
-//! function of (prefix, round, key), so a restarted edge decides the same.
+//! Asks the skip policy whether the edge commits the token on its own; only for the first token of a draft. The
+//! decision is a function of (prefix, round, key), so a restarted edge makes the same decision.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
@@ -73,8 +73,8 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
   return taken;
 }
 
-//! Draws the next token of the draft; no_token if the window ends before it, which only the law may decide. The first
-//! token may be committed by the edge on its own (`keep`); then it is not sent as a draft.
+//! Draws the next token of the draft. Returns no_token if the window ends before this position, which only the law may
+//! decide. The edge may commit the first token on its own (`keep`); then the token is not sent as a draft.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size;
@@ -95,8 +95,8 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   return drawn;
 }
 
-//! Draws the token from the row itself, with the probability there; the law that is sent is used only after a
-//! rejection.
+//! Draws the token from the row itself and returns the token's probability in the row. The law that is sent is used
+//! only after a rejection.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_row(detail::any_row& row, const row_extras& extras,
                                                                         std::byte* state) noexcept {
   const std::uint32_t position = block_end();
@@ -147,7 +147,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   return commit_alone(drawn->token);
 }
 
-//! The engine is free again, so waiting work can begin.
+//! The engine is idle again, so waiting work can begin.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::drop_row() noexcept {
   row_stale_ = false;
   roll_back(stale_from_);
@@ -196,8 +196,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
   ahead_.deadline.reset();
 }
 
-//! Schedules the next token ahead, if one is allowed. It is a deadline, so that the host can check its transport
-//! between two tokens.
+//! Schedules the next token ahead, if one is allowed, as a deadline, so that the host can check its transport between
+//! two tokens.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
@@ -205,8 +205,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
     ahead_.deadline = now_;
 }
 
-//! Sets a token that may have been shown already. It differs only if the plan of the round gives another law for the
-//! same text.
+//! Sets a token that may have been shown already. The new token differs from the shown token only if the plan of the
+//! round gives a different law for the same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, their hidden states, and the record of a complete draft. The record is written
-//! to the journal before the draft is sent, and stays there until the round is decided.
+//! The drafts of an edge's open round, their hidden states, and the record of a complete draft. The record is in the
+//! journal from before the draft is sent until the round is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
@@ -72,7 +72,7 @@ class draft_record {
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
   void clear() noexcept { used_ = 0; }
 
-  //! Begins a record. Returns false if the record is too long; then no draft is kept.
+  //! Begins a record. Returns false if the record would be too long; then no draft is kept.
   [[nodiscard]] bool begin(const kept_draft& kept) noexcept {
     used_ = 0;
     if (total(kept) > bytes_.size()) return false;
@@ -81,8 +81,8 @@ class draft_record {
     store_snapshot(kept, bytes_.data());
     return true;
   }
-  //! Restores a record of the open round. Returns false if it is damaged. Ignores records of other rounds or too long
-  //! ones.
+  //! Restores a record of the open round. Returns false if it is damaged. Ignores records of other rounds, and records
+  //! that are too long.
   [[nodiscard]] bool restore(std::span<const std::byte> record, std::uint32_t round, std::uint32_t length) noexcept {
     used_ = 0;
     kept_draft read;
@@ -140,10 +140,10 @@ class draft_record {
 };
 
 //! The drafts of the round as they will be sent: with the laws they were drawn from, with claimed laws and
-//! probabilities (draw_from_row), or as ids only. Both kinds of laws are sent alike, so one block holds them.
+//! probabilities (draw_from_row), or as ids only. Both kinds of laws are sent in the same way, so one block holds them.
 class edge_drafts {
  public:
-  //! Errors: those of basic_draft_block::make.
+  //! Errors: as for basic_draft_block::make.
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
   std::uint64_t charged = 0;  //!< bits of the laws so far, as the window counts them
@@ -225,7 +225,7 @@ class edge_drafts {
 class hidden_store {
  public:
   owned_memory<std::uint64_t> asked;  //!< bit i % 64 of word i / 64: the last request includes draft i
-  bool fresh = false;                 //!< the last request includes a draft for the first time
+  bool fresh = false;                 //!< the last request includes a draft that was not requested before
 
   hidden_store(const attachment_format& format, std::uint32_t drafts)
       : asked((std::size_t{drafts} + 63) / 64),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's end of a connection: handshake, arriving messages, deadline, refusals.
+//! Member functions of an edge for a connection: handshake, arriving messages, deadline, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 
@@ -105,8 +105,8 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   if (*kind == message_kind::refuse) return on_refusal(message);
   if (*kind == message_kind::hello) return on_hello(message);
   if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // before the response to the present hello; before the cloud knows that the host ended the text; of a stream after
-  // the end
+  // sent before the response to the present hello, or before the cloud knows that the host ended the text; or part of a
+  // stream after the end
   const bool goes_on = state_ == edge_state::stopping && (place_.is_cancelled() || is_stream());
   if (state_ == edge_state::handshaking || goes_on) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
@@ -125,7 +125,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   }
 }
 
-//! A message that does not fit the shared state: both sides must shake hands again.
+//! Handles a message that contradicts the shared state: both sides must repeat the handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status misfit) noexcept {
   statistics_.corrupt += 1;
   if (state_ != edge_state::handshaking) {
@@ -134,13 +134,13 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return misfit;
 }
 
-//! A message that the decoder rejected: it belongs to another position, or no cloud sends it.
+//! Handles a message that the decoder rejected: the message belongs to a different position, or no cloud sends it.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Checks that the cloud's hello repeats our terms, and that its text and round are possible. On other terms the cloud
-//! would write another text.
+//! Checks that the cloud's hello repeats our terms, and that its text and round are possible. On different terms the
+//! cloud would write a different text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
@@ -151,7 +151,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   if (theirs.round < place_.round) return wrong(errc::stale_round, theirs.round);
   if (!detail::is_round(theirs.round)) return wrong(errc::field_out_of_range, theirs.round);
   if (place_.is_cancelled()) return {};
-  if (length < prompt && !place_.has_prompt()) return wrong(errc::unknown_session, length);  // nobody has the rest
+  if (length < prompt && !place_.has_prompt()) return wrong(errc::unknown_session, length);  // no side has the rest
   if (length > text_limit() || (place_.is_over() && length > place_.length && !is_stream()))
     return wrong(errc::base_length_mismatch, length);
   if (length <= place_.agreed && theirs.prefix_hash != hash_at(length)) return wrong(errc::prefix_mismatch, length);

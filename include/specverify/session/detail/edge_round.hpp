@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's round: opens it, requests rows, takes drafts, closes and sends the draft, commits the verdict, journals.
+//! Member functions of an edge for a round: open it, request rows, draw drafts, send the draft message, commit the
+//! verdict, write the journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 
@@ -20,8 +21,8 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   open_round_ = {};
   open_round_.round = place_.round;
   open_round_.began = now_;
-  // If the cloud adds a token to a fully accepted draft, only `left - 1` drafts can be of use. Depends only on the
-  // position.
+  // If the cloud adds a token to a fully accepted draft, at most `left - 1` drafts can be committed. The limit depends
+  // only on the position.
   const std::uint32_t left = text_limit() - place_.length - (options_.bonus ? 1u : 0u);
   plan.max_draft_length = std::min(plan.max_draft_length, left);
   drafts_.begin(plan);
@@ -30,7 +31,7 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
 }
 
 //! Requests the row of token `end - 1` from the engine. Rows have no number, so if the engine works on an obsolete row,
-//! it must deliver that one first.
+//! it must deliver the obsolete row first.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   if (row_wanted_) return {};
   feed(end - 1, end, 1);
@@ -83,7 +84,7 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   return {};
 }
 
-//! Keeps the draft for the journal if there is room.
+//! Stores the draft for the journal if there is room.
 SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   detail::kept_draft made;
   made.round = place_.round;
@@ -103,7 +104,7 @@ SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   states_.store(kept);
 }
 
-//! Sends the body just made or kept, with a check for the present position.
+//! Sends the draft message whose body was just encoded or stored, with a check for the present position.
 SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   state_.enter<edge_event::send_draft>();
   if (body_ == 0 && kept_.any()) {
@@ -144,15 +145,15 @@ SPECVERIFY_BODY status edge_session::on_feedback(std::span<const std::byte> mess
   return commit(detail::next_round(place_.round));
 }
 
-//! Sparsifier and window learn the result of the drafts.
+//! Tells the sparsifier and the window the result of the drafts.
 SPECVERIFY_BODY void edge_session::learn() noexcept {
   const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
   states_.commit(verdict_.accepted, drafts_.size, bonus);
   for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
-//! Commits the token without the cloud, which receives it with the next draft. The round stays open, but the first
-//! draft moves by one position.
+//! Commits the token without the cloud, which receives it with the next draft. The round stays open, but the position
+//! of the first draft moves by one.
 SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   const std::uint32_t position = place_.length;
   replace_shown(position, token);
@@ -185,7 +186,7 @@ SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
   const std::uint32_t length = place_.length;
   if (drafts_.size > 0 || ahead_.shown_end > length)
     outputs_.push({.action = session_action::retracted, .position = length});
-  if (row_wanted_) {  // obsolete when it arrives; the cache is cut then
+  if (row_wanted_) {  // obsolete when it arrives; the cache is truncated then
     stale_from_ = row_stale_ ? std::min(stale_from_, length) : length;
     row_stale_ = true;
   } else {
@@ -232,7 +233,8 @@ SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) c
   return made;
 }
 
-//! Does nothing before the whole prompt is known. Without a journal an edge can recover, but not with half a prompt.
+//! Does nothing before the whole prompt is known, because an edge can recover without a journal, but not with a journal
+//! of half a prompt.
 SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) noexcept {
   if (!place_.has_prompt()) return;
   edge_snapshot_head now;

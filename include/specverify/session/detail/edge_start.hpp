@@ -185,7 +185,8 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   return reading;
 }
 
-//! Restores the journaled draft of the open round. It is sent again, even if the drafter would now draw another one.
+//! Restores the journaled draft of the open round. It is sent again, even if the drafter would now draw a different
+//! draft.
 SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   if (!kept_.any()) return;
   const detail::kept_draft& kept = kept_.head;
@@ -205,7 +206,8 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   emit_text(session_action::tentative, from, from + kept.drafts);
 }
 
-//! Tells the host the text of the journal: first the tokens that both sides have, then those of the edge only.
+//! Tells the host the text of the journal: first the tokens that both sides have, then the tokens that only the edge
+//! has.
 SPECVERIFY_BODY void edge_session::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;
   emit_text(session_action::committed, prompt, std::max(agreed, prompt),

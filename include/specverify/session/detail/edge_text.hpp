@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Text that one side lacks, streams, and the end of a session at the edge.
+//! Member functions of an edge for text that one side does not have, for streaming, and for the end of a session.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 
@@ -11,7 +11,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Sends the next chunk of text that the cloud lacks. After the last chunk both have the same text.
+//! Sends the next chunk of text that the cloud does not have. After the last chunk both sides have the same text.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::push_text() noexcept {
   if (pieces_.at == pieces_.end) {
     pieces_.close();
@@ -26,8 +26,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   static_cast<void>(in_step());
 }
 
-//! Incoming text overwrites drafts and tokens shown ahead of them, so they are kept until the text is complete. An
-//! incomplete draft was never sent, so the text cannot contain its verdict.
+//! Incoming text overwrites the drafts and the tokens shown ahead of them, so both are saved until the text is
+//! complete. An incomplete draft was never sent, so the text cannot contain its verdict.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_fetch(const hello_message& theirs) noexcept {
   if (drafts_.open) discard_draft();
   fetched_ = {theirs.length, theirs.round, theirs.prefix_hash, last_verdict(theirs), place_.agreed, place_.hash};
@@ -173,7 +173,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return tells ? finish() : status{};
 }
 
-//! The response to `stop`, or news that a stop token that only the cloud lists ended the text.
+//! A stop message: the response to `stop`, or the report that a stop token that only the cloud lists ended the text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());

@@ -19,8 +19,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Tokens written ahead of the cloud while the link is lost: when the next one is due, which ones are shown, and the
-//! round of the counters.
+//! Tokens written ahead of the cloud while the link is lost: the time of the next token, the range of shown tokens, and
+//! the round of the counters.
 struct ahead_view {
   std::optional<session_time> deadline{};
   bool writing = false;           //!< the engine works on a row for a token beyond the open round's drafts
@@ -33,7 +33,7 @@ struct ahead_view {
     deadline.reset();
     writing = false;
   }
-  //! The round is decided: keeps or forgets the tokens shown ahead.
+  //! Called when the round is decided: keeps or forgets the tokens shown ahead.
   void carry_on(bool keep) noexcept {
     carry_round = keep ? round : 0;
     carry_end = keep ? shown_end : 0;
@@ -65,9 +65,9 @@ struct link_view {
   }
 };
 
-//! Learnt states of a sparsifier as bytes: after the committed text, along the open round, and along tokens written
-//! ahead. A round has a state before each draft, one after the last, and one beyond if the window refused a further
-//! law. If the window needs the probabilities of the drafts in the row, they are kept here, too.
+//! States that a sparsifier has learned, as bytes: after the committed text, along the open round, and along tokens
+//! written ahead. A round has a state before each draft, a state after the last draft, and one more state if the window
+//! refused a further law. If the window needs the probabilities of the drafts in the row, they are also kept here.
 class sparsifier_states {
  public:
   //! The window refused a law after the last draft, but the sparsifier learns from that law if there is a bonus token.
@@ -108,9 +108,9 @@ class sparsifier_states {
     return {probabilities_.data(), probabilities_.empty() ? 0 : drafts};
   }
 
-  //! The edge commits the first token of the round without the cloud.
+  //! Called when the edge commits the first token of the round without the cloud.
   void commit_first() noexcept { copy(at(1), committed()); }
-  //! The round is decided: the state after the last token kept becomes the committed state.
+  //! Called when the round is decided: the state after the last kept token becomes the committed state.
   void commit(std::uint32_t accepted, std::uint32_t drafted, bool bonus) noexcept {
     copy(at(resumed_state(accepted, drafted, beyond_known && bonus)), committed());
   }

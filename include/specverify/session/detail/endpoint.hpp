@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts common to an edge and a cloud: outputs, hello, text, journal, the engine's cache.
+//! Base class of an edge and a cloud: outputs, hello, text, journal, the engine's cache.
 #ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
@@ -51,9 +51,9 @@ class output_queue {
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
-  //! A new input begins, so the host has written the records of the last one.
+  //! Called when a new input begins, because the host has then written the records of the last input.
   void clear() noexcept { used_ = 0; }
-  //! The journal has `length` tokens in `file` bytes.
+  //! Sets the journal's length: `length` tokens in `file` bytes.
   void resume(std::uint32_t length, std::size_t file) noexcept {
     length_ = length;
     file_ = file;
@@ -91,27 +91,28 @@ struct endpoint_sizes {
   std::size_t records = 0;   //!< bytes of the journal records of one input
 };
 
-//! Base of both sides: functions for the host, and storage of outputs, text and journal.
+//! Base class of both sides: functions for the host, and storage of outputs, text and journal.
 class endpoint {
  public:
-  //! `next` may return more outputs. Take them before the next input, which otherwise may return `busy`.
+  //! Returns whether `next` may return more outputs. Take them before the next input, because this input may otherwise
+  //! return `busy`.
   [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty() || pieces_.open; }
-  //! Prompt and committed tokens.
+  //! Returns the prompt and the committed tokens.
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
-  //! The lowest position to which the model may still be truncated: committed length - 1. An engine that cannot
+  //! Returns the lowest position to which the model may still be truncated: committed length - 1. An engine that cannot
   //! truncate its cache should keep a checkpoint at this position.
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
   //! Counts from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
-  //! `generate` and `serve` set this for their transport. If true, checks have 8 bits instead of 16 from the next
-  //! handshake on, unless the options choose another number.
+  //! Tells the session whether the transport keeps order. `generate` and `serve` call this for the transport. If true,
+  //! checks have 8 bits instead of 16 from the next handshake on, unless the options choose a different number.
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
-  //! The reason why a side refused the session, as sent: code, part and `where`, for `to_string`; ok if no side did. An
-  //! edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it is a refused hello,
-  //! an error of this side, or the error of a failed edge.
+  //! Returns the reason why a side refused the session, as it was sent: code, part and `where`, for `to_string`; ok if
+  //! neither side did. An edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it
+  //! is the reason for a refused hello, an error of this side, or the error of a failed edge.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -125,12 +126,12 @@ class endpoint {
     std::sort(stop_tokens_.begin(), stop_tokens_.end());
     stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
   }
-  // Protected, because no code may move half of a session, or delete a session by this base.
+  // Protected, because no code may move only the base of a session, or delete a session through this base.
   endpoint(endpoint&&) = default;
   endpoint& operator=(endpoint&&) = default;
   ~endpoint() = default;
 
-  //! Both sides have `count` more tokens, and also the tokens before them that only the edge had.
+  //! Records that both sides have `count` more tokens, and also the tokens before them that only the edge had.
   void agree(std::uint32_t count) noexcept {
     const std::uint32_t end = place_.length + count;
     place_.stand_at(end, end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed, place_.hash));
@@ -155,7 +156,7 @@ class endpoint {
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }
-  //! Refuses the last hello, or any message since. A code that must not be sent is replaced by engine_failed.
+  //! Refuses the last hello, or a message after it. A code that must not be sent is replaced by engine_failed.
   [[nodiscard]] std::size_t encode_refusal(status reason) noexcept {
     auto bytes = encode_refuse(name_, reason, message_);
     if (!bytes) bytes = encode_refuse(name_, {errc::engine_failed, part::host, 0}, message_);
@@ -183,7 +184,7 @@ class endpoint {
   [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
     return end > place_.prompt_length && is_stop(stop_tokens_, text_[end - 1]);
   }
-  //! Notes whether the text is complete; it has at most `limit` tokens.
+  //! Records whether the text is complete. The text may have at most `limit` tokens.
   void note_end(std::uint32_t limit) noexcept {
     if (stops_at(place_.length)) {
       place_.stop = stop_reason::stop_token;
@@ -209,7 +210,7 @@ class endpoint {
     if (!out.bytes.empty()) outputs_.push(out);
   }
 
-  //! Cuts the engine's cache to the first `length` positions.
+  //! Truncates the engine's cache to the first `length` positions.
   void roll_back(std::uint32_t length) noexcept {
     if (cached_ <= length) return;
     cached_ = length;

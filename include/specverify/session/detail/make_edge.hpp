@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns parts with known types into a session that hides these types. After `make_edge` only `parts_of` knows them.
+//! Makes an edge from parts (sparsifier, window, skip policy) and hides the types of the parts. After `make_edge` only
+//! `parts_of` contains these types.
 #ifndef SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 #define SPECVERIFY_SESSION_DETAIL_MAKE_EDGE_HPP
 
@@ -38,7 +39,7 @@ class parts_of final : public edge_parts {
         may_send_all(window) ? format_.vocab_size : detail::most_kept(sparsifier, format_.format, format_.vocab_size);
   }
 
-  //! Makes one block with a fixed address, so that a session can move and take the pointer along.
+  //! Allocates the parts in one block with a fixed address, so that the pointer stays valid if the session is moved.
   [[nodiscard]] static held_parts make(const wire_format& format, const Sparsifier& sparsifier, const Window& window,
                                        const Skip& skip, parts_facts& facts) {
     allocator memory;
@@ -86,7 +87,7 @@ class parts_of final : public edge_parts {
   }
 
  private:
-  //! If laws list no support, the sparsifier is not asked; there may be none.
+  //! If laws list no support, the sparsifier is not used, and there may be none.
   [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
     return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
   }

@@ -93,7 +93,7 @@ class any_row {
   [[nodiscard]] const row_summary& summary() const noexcept { return *summary_; }
   [[nodiscard]] virtual result<token_id> sample(const uniform_stream<>& stream) noexcept = 0;
   [[nodiscard]] virtual result<law> in_fp16(workspace& scratch) noexcept = 0;
-  //! Counts how often draws at random temperatures give another token. Uses `scratch` only during the call.
+  //! Counts how often draws at random temperatures give a different token. Uses `scratch` only during the call.
   [[nodiscard]] virtual result<disagreement> perturb(token_id token, const perturbation_options& options,
                                                      const uniforms<>& random, workspace& scratch) noexcept = 0;
 

@@ -43,8 +43,8 @@ template <class Window>
   return false;
 }
 
-//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code needs an exact K, which only a
-//! sparsifier with `exactly` keeps, under a window that never plans another K.
+//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code needs an exact K, which is
+//! possible only for a sparsifier with `exactly` and a window that never plans a different K.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
@@ -97,7 +97,7 @@ template <class Chosen, class Sparsifier, class Window>
   return format_with(chosen, vocab_size, sparsifier, window);
 }
 
-//! Cuts a window's plan to the format and to K. Plans are cut only here.
+//! Limits a window's plan to the format and to K. No other function limits plans.
 [[nodiscard]] constexpr draft_plan cut_plan(draft_plan plan, const wire_format& format,
                                             std::uint32_t most_kept) noexcept {
   plan.max_draft_length = std::min(plan.max_draft_length, format.max_draft_length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Derives properties of a session from the terms, the options and the draft format.
+//! Computes the terms of a session from the options and the draft format, and properties of a session from the terms.
 #ifndef SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 #define SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 

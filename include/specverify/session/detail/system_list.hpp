@@ -49,7 +49,7 @@ struct qs_dqn_system {
   constexpr void settings(const auto&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
-    return network == nullptr ? use(qs_adaptive_system{}.make())  // has the same shape
+    return network == nullptr ? use(qs_adaptive_system{}.make())  // this preset has the same shape
                               : make_with(*network, use);
   }
 

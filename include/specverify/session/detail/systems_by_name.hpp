@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Methods by name: parts, description, and sessions.
+//! Functions that find a method by name and return the parts, the description, or a session of the method.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 
@@ -23,7 +23,7 @@ template <class Number>
   return errc::ok;
 }
 
-//! Errors: those of `shape_of` that concern settings.
+//! Errors: the errors of `shape_of` that concern settings.
 template <class System>
 [[nodiscard]] constexpr status apply(System& system, std::span<const setting> given) noexcept {
   for (std::uint32_t i = 0; i < given.size(); ++i) {
@@ -42,7 +42,7 @@ template <class System>
   return missing;
 }
 
-//! Returns use(preset) for the method. Errors: those of `shape_of`.
+//! Returns use(preset) for the method. Errors: as for `shape_of`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(system_list<>, std::string_view, std::span<const setting>,
                                            const dqn_weights*, const Use&) {
@@ -65,7 +65,7 @@ template <class Result, class Use, class First, class... Rest>
 
 }  // namespace detail
 
-//! Returns use(preset) for a method, with all types known. Errors: those of `shape_of`.
+//! Returns use(preset) for a method, with all types known. Errors: as for `shape_of`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
   return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
@@ -159,7 +159,7 @@ inline constexpr auto names_text = [] {
   return made;
 }();
 
-// The error message lists all methods, so they are in every host's log.
+// The error message lists all methods, so every host's log shows the list.
 static_assert(std::string_view(message(errc::unknown_system)).ends_with({names_text.data(), names_text.size()}));
 
 }  // namespace detail

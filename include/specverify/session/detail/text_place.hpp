@@ -20,7 +20,8 @@ namespace detail {
 //! The largest round; rounds count from 1.
 inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
 
-//! The round `step` ahead, or the last one. In the last round a text can go on, because draws also depend on positions.
+//! The round `step` ahead, or the last one. A text can continue in the last round, because draws also depend on
+//! positions.
 [[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
   return round < last_round && step < last_round - round ? round + step : last_round;
 }
@@ -30,11 +31,11 @@ inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
                      [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
 }
 
-//! Returns whether a session may have this round. It can exceed the length, for example if text was lost.
+//! Returns whether a session may have this round. The round can exceed the length, for example if text was lost.
 [[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
 
-//! Both sides have the first `agreed` of `length` tokens; `hash` covers these. The edge committed the rest on its own.
-//! At a cloud, `agreed` is always `length`.
+//! Both sides have the first `agreed` of `length` tokens; `hash` covers these. The edge committed the later tokens on
+//! its own. At a cloud, `agreed` is always `length`.
 struct text_place {
   std::uint64_t session_id = 0;
   std::uint32_t round = 0;
@@ -59,7 +60,7 @@ struct text_place {
   }
 };
 
-//! The text that a side sends because the other side has less: encoded in chunks, one per call of `next`.
+//! The text that a side sends because the other side has less text. It is encoded in chunks, one per call of `next`.
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;

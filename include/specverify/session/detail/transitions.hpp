@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts of a table of states, and checks that make a wrong table fail to compile.
+//! Building blocks for a table of states and transitions, and checks that make a wrong table fail to compile.
 #ifndef SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 #define SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 
@@ -28,7 +28,7 @@ struct transition {
   State to;
 };
 
-//! All rows of an event as one. If the event has no row, `from` is empty.
+//! Merges all rows of an event into one transition. If the event has no row, `from` is empty.
 template <class Table>
 [[nodiscard]] consteval auto transition_of(typename Table::event what) noexcept {
   transition<typename Table::event, typename Table::state> found{what, {}, Table::states[0].state};
@@ -62,7 +62,7 @@ template <class Table>
   return reached;
 }
 
-//! States from which the last state but one is reachable without passing the last state (a failure).
+//! States from which the second-to-last state is reachable without passing through the last state (a failure).
 template <class Table>
 [[nodiscard]] consteval auto ending_states() noexcept {
   constexpr std::size_t count = std::size(Table::states);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared by the sparsifiers: the top entries (survivors) of a row, and a prefix of their total order as a support.
+//! Helpers for all sparsifiers: get the top entries (survivors) of a row, and make a support from a prefix of their
+//! total order.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 
@@ -16,7 +17,7 @@ struct survivor_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
   std::uint64_t total_weight = 0;  // W, 0 if not requested
-  double promised = 0;             // every id with at least this share of W is listed (0: no such promise)
+  double promised = 0;             // every id with at least this share of W is listed (0: not guaranteed)
   std::uint32_t smallest = 0;      // smallest listed weight
   std::uint32_t largest = 0;
   std::uint32_t vocab_size = 0;
@@ -76,7 +77,7 @@ struct survivor_view {
   return support{*ids, *weights, from.total_weight, from.vocab_size};
 }
 
-//! Returns how many survivors weigh at least `least`.
+//! Returns the number of survivors with a weight of at least `least`.
 [[nodiscard]] inline std::uint32_t count_from(const survivor_view& from, std::uint64_t least) noexcept {
   std::uint32_t count = 0;
   for (const std::uint32_t weight : from.weights) count += weight >= least ? 1u : 0u;

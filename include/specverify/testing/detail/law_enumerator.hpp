@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The search of enumerate_law: depth first over the numbers read. Each number is bisected under several settings of
-//! the later numbers.
+//! The search of enumerate_law: a depth-first search over the random numbers that the function reads. Each number is
+//! bisected under several settings of the later numbers.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -175,7 +175,7 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // Because the middle of an interval represents it later, the middle must behave like the first value.
+    // The middle of an interval represents the interval later, so the middle must behave like the first value.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const point& left = i == 0 ? zero : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;
@@ -203,7 +203,7 @@ class law_enumerator {
     (void)expand(exact_mass::one(), 0);
   }
 
-  // Finds the first half that was read and is not set yet. There is none if `half` stays negative.
+  // Finds the first half that was read and is not set yet. If `half` stays negative, there is none.
   void find_free_half(tree_node& at) const {
     for (const random_counter& read : script_.reads()) {
       if (!script_.lists(read, 0))
@@ -250,8 +250,8 @@ class law_enumerator {
     return index;
   }
 
-  // Returns the seed of the first random point at which the tree predicts another result than the function gives; 0 if
-  // all agree.
+  // Returns the seed of the first random point at which the tree's prediction differs from the function's result; 0 if
+  // all predictions are right.
   [[nodiscard]] std::uint32_t first_wrong_prediction() {
     for (std::uint32_t i = 0; i < options_.checks && record_.complete; ++i) {
       const std::uint32_t seed = next_seed_++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The measured function in the form that the search of enumerate_law calls: it takes a script and returns the number
+//! Wraps the function that enumerate_law measures: the wrapper takes a script of random numbers and returns the index
 //! of the outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP

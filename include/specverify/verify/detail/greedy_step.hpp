@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared by the rules that compare a draft with one token of the target: the loop over the rows, the argmax of a row,
+//! Helpers for rules that compare a draft with one token of the target: the loop over the rows, the argmax of a row,
 //! the log-probability of a committed token.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
@@ -17,7 +17,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Reads the argmax of a row. If that fails, the round keeps the error, too.
+//! Reads the argmax of a row. If this fails, the round stores the error.
 template <class Policy, class Rows>
 [[nodiscard]] result<argmax_result> read_argmax(Policy policy, const given_row<Rows>& given, round& round) noexcept {
   const result<argmax_result> found = argmax(policy, given.row, given.transform);
@@ -26,7 +26,7 @@ template <class Policy, class Rows>
   return found;
 }
 
-//! Keeps ln p of the token committed on a row, if the request asks for it. Returns false on an error.
+//! Stores ln p of the token committed on a row, if the request asks for it. Returns false on an error.
 template <class Policy, class Rows>
 [[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& round,
                                         workspace& scratch) noexcept {
@@ -51,7 +51,7 @@ struct picked_token {
 };
 
 //! Accepts drafts while they equal the token that `pick(given row, round)` returns, and ends with the first pick that
-//! differs from its draft. A failed pick has failed the round.
+//! differs from its draft. A failed pick makes the round fail.
 template <class Policy, class Draft, class Rows, class Pick>
 [[nodiscard]] result<verdict> verify_picks(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                            const verify_request& request, const Pick& pick,
@@ -87,7 +87,7 @@ template <class Policy, class Draft, class Rows, class Pick>
   return round.done();
 }
 
-//! Returns whether mask and bias leave the token some probability. O(log bias_ids).
+//! Returns whether the token has a positive probability under mask and bias. O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
   if (!transform.mask_words.empty() &&

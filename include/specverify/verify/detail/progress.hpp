@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds a verdict draft by draft: rows that the round needs, accepted drafts, end of the round. For CPU and GPU.
+//! Builds a verdict draft by draft: the rows that the round needs, the accepted drafts, the end of the round. For CPU
+//! and GPU code.
 #ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 
@@ -11,13 +12,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the maximum number of drafts that a round may look at.
+//! Returns the maximum number of drafts that a round can test.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t length_of_round(
     std::uint32_t drafted, const round_limits& limits) noexcept {
   return drafted < limits.remaining_budget ? drafted : limits.remaining_budget;
 }
-//! Returns the maximum number of rows that a round can need. If every draft is accepted, one more row gives the bonus
-//! token, unless it is unwanted or exceeds the budget.
+//! Returns the maximum number of rows that a round can need. If every draft is accepted, one more row is needed for the
+//! bonus token, unless no bonus token follows or it would exceed the budget.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t rows_of_round(
     std::uint32_t length, const round_limits& limits) noexcept {
   return length < limits.remaining_budget && (limits.bonus || length == 0) ? length + 1 : length;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Code shared by all rules: checks of a request, length of a round, end of a round.
+//! Helpers for all acceptance rules: checks of a request, length of a round, end of a round.
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
