@@ -28,19 +28,21 @@ namespace {
 using namespace edge_cloud;
 
 void add_edge_options(CLI::App& app, run_settings& run) {
-  app.add_option("--policy", run.policy, "weights of the network that plans rounds (qs-dqn)")->check(CLI::ExistingFile);
+  app.add_option("--policy", run.policy, "weights of the network that chooses draft length and resolution (qs-dqn)")
+      ->check(CLI::ExistingFile);
   app.add_option("--on-link-loss", run.on_link_loss,
                  "behaviour while the cloud does not answer: wait, stop, or write ahead (local)")
       ->capture_default_str()
       ->check(CLI::IsMember({"wait", "stop", "local"}));
-  app.add_option("--threshold", run.threshold, "score below which a mismatch is accepted; negative: the head's own")
+  app.add_option("--threshold", run.threshold,
+                 "score below which a mismatch is accepted; negative: the head's threshold")
       ->capture_default_str();
 }
 
 // Set by the demo.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
-                 "begin of the trace, in microseconds of this machine's steady clock")
+                 "start time of the trace, in microseconds of this machine's steady clock")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
@@ -60,11 +62,12 @@ struct side_options {
     add_head_option(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     const auto take = [&secret](const std::string& digits) { secret = secret_text(digits); };
-    app.add_option_function<std::string>("--secret", take, "secret of this side, 32 hex digits; default: the demo's")
+    app.add_option_function<std::string>("--secret", take,
+                                         "secret of this side, 32 hex digits; default: the demo's secret")
         ->check(CLI::Validator(not_a_secret, "HEX"));
-    app.add_option("--state-dir", run.state, "folder of journal and report; a process restarted with it resumes")
+    app.add_option("--state-dir", run.state, "folder of journal and report; restart with the same folder to resume")
         ->required();
-    app.add_flag("--end-with-parent", end_with_parent, "end together with the parent process");
+    app.add_flag("--end-with-parent", end_with_parent, "exit when the parent process exits");
   }
 
   void apply() const {
@@ -75,21 +78,21 @@ struct side_options {
 }  // namespace
 
 static int run(int argc, char** argv) try {
-  CLI::App app{"An edge and a cloud write text together over a narrow link."};
+  CLI::App app{"An edge and a cloud generate a text together over a slow link."};
   app.require_subcommand(1);
 
   demo_settings demo;
   demo.run.pace = "paper";
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
   CLI::App* demo_command =
-      app.add_subcommand("demo", "run every system in two processes, print the table, draw the plot");
+      app.add_subcommand("demo", "run every method in two processes, print a table and draw a plot");
   demo_command->add_option("--prompt", demo.prompts, "text to continue; repeatable");
   std::filesystem::path prompt_file;
   std::size_t prompt_lines = 16;
-  CLI::Option* file =
-      demo_command
-          ->add_option("--prompt-file", prompt_file, "file of prompts, instead: the first 16 words of each line")
-          ->check(CLI::ExistingFile);
+  CLI::Option* file = demo_command
+                          ->add_option("--prompt-file", prompt_file,
+                                       "file with one prompt per line (first 16 words); replaces --prompt")
+                          ->check(CLI::ExistingFile);
   demo_command->add_option("--prompt-lines", prompt_lines, "maximum lines of the prompt file")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000))
@@ -101,21 +104,23 @@ static int run(int argc, char** argv) try {
   add_head_option(*demo_command, demo.run);
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "systems to run, in this order (names: --list)")
+  demo_command->add_option("--systems", demo.systems, "methods to run, in this order (names: --list)")
       ->delimiter(',')
       ->capture_default_str();
   add_settings_options(*demo_command, demo.run.set);
   demo.run.protocol = "model";
-  demo_command->add_option("--protocol", demo.run.protocol, "protocol of hidden states, for systems with several")
+  demo_command
+      ->add_option("--protocol", demo.run.protocol, "protocol for hidden states, for methods with several protocols")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
-  demo_command->add_option("--out", demo.out, "folder of reports, journals and the plot")->capture_default_str();
+  demo_command->add_option("--out", demo.out, "output folder for reports, journals and the plot")
+      ->capture_default_str();
 
   side_options edge, cloud;
   edge.run.pace = cloud.run.pace = "paper";
   edge.port = 7001;
   cloud.port = 7000;
-  CLI::App* edge_command = app.add_subcommand("edge", "the small model; chooses prompt and system");
+  CLI::App* edge_command = app.add_subcommand("edge", "run the small model, which chooses prompt and method");
   add_system_option(*edge_command, edge.run);
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
@@ -124,36 +129,36 @@ static int run(int argc, char** argv) try {
   add_stop_option(*edge_command, edge.run.stop_strings);
   edge_command
       ->add_option("--protocol", edge.run.protocol,
-                   "protocol of hidden states, for systems with several; lazy: the cloud needs --lazy")
+                   "protocol for hidden states, for methods with several protocols; lazy: the cloud needs --lazy")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   add_retry_option(*edge_command, edge.run);
   add_text_options(*edge_command, edge.run);
-  edge.add_to(*edge_command, edge.run.edge_secret, "port of the link, on the loopback");
-  CLI::App* cloud_command = app.add_subcommand("cloud", "the large model");
-  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port to listen on, on the loopback");
+  edge.add_to(*edge_command, edge.run.edge_secret, "port of the link on the loopback interface");
+  CLI::App* cloud_command = app.add_subcommand("cloud", "run the large model");
+  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port to listen on, on the loopback interface");
   add_salt_option(*cloud_command, cloud.run);
-  cloud_command->add_flag("--lazy", cloud.run.lazy, "request hidden states of one mismatch at a time");
+  cloud_command->add_flag("--lazy", cloud.run.lazy, "request hidden states for one mismatch at a time");
 
   link_settings link;
   std::uint16_t link_port = 7001, cloud_port = 7000;
-  CLI::App* link_command = app.add_subcommand("link", "the emulated link between edge and cloud");
+  CLI::App* link_command = app.add_subcommand("link", "emulate a link between edge and cloud");
   add_link_options(*link_command, link);
   add_origin_option(*link_command, link);
-  link_command->add_option("--port", link_port, "port to listen on for the edge")->capture_default_str();
+  link_command->add_option("--port", link_port, "port on which the link waits for the edge")->capture_default_str();
   link_command->add_option("--cloud-port", cloud_port, "port of the cloud")->capture_default_str();
 
   trace_model model;
   link_settings of_trace;
   CLI::App* trace_command =
-      app.add_subcommand("trace", "print a channel trace for --channel-trace, drawn from a model");
+      app.add_subcommand("trace", "draw a channel trace from a model and print it for --channel-trace");
   trace_command->add_option("--model", model.name, "model of the uplink")
       ->capture_default_str()
       ->check(CLI::IsMember(trace_model_names));
-  trace_command->add_option("--steps", model.steps, "number of states")
+  trace_command->add_option("--steps", model.steps, "number of states in the trace")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  trace_command->add_option("--seed", model.seed, "seed of the draws")->capture_default_str();
+  trace_command->add_option("--seed", model.seed, "random seed")->capture_default_str();
   trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink, in dB")
       ->capture_default_str();
   trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz),

@@ -23,19 +23,18 @@ inline void add_model_options(CLI::App& app, run_settings& run) {
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
   app.add_option("--models", run.models, "folder of the embedded models")->check(CLI::ExistingDirectory);
-  app.add_option("--pace", run.pace,
-                 "paper: a forward pass takes at least the time of the papers' models; none: full speed")
+  app.add_option("--pace", run.pace, "minimum time per forward pass; paper: as the papers' models; none: full speed")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
 }
 
 inline void add_head_option(CLI::App& app, run_settings& run) {
-  app.add_option("--head", run.head, "weights of the decision head, for systems that score mismatches")
+  app.add_option("--head", run.head, "weights of the decision head, for methods that score mismatches")
       ->check(CLI::ExistingFile);
 }
 
 inline void add_system_option(CLI::App& app, run_settings& run) {
-  app.add_option("--system", run.system, "name of a system, with settings if any: c-sqs:support_size=256")
+  app.add_option("--system", run.system, "method, with optional settings, for example c-sqs:support_size=256")
       ->capture_default_str();
   add_settings_options(app, run.set);
 }
@@ -48,18 +47,18 @@ inline void add_tokens_option(CLI::App& app, run_settings& run) {
 
 inline void add_text_options(CLI::App& app, run_settings& run) {
   add_tokens_option(app, run);
-  app.add_option("--session-id", run.session_id, "id of the text; with secrets and salt it determines every draw")
+  app.add_option("--session-id", run.session_id, "session id; id, secrets and salt together determine every draw")
       ->capture_default_str()
       ->check(whole_number());
 }
 
 inline void add_salt_option(CLI::App& app, run_settings& run) {
-  app.add_option("--salt", run.salt, "salt of the cloud's key, to repeat a text; default: random")
+  app.add_option("--salt", run.salt, "salt of the cloud's key; set it to repeat a text; default: random")
       ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
 }
 
 inline CLI::Option* add_retry_option(CLI::App& app, run_settings& run) {
-  return app.add_option("--retry-ms", run.retry_ms, "milliseconds without an answer before a retry")
+  return app.add_option("--retry-ms", run.retry_ms, "milliseconds without a response before a retry")
       ->capture_default_str();
 }
 
@@ -90,7 +89,7 @@ inline void add_link_options(CLI::App& app, link_settings& link) {
   app.add_option("--link-seed", link.seed, "seed of jitter and loss")->capture_default_str();
   const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
   app.add_option_function<std::string>("--channel-trace", follow,
-                                       "CSV file of link states, instead of fixed rates, loss and round trip")
+                                       "CSV file of link states; replaces fixed rates, loss and round trip")
       ->check(CLI::ExistingFile);
   app.add_option("--state-seconds", link.clock.state_seconds, "seconds per state of the trace")
       ->capture_default_str()

@@ -32,20 +32,23 @@ static int run(int argc, char** argv) try {
   std::vector<std::string> only;
   bool only_list = false;
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
-  app.add_flag("--quick", settings.quick, "few problems: less than two minutes, wide intervals");
+  app.add_flag("--quick", settings.quick, "use few problems: less than two minutes, wider confidence intervals");
   app.add_option("--only", only, "papers or figures to run (names: --list)")->delimiter(',');
-  app.add_option("--out", settings.out, "folder of figures, traces and the report")->capture_default_str()->take_last();
-  app.add_option("--seed", settings.seed, "seed of all draws")->capture_default_str();
-  app.add_option("--jobs", settings.jobs, "threads; figures do not depend on their number")
+  app.add_option("--out", settings.out, "output folder for figures, traces and the report")
+      ->capture_default_str()
+      ->take_last();
+  app.add_option("--seed", settings.seed, "random seed")->capture_default_str();
+  app.add_option("--jobs", settings.jobs, "number of threads; the figures do not depend on it")
       ->capture_default_str()
       ->take_last()
       ->check(CLI::Range(1, 64));
   app.add_option("--models", settings.models, "folder of the embedded models")->check(CLI::ExistingDirectory);
-  app.add_option("--data", settings.data, "folder of problems and prose")
+  app.add_option("--data", settings.data, "folder of the problem sets and the prose texts")
       ->capture_default_str()
       ->check(CLI::ExistingDirectory);
-  app.add_flag("!--no-trace-files", settings.trace_files, "neither read nor write recorded rows of other runs");
-  app.add_flag("--list", only_list, "list papers and figures, and run none");
+  app.add_flag("!--no-trace-files", settings.trace_files,
+               "do not store recorded rows in trace files or read them from there");
+  app.add_flag("--list", only_list, "list papers and figures, then exit");
   CLI11_PARSE(app, argc, argv);
 
   const std::vector<lab::paper> papers = lab::all_papers();

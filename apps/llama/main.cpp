@@ -60,8 +60,8 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
   app.add_option("--prompt", set.prompt, "question for the model, put into its chat template")->capture_default_str();
   app.add_flag("--raw", set.raw, "use the prompt without a chat template");
-  app.add_flag("--interactive", set.interactive, "chat line by line, with the first of --systems or k-sqs");
-  app.add_option("--systems", set.systems, "systems to run, in this order (names: --list)")
+  app.add_flag("--interactive", set.interactive, "chat line by line, with the first of --systems; default: k-sqs");
+  app.add_option("--systems", set.systems, "methods to run, in this order (names: --list)")
       ->delimiter(',')
       ->check(wrong_system);
   edge_cloud::add_settings_options(app, set.set);
@@ -73,22 +73,22 @@ void add_options(CLI::App& app, settings& set) {
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
   app.add_option("--pace", set.pace,
-                 "paper: at least 25.6 ms per pass at the device and 104.6 ms at the cloud; none: full speed")
+                 "minimum time per pass; paper: 25.6 ms (device), 104.6 ms (cloud); none: full speed")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
-  app.add_option("--context", set.context, "positions per engine")
+  app.add_option("--context", set.context, "context size of each engine, in tokens")
       ->capture_default_str()
       ->check(CLI::Range(256, 1 << 20));
   app.add_option("--threads", set.threads, "threads per engine")->capture_default_str()->check(CLI::Range(1, 256));
   app.add_option("--out", set.out, "folder for the plot")->required();
-  app.add_option("--salt", set.run.salt, "salt of the cloud's key, to repeat a text; default: random");
+  app.add_option("--salt", set.run.salt, "salt of the cloud's key; set it to repeat a text; default: random");
   const auto kilo = [](double& rate) { return [&rate](const double& given) { rate = given * 1e3; }; };
   app.add_option_function<double>("--up-kbit", kilo(set.run.link.uplink_bits_per_second),
                                   "uplink in kbit/s, default 350");
   app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second),
                                   "downlink in kbit/s, default 4000");
   app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round-trip time in ms")->capture_default_str();
-  app.add_option("--fault", set.fault, "fault to inject, to see the error message")
+  app.add_option("--fault", set.fault, "fault to inject, to show the error message")
       ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
 }
 

@@ -45,7 +45,9 @@ void record_tinylm(arguments& given) {
 static int run(int argc, char** argv) try {
   arguments given;
   CLI::App app{"Records the rows of a target and a drafter that read the same text (docs/rows.md)."};
-  app.add_option("MODEL", given.model, "tinylm: the embedded models")->required()->check(CLI::IsMember({"tinylm"}));
+  app.add_option("MODEL", given.model, "models to record: tinylm (the embedded models)")
+      ->required()
+      ->check(CLI::IsMember({"tinylm"}));
   recorded::add_options(app, given);
   app.add_option("--models", given.folder, "folder of the embedded models")->check(CLI::ExistingDirectory);
   try {

@@ -17,7 +17,7 @@ my @rules = (    # name, pattern, bound, limit per 1 000 words
 my ($fewest, $widest) = (500, 100);    # words that a folder needs for a rate; characters of a cell
 my $opening = qr/^(of|that|until|how|what|where|which)\b/i;
 my %allowed = ();    # folder => {rule => rate}: limits of folders that do not keep the general limit yet
-my %long_cells = ('docs/errors.md' => qr/^no system has this name;/);    # an error's sentence, which lists all names
+my %long_cells = ('docs/errors.md' => qr/^no method has this name;/);    # an error's sentence, which lists all names
 sub text_of { my $text = slurp($_[0]); utf8::decode($text); return $text }
 my %wide;    # file => complaints about its cells and openings
 

@@ -370,7 +370,7 @@ static void check_refusals(void) {
   IS(why, unknown_system);
   char names[256];
   IS(specverify_message(why, names, sizeof names), ok);
-  CHECK(strstr(names, "there are target, qs, ") != NULL);
+  CHECK(strstr(names, "choose one of: target, qs, ") != NULL);
   system = specverify_system_named("k_sqs");
   IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
   specverify_edge_destroy(edge);

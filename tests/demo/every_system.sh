@@ -13,7 +13,7 @@ string() { sed -n "s/.*\"$2\": *\(\".*\"\).*/\1/p" "$folder/out/$1.json"; }
 if "$program" demo --salt 1 --pace none --systems wisv --out "$folder/out" >"$folder/refused" 2>&1; then fail "a scored system ran without a head"; fi
 grep -q 'needs a decision head' "$folder/refused" || fail "the missing head is not named"
 if "$program" demo --salt 1 --pace none --systems nonsense --out "$folder/out" >"$folder/refused" 2>&1; then fail "an unknown system ran"; fi
-grep -q 'there are target, qs, ' "$folder/refused" || fail "the systems are not listed"
+grep -q 'choose one of: target, qs, ' "$folder/refused" || fail "the systems are not listed"
 refused_head() {  # what the line must say, then drafter size, target size, mode
   python3 "$here/make_file.py" head "$folder/other.safetensors" "${@:2}"
   if "$program" demo --salt 1 --pace none --systems wisv:with_draft=1 --tokens 4 --head "$folder/other.safetensors" --out "$folder/out" >"$folder/refused" 2>&1; then

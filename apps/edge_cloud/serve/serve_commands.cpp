@@ -33,30 +33,34 @@ void limit(CLI::App& app, const char* name, Number& value, Number least, Number 
 
 void add_limits(CLI::App& app, serve_limits& limits) {
   constexpr std::uint32_t many = 1u << 20, day = 86400;
-  limit(app, "--sessions", limits.sessions, 1u, many, "maximum sessions, all devices");
+  limit(app, "--sessions", limits.sessions, 1u, many, "maximum sessions of all devices together");
   limit(app, "--sessions-of-device", limits.sessions_of_device, 1u, many, "maximum sessions per device");
   limit(app, "--connections", limits.connections, 1u, many, "maximum connections of authenticated devices");
   limit(app, "--connections-of-device", limits.connections_of_device, 1u, many, "maximum connections per device");
   limit(app, "--half-open", limits.half_open, 1u, many, "maximum connections before authentication");
   limit(app, "--half-open-of-address", limits.half_open_of_address, 1u, many,
         "maximum connections before authentication, per address");
-  limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day, "seconds to authenticate");
-  limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day, "seconds without a whole frame");
-  limit(app, "--idle-session-seconds", limits.idle_session_seconds, 1u, 365 * day, "seconds without a message");
+  limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day,
+        "seconds until a connection must be authenticated");
+  limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day,
+        "seconds without a whole frame before a connection is closed");
+  limit(app, "--idle-session-seconds", limits.idle_session_seconds, 1u, 365 * day,
+        "seconds without a message before a session is forgotten");
   limit(app, "--frame-bytes", limits.frame_bytes, 1u << 10, 1u << 22, "maximum bytes per frame");
   limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30, "maximum unsent bytes per connection");
-  limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30, "maximum unsent bytes, all connections");
+  limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30,
+        "maximum unsent bytes of all connections together");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many, "maximum useless frames per connection");
   limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
         "maximum connections and hellos per device and second");
   limit(app, "--written-of-device", limits.written_of_device, std::uint64_t{1} << 12, std::uint64_t{1} << 40,
         "maximum journal bytes per device and second");
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "maximum drafts per message");
-  limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "maximum bytes per session, on disk");
+  limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "maximum bytes on disk per session");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 14, std::uint64_t{1} << 50,
-        "maximum disk bytes, all sessions");
+        "maximum bytes on disk for all sessions together");
   limit(app, "--damaged-bytes", limits.damaged_bytes, std::uint64_t{0}, std::uint64_t{1} << 50,
-        "maximum disk bytes of damaged journals");
+        "maximum bytes on disk for damaged journals");
   limit(app, "--engines", limits.engines, 1u, many, "number of model caches");
 }
 
@@ -67,29 +71,30 @@ void add_tls(CLI::App& app, tls_settings& tls, const char* authority, const char
 }
 
 void add_state(CLI::App& app, run_settings& run, std::filesystem::path& secret, bool& end_with_parent) {
-  app.add_option("--state-dir", run.state, "folder of secret, journals and report; a process restarted with it resumes")
+  app.add_option("--state-dir", run.state,
+                 "folder of secret, journals and report; restart with the same folder to resume")
       ->required();
   app.add_option("--secret-file", secret,
-                 "file with 32 hex digits; default: `secret` in the state folder, made at random");
-  app.add_flag("--end-with-parent", end_with_parent, "end together with the parent process");
+                 "file with the secret, 32 hex digits; default: a random `secret` in the state folder");
+  app.add_flag("--end-with-parent", end_with_parent, "exit when the parent process exits");
 }
 
 void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& end_with_parent) {
-  CLI::App& serve = *app.add_subcommand("serve", "the large model, as a server for many devices");
+  CLI::App& serve = *app.add_subcommand("serve", "run the large model as a server for many devices");
   add_model_options(serve, run);
   add_salt_option(serve, run);
   add_state(serve, run, server.secret, end_with_parent);
   serve.add_option("--port", server.port, "port to listen on; 0: any free port")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
-  serve.add_option("--listen", server.listen, "address to listen on; without TLS only the loopback")
+  serve.add_option("--listen", server.listen, "address to listen on; must be a loopback address unless TLS is on")
       ->capture_default_str();
   serve.add_option("--insecure-listen", server.insecure_listen,
-                   "any address without TLS, so everybody on the path can read");
+                   "any address to listen on without TLS; anybody on the path can read and change the texts");
   serve.add_option("--devices", server.devices,
-                   "file of lines `DEVICE-ID KEY` (64 hex digits); with --tls-client-ca lines `DEVICE-ID`");
+                   "file with lines `DEVICE-ID KEY` (64 hex digits), or `DEVICE-ID` with --tls-client-ca");
   add_tls(serve, server.tls, "--tls-client-ca",
-          "authority of device certificates, PEM; --devices can then list the accepted devices");
+          "CA of the devices' certificates, PEM; --devices can then list the accepted devices");
   const std::map<std::string, specverify::guarantee> guarantees{
       {"lossy", specverify::guarantee::lossy},
       {"honest_drafter", specverify::guarantee::honest_drafter},
@@ -102,22 +107,22 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
       ->check(CLI::IsMember(guarantees));
   serve.add_flag("--sync", server.sync, "write journal records to disk before sending messages that depend on them");
   serve.add_flag("--strict-restore", server.strict_restore,
-                 "exit if a session cannot be restored; default: set it aside and start");
+                 "exit if a journal cannot be restored; default: move it to damaged/ and start");
   add_limits(serve, server.limits);
 }
 
 void add_device(CLI::App& app, run_settings& run, device_settings& device, bool& end_with_parent) {
-  CLI::App& command = *app.add_subcommand("device", "the small model, as a device of `serve`");
+  CLI::App& command = *app.add_subcommand("device", "run the small model as a device that uses `serve`");
   add_model_options(command, run);
   add_tokens_option(command, run);
   // Asking again detects a peer that has become silent.
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
-  command.add_option("--connect", device.server, "HOST:PORT of the server")->capture_default_str();
+  command.add_option("--connect", device.server, "address of the server, HOST:PORT")->capture_default_str();
   add_system_option(command, run);
   command.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
   add_stop_option(command, run.stop_strings);
-  command.add_option("--session-id", device.session_id, "id of the text; default: random, kept in the state folder")
+  command.add_option("--session-id", device.session_id, "session id; default: random, stored in the state folder")
       ->check(whole_number());
   command.add_option("--device-id", device.device, "id of this device, for --device-key-file")->check(whole_number());
   command.add_option("--device-key-file", device.key,
@@ -125,13 +130,15 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   command.add_option("--connect-seconds", device.connect_seconds, "seconds without a useful answer before giving up")
       ->capture_default_str()
       ->check(CLI::Range(1u, 365u * 86'400u));
-  command.add_option("--pad-to", run.pad_to, "padding: bytes of both sides' messages are a multiple of this")
+  command.add_option("--pad-to", run.pad_to, "pad messages of both sides to a multiple of this many bytes")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
-  command.add_option("--tls-name", device.server_name, "name in the server's certificate; default: the host");
-  command.add_flag("--emulate-link", device.emulate_link, "send messages over the emulated link of these options");
+  command.add_option("--tls-name", device.server_name,
+                     "name that the server's certificate must have; default: the host in --connect");
+  command.add_flag("--emulate-link", device.emulate_link,
+                   "send messages over an emulated link (--up-kbit, --rtt-ms and so on)");
   add_link_options(command, run.link);
-  add_tls(command, device.tls, "--tls-ca", "authority of the server's certificate, PEM");
+  add_tls(command, device.tls, "--tls-ca", "CA of the server's certificate, PEM");
 }
 
 }  // namespace

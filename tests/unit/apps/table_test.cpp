@@ -57,7 +57,7 @@ TEST_CASE("systems: a text is a system with its settings, in any spelling of the
     }
     return "";
   };
-  CHECK(said("nonsense").find("there are target, qs, qs-adaptive, ") != std::string::npos);
+  CHECK(said("nonsense").find("choose one of: target, qs, qs-adaptive, ") != std::string::npos);
   CHECK(said("qs:support_size=3").find("system qs: setting support_size: unknown setting") == 0);
   CHECK(said("qs:resolution=0").find("resolution (1 to 65536, default 240)") != std::string::npos);
   CHECK(said("qs:resolution").find("is not NAME=NUMBER") != std::string::npos);

@@ -95,7 +95,7 @@ TEST_CASE("a status in words, in the caller's memory") {
   CHECK(specverify::to_string(status{}, memory).value() == "ok");
   const status refused{errc::refused_by_peer, part::session, static_cast<std::uint32_t>(errc::row_has_nan)};
   CHECK(specverify::to_string(refused, memory).value() ==
-        "refused_by_peer in session with row_has_nan: the peer refused");
+        "refused_by_peer in session with row_has_nan: the peer refused the session");
 
   // One byte too few, the zero's own among them: nothing is written, and the error says how many it takes.
   const std::size_t needed = std::string_view("ok").size() + 1;
