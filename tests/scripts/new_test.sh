@@ -13,6 +13,7 @@ fail() { echo "$1"; code=1; }
 kinds=(sparsifier rule window gate)
 for kind in "${kinds[@]}"; do
   scripts/new "$kind" "copied_$kind" >"files.$kind" || fail "scripts/new $kind ends with $?"
+  grep -q "scripts/twins run copied_${kind}_" "files.$kind" || fail "scripts/new $kind does not print how to run the mutant"
 done
 scripts/new gate copied_gate 2>/dev/null && fail "scripts/new overwrites files"
 scripts/new guess a_name 2>/dev/null && fail "scripts/new takes a kind that there is not"
