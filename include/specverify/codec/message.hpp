@@ -81,11 +81,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! vocabulary size and resolution, and no tail. For top_k_tail the resolution must be l (V-K), or l if K = V, and
 //! counts must be multiples of V-K.
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (a tail; a format without
-//!         distributions; a count that is no half float or no multiple), support_too_large, token_not_in_law and the
-//!         errors of check(law); `where` = index of the draft. not_canonical (chance 2^-128): no decoder can follow the
-//!         code (max_bytes_ahead in codec/range_coder.hpp). For attachments: message_too_large (more skipped ids than
-//!         agreed), token_out_of_range, size_mismatch (not one vector per draft), and the errors of check_hidden
-//!         (`where` = index of the draft) and encode_channel_report.
+//!         distributions; a count that is not a half float or not a multiple of V-K), support_too_large,
+//!         token_not_in_law and the errors of check(law); `where` = index of the draft. not_canonical (chance 2^-128):
+//!         no decoder can follow the code (max_bytes_ahead in codec/range_coder.hpp). For attachments:
+//!         message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (not one vector per
+//!         draft), and the errors of check_hidden (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
 [[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                                         std::span<const Draft> drafts,

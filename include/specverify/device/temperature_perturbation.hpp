@@ -7,8 +7,8 @@
 //!             draw, the row is read, because the exact sum must then decide. These reads are slow on a GPU with few
 //!             units for doubles, because each draw needs one. However, the kernel in cuda/ is faster, because one read
 //!             serves all draws.
-//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 32 bytes
-//!             per 1024 ids for each of 32 draws, for rows with about 2^20 terms at a time.
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes
+//!             per term (256 ids of one draw), for 32 draws of as many rows as have about 2^20 terms together.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! Cost:       O(samples) expected per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp

@@ -26,7 +26,7 @@ enum class law_format : std::uint8_t {
   dense_lattice = 2,    //!< counts over the whole vocabulary: log2 C(l+V-1,V-1) (QS), and the token id
   fp16_row = 3,         //!< V values in IEEE binary16 (HLM), and the token id
   token_only = 4,       //!< the token id; read into claimed_draft
-  token_and_count = 5,  //!< the token id and a count; read into claimed_draft
+  token_and_count = 5,  //!< the token id and the token's count; read into claimed_draft
   //! K ids with lattice counts, one count b for the other V-K ids together (CU-HLM), and the token. As a `law`: counts
   //! b_i (V-K), tail_count b
   top_k_tail = 6,

@@ -7,8 +7,8 @@
 //!             (Q_online(s, a) - target)^2, mean over the batch.
 //! Guarantees: the same seed, options and environment give the same weights, bit for bit, in the same build; only
 //!             `make` allocates.
-//! Deviates:   two defects of the authors' code are avoided: here the environment computes rewards and evaluations, and
-//!             it charges each round at the link rate of that round.
+//! Deviates:   defects of the authors' code are not repeated: the environment computes rewards and evaluations, and it
+//!             charges each round at the link rate of that round.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP

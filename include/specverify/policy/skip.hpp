@@ -5,8 +5,8 @@
 //!             2508.12590 (uncertain and important tokens).
 //! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
 //!             integers.
-//! Law: with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the tokens that are sent. This
-//!             equals the target's distribution only for always_send, so all other policies are `lossy`.
+//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the tokens that are
+//!             sent. This equals the target's distribution only for always_send, so all other policies are `lossy`.
 //! Guarantees: pure; no allocation; noexcept. The decision depends on the drafted token, on the drafter's row and
 //!             attention, and on a random number, but never on the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.
@@ -51,7 +51,7 @@ struct uncertainty_gate {
 };
 
 //! Sends tokens that are uncertain and important. If the rule rejects an attention row, the token counts as important,
-//! because the edge must send a token if it is in doubt.
+//! because the edge must send a token in case of doubt.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};

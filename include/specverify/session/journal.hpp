@@ -164,7 +164,8 @@ struct journal_record {
 }  // namespace detail
 
 //! Reads a whole journal; the ids go to the front of `text`.
-//! Errors (`where` = byte of the record): journal_corrupt; unsupported (another layout); size_mismatch (snapshots of a
+//! Errors (`where` = byte of the record): journal_corrupt; unsupported (a different layout); size_mismatch (snapshots
+//! of a
 //!         different type); output_too_small (`text` is too short; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,

@@ -6,7 +6,7 @@
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
 //! Symbols:    x = drafter's distribution, y = target's; x^_k = the k largest of x unchanged and r_k / (V - k) on the
 //!             others, r_k = mass of the others; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) =
-//!             tail_profile::distortion(k); TV(p, q) = harm to the residual.
+//!             tail_profile::distortion(k); TV = total variation.
 //! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
 //!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double. It differs by at most
 //!             2^-50 r_k from N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from N(k) of the exact

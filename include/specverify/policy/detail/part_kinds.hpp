@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the kind of an edge's part (sparsifier, window, skip policy) from its type. For a type that is none of these,
-//! names the missing member.
+//! the compiler's error names the missing member.
 #ifndef SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 #define SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 

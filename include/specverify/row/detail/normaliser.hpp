@@ -56,8 +56,8 @@ inline void know_bounds(reading_mark& mark) noexcept {
   mark.close = sum;
   return true;
 }
-//! Gets a quick sum Z from the cache, or by one more read, which is much faster than the read for the exact Z. Returns
-//! false if the row cannot be read in this way.
+//! Gets a quick sum for Z from the cache, or by one more read, which is much faster than the read for the exact Z.
+//! Returns false if the row cannot be read in this way.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool take_quick_sum(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                          const kernel::exact_weight& weight) noexcept {
@@ -68,7 +68,7 @@ template <class Policy, class Scalar>
 }
 
 //! Returns bounds of Z from a quick sum, for decisions that the digest's bounds leave open; a near tie stays open.
-//! Returns the digest's bounds if the exact Z is known, takes no longer, or if Z must be compared with a claim.
+//! Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with a claim.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;

@@ -63,7 +63,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   const result<message_kind> kind = kind_of(message);
-  const bool is_of_before = kind.error().code == errc::unknown_version;  // a resume can also begin version 2
+  const bool is_of_before = kind.error().code == errc::unknown_version;  // version 2 may begin with a resume
   if (is_of_before) return on_hello(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::hello) return on_hello(message);
