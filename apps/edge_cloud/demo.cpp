@@ -168,7 +168,7 @@ std::vector<std::string> openings(const std::filesystem::path& file, std::size_t
     for (int i = 0; i < words && whole >> word; ++i) opening += (i > 0 ? " " : "") + word;
     if (!opening.empty()) made.push_back(opening);
   }
-  if (made.empty()) throw std::runtime_error(file.string() + ": no line with a word");
+  if (made.empty()) throw std::runtime_error(file.string() + ": the file has no line with a word");
   return made;
 }
 

@@ -46,13 +46,13 @@ namespace edge_cloud {
 
 [[nodiscard]] inline std::runtime_error other_text(const std::filesystem::path& folder, const std::string& option) {
   return std::runtime_error("--state-dir " + folder.string() + " has a text with another " + option +
-                            "; give the former one, or another --state-dir");
+                            "; pass the earlier value, or another --state-dir");
 }
 
 //! Returns the error for a cloud's journal.
 [[nodiscard]] inline std::runtime_error other_session(const std::filesystem::path& folder, specverify::status why) {
-  return std::runtime_error(folder.string() + ": the session in this folder needs other options (" +
-                            specverify::message(why.code) + "); give the former ones, or another --state-dir");
+  return std::runtime_error(folder.string() + ": the session in this folder needs different options (" +
+                            specverify::message(why.code) + "); pass the earlier options, or another --state-dir");
 }
 
 }  // namespace edge_cloud

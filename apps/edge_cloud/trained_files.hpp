@@ -34,7 +34,7 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
   if (!made.ok()) detail::refuse(file, made.error());
   if (made.value().view().shape.mode != specverify::hidden_mode::predicting) {
     throw std::runtime_error(
-        file.string() + ": the decision head was trained on consuming states, but a session sends predicting ones");
+        file.string() + ": the decision head was trained on consuming states, but sessions send predicting states");
   }
   return std::move(made).value();
 }

@@ -204,7 +204,7 @@ void device_link::prove(const frame& challenge) {
   if (!answer)
     throw std::runtime_error("--connect " + server_ +
                              ": the server does not prove that it has this device's key; check --device-id and "
-                             "--device-key-file, and who listens there");
+                             "--device-key-file, and whether --connect is the right server");
   line_->send(*answer);
   admit();
 }

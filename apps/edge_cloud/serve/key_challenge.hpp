@@ -55,7 +55,7 @@ template <class Bytes>
 [[nodiscard]] Bytes random_bytes() {
   Bytes made{};
   if (RAND_bytes(reinterpret_cast<unsigned char*>(made.data()), static_cast<int>(made.size())) != 1)
-    throw std::runtime_error("the system gives no random bytes");
+    throw std::runtime_error("the operating system returned no random bytes");
   return made;
 }
 

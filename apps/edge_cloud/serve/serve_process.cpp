@@ -120,7 +120,7 @@ class serve_process {
       guests_.change(known, std::move(tls));
       log_.event("SIGHUP: devices and certificates are read again", now);
     } catch (const std::exception& error) {
-      log_.failure(std::string("SIGHUP: ") + error.what() + "; the former devices and certificates stay in use", now);
+      log_.failure(std::string("SIGHUP: ") + error.what() + "; the previous devices and certificates stay in use", now);
     }
   }
 

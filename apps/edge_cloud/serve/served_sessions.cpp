@@ -41,7 +41,7 @@ std::runtime_error more_than(refusal limit, const serve_limits& limits, const st
     option = "--sessions-of-device " + std::to_string(limits.sessions_of_device);
   if (limit == refusal::disk_full) option = "--disk-bytes " + std::to_string(limits.disk_bytes);
   return std::runtime_error(option + ": --state-dir " + folder.string() +
-                            " has more unfinished sessions; give the former value, or another --state-dir");
+                            " has more unfinished sessions; pass the earlier value, or another --state-dir");
 }
 
 }  // namespace

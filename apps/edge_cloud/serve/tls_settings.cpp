@@ -65,8 +65,7 @@ std::shared_ptr<asio::ssl::context> server_tls(const tls_settings& files) {
 
 std::shared_ptr<asio::ssl::context> device_tls(const tls_settings& files) {
   if (!files.wanted()) return nullptr;
-  if (files.peer_authority.empty())
-    throw std::runtime_error("TLS needs --tls-ca, the authority of the server's certificate");
+  if (files.peer_authority.empty()) throw std::runtime_error("TLS needs --tls-ca, the CA of the server's certificate");
   auto made = context_of(files, asio::ssl::context::tls_client, "--tls-ca");
   made->set_verify_mode(asio::ssl::verify_peer);
   return made;
