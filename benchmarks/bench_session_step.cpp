@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 #include <vector>
 
 #include "support/alloc_guard.hpp"
@@ -63,22 +62,29 @@ struct watch {
   }
 };
 
-//! The last message of one side, in preallocated memory.
-struct message_slot {
-  std::vector<std::byte> space = std::vector<std::byte>(1u << 24);
-  std::size_t size = 0;
+//! Messages that one side sent and the other has not received, in preallocated memory.
+struct message_queue {
+  static constexpr std::size_t most = 4;
+  std::vector<std::vector<std::byte>> space{most, std::vector<std::byte>(std::size_t{1} << 22)};
+  std::size_t sizes[most] = {}, sent = 0, received = 0;
   status operator()(const session_output& out) {
-    if (out.action == session_action::send)
-      size = out.bytes.size(), std::copy(out.bytes.begin(), out.bytes.end(), space.begin());
+    if (out.action != session_action::send) return {};
+    std::copy(out.bytes.begin(), out.bytes.end(), space[sent % most].begin());
+    sizes[sent++ % most] = out.bytes.size();
     return {};
   }
-  std::span<const std::byte> take() { return std::span<const std::byte>(space).first(std::exchange(size, 0)); }
+  bool empty() const { return sent == received; }
+  std::span<const std::byte> take() {
+    const std::size_t i = received++ % most;
+    return std::span<const std::byte>(space[i]).first(sizes[i]);
+  }
 };
 
 //! Generates one text. Returns the rows that the edge read, or 0 if the session failed.
 template <class Edge>
 std::size_t write_text(Edge& edge, cloud_session& cloud, model& small, model& large, watch& timed) {
-  static message_slot up, down;
+  static message_queue up, down;
+  up.received = up.sent, down.received = down.sent;
   std::size_t rows = 0;
   if (!edge.start(std::vector<token_id>{1, 2, 3}, 0).ok()) return 0;
   for (;;) {
@@ -89,8 +95,8 @@ std::size_t write_text(Edge& edge, cloud_session& cloud, model& small, model& la
       (void)timed([&] { return supply(edge, small, 0); });
       rows += 1;
     } else {
-      if (!deliver(cloud, up.take(), 0).ok() || !drive(cloud, large, down).ok()) return 0;
-      (void)timed([&] { return deliver(edge, down.take(), 0); });
+      if (down.empty() && (up.empty() || !deliver(cloud, up.take(), 0).ok() || !drive(cloud, large, down).ok())) return 0;
+      if (!down.empty()) (void)timed([&] { return deliver(edge, down.take(), 0); });
     }
   }
 }
