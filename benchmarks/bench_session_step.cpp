@@ -95,7 +95,8 @@ std::size_t write_text(Edge& edge, cloud_session& cloud, model& small, model& la
       (void)timed([&] { return supply(edge, small, 0); });
       rows += 1;
     } else {
-      if (down.empty() && (up.empty() || !deliver(cloud, up.take(), 0).ok() || !drive(cloud, large, down).ok())) return 0;
+      if (down.empty() && (up.empty() || !deliver(cloud, up.take(), 0).ok() || !drive(cloud, large, down).ok()))
+        return 0;
       if (!down.empty()) (void)timed([&] { return deliver(edge, down.take(), 0); });
     }
   }
