@@ -13,7 +13,7 @@ DEVICES, KILLS = (64, {"server": 4, "device": 16}) if LONG else (8, {"server": 1
 BEGIN = time.monotonic()
 END = BEGIN + (3000 if LONG else 240)
 LOSSY = ["--emulate-link", "--loss", 0.05, "--rtt-ms", 60, "--jitter-ms", 10, "--up-kbit", 2000]
-TOKENS = 40
+TOKENS = 160 if LONG else 40  # enough that devices still write at the last kill
 
 
 def start(world, port, round_name, n, *arguments):

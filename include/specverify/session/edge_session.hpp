@@ -50,7 +50,7 @@ struct drawn_draft {
 }  // namespace detail
 
 //! `make_edge` returns one. Each input returns `busy` while outputs wait. While a row is wanted for a token that is
-//! written ahead, all inputs but supply_row and engine_failed return `busy`. Otherwise the returned status shows
+//! written ahead, all inputs but supply_row, engine_failed and stop return `busy`. Otherwise the returned status shows
 //! whether the input was used. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:

@@ -23,7 +23,8 @@ inline constexpr std::size_t most_keys_at_once = std::size_t{1} << 22;
 inline constexpr std::uint32_t id_mask = 0xFFFFFFu;
 inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // after every entry of the row
 
-//! Returns keys that ascend by row, descending weight and ascending id. A weight of 0 gives no_entry.
+//! Returns a key for sorting one row: larger weights have smaller keys, and equal weights ascend by id. A weight of 0
+//! gives no_entry. Callers add the row's number above these bits.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t key_of(std::uint32_t weight, std::uint32_t id) noexcept {
   return weight == 0 ? no_entry : std::uint64_t{~weight} << weight_shift | id;
 }
