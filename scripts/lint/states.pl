@@ -48,7 +48,7 @@ sub block {
   my ($states, $rows, $about) = side($side);
   my %said = $old =~ /^\| `(\w+)` \|[^|\n]*\| ([^|\n]*?) \|$/mg;
   my $list = sub { join ', ', map { "`$_`" } @_ };
-  my $text = "\n| state | messages that count | the $side |\n|---|---|---|\n";
+  my $text = "\n| state | accepted messages | the $side |\n|---|---|---|\n";
   for (@$states) {
     complain($page, "says nothing about the state `$_->[0]` of the $side") unless length($said{$_->[0]} // '');
     $text .= "| `$_->[0]` | " . (@{$_->[1]} ? $list->(@{$_->[1]}) : 'none') . " | " . ($said{$_->[0]} // '') . " |\n";

@@ -148,7 +148,7 @@ done
 stated include/specverify/session/detail/a.hpp 's/state_;/now_;/; s/^};/void f() { now_ = b; }\n&/'; red states 'a.hpp:9: writes the state'
 stated include/specverify/session/detail/a.hpp 's/^};/bool f() { return state_ == b; }\n&/'; green states
 stated include/specverify/session/detail/a.hpp 's/^};/cloud_state own_ = b;\n&/'; red states 'a.hpp:9: keeps a state of its own'
-stated $states 's/{connect, {offline}, handshaking}/{connect, {offline, drafting}, handshaking}/'; red states 'missing: | `connect` | there is a connection: hello is sent | `offline`, `drafting` |'
+stated $states 's/{connect, {offline}, handshaking}/{connect, {offline, drafting}, handshaking}/'; red states 'missing: | `connect` | a connection is open; the edge sends hello | `offline`, `drafting` |'
 stated $states 's/{blank, {kind::hello}}/{blank, {kind::hello, kind::stop}}/'; red states 'missing: | `blank` | `hello`, `stop` |'
 stated docs/session/states.md 's/^| `scoring` |.*//'; red states 'says nothing about the state `scoring` of the cloud'
 stated docs/session/states.md 's/^  drafting --> waiting.*/  drafting --> finished: send_draft/'; red states 'not in session/states.hpp:   drafting --> finished: send_draft'

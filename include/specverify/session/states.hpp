@@ -22,16 +22,16 @@ SPECVERIFY_TYPES_BEGIN
 enum class edge_event : std::uint8_t {
   start,             //!< the host starts a session, restores its journal, or continues without one
   restore_finished,  //!< a journal is restored, and both sides have its text
-  connect,           //!< there is a connection: hello is sent
+  connect,           //!< a connection is open; the edge sends hello
   disconnect,        //!< the connection is lost
-  shake_again,       //!< no response until the deadline, or the cloud has no handshake: hello is sent again
+  shake_again,       //!< the deadline passed, or the cloud sent `no_handshake`; the edge sends hello again
   send_text,         //!< the cloud has less text
   fetch_text,        //!< the cloud has more text
   draft,             //!< both have the same text, and the draft is not complete
   send_draft,        //!< both have the same text, and the draft is complete
-  stream,            //!< both have the same text, and the cloud writes without drafts
+  stream,            //!< both have the same text, and the cloud generates without drafts
   complete,          //!< the text is complete, or the host ends it
-  agree,             //!< the cloud has the same text, or no session any more
+  agree,             //!< the cloud has the same text, or no longer has the session
   fail               //!< an error of this side or of the cloud
 };
 
@@ -47,10 +47,10 @@ enum class cloud_event : std::uint8_t {
   score,      //!< scores are missing
   decide,     //!< a verdict is made
   abandon,    //!< the round is abandoned; the edge must send its draft again
-  stream,     //!< both have the same text, and the cloud writes without drafts
+  stream,     //!< both have the same text, and the cloud generates without drafts
   complete,   //!< the text is complete
   agree,      //!< the edge has the whole text, or its host ended it
-  fail        //!< an error of this side, or a message that no edge sends
+  fail        //!< an error of this side, or a message that a correct edge never sends
 };
 
 SPECVERIFY_TYPES_END
