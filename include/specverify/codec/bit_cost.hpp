@@ -6,8 +6,8 @@
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive (counts above zero), L = draft_length.
 //! Guarantees: O(1); real-valued results have a relative error below 1e-11. Results that are rounded up are exact,
-//!             because a binomial is a power of two only for K = 1 or V - 1, and these cases use integers; no
-//!             allocation, noexcept.
+//!             because the log2 of a binomial is an integer only for K = 1 or V - 1, and these cases are computed in
+//!             integers. No allocation, noexcept.
 //! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count L instead of L + 1 values.
 //!             This header corrects both (E1 and E3 in docs/errata.md).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
@@ -29,7 +29,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return n <= 1 ? 0 : static_cast<std::uint32_t>(std::bit_width(n - 1));
 }
 
-//! Returns the bits of a token id, ceil(log2 V).
+//! Returns the size in bits of a token id, ceil(log2 V).
 [[nodiscard]] constexpr std::uint32_t token_bits(std::uint32_t vocab_size) noexcept { return ceil_log2(vocab_size); }
 
 //! Returns log2 C(n, k), and 0 for k >= n.
@@ -124,11 +124,11 @@ namespace detail {
   return detail::log2_of(vocab_size) + log2_binomial(vocab_size, support_size) + log2_binomial(resolution + bars, bars);
 }
 
-//! Returns the bits of the drafted token's index in a support, ceil(log2 K).
+//! Returns the size in bits of the drafted token's index in a support, ceil(log2 K).
 [[nodiscard]] constexpr std::uint32_t index_bits(std::uint32_t support_size) noexcept {
   return ceil_log2(support_size);
 }
-//! Returns the bits of a round's feedback: the accepted count (L + 1 values) and the next token.
+//! Returns the size in bits of a round's feedback: the accepted count (L + 1 values) and the next token.
 [[nodiscard]] constexpr std::uint32_t downlink_bits(std::uint32_t draft_length, std::uint32_t vocab_size) noexcept {
   return ceil_log2(std::uint64_t{draft_length} + 1) + token_bits(vocab_size);
 }

@@ -9,7 +9,7 @@
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
 //!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
-//! Guarantees: the cost is log2 C(l-1,K-1), log2 C(l+K-1,K-1) or log2 C(l+V-1,V-1) bits, within the margin that
+//! Guarantees: the cost is log2 C(l-1,K-1), log2 C(l+K-1,K-1) or log2 C(l+V-1,V-1) bits, plus at most the overhead that
 //!             codec/support_code.hpp guarantees. Integers only, no allocation, noexcept; bit-exact. A decoded
 //!             composition sums to l for any input bytes.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp

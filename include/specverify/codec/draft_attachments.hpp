@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Attachments of a draft message: tokens that the edge committed on its own, the state of the channel, hidden states,
-//! and the probability that each draft has in the drafter's row.
+//! Attachments of a draft message: skipped tokens (which the edge committed without verification), the state of the
+//! channel, hidden states, and the probability that each draft has in the drafter's row.
 //!
-//! The two sides agree on the attachments in the hello. With `attachment_format{}` a message carries no attachment and
-//! no extra byte. The base length of a message is the length that both sides have committed. Skipped tokens follow the
-//! base, and drafts follow the skipped tokens.
+//! The two sides agree on the attachments in the hello message. With `attachment_format{}` a message carries no
+//! attachment and no extra byte. The base length of a message is the number of tokens that both sides have committed.
+//! The skipped tokens take the next positions, and the drafts come after them.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = probability of a draft.
-//! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) for both
-//!             directions, both losses, and seconds. If a received report is encoded again, the bytes are the same.
-//!             Relative error: rates 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1 Mbit/s), seconds 2^-11. x_d is sent as
-//!             a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
+//! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) and the
+//!             packet loss for each direction, and the round trip in seconds. If a received report is encoded again,
+//!             the bytes are the same. The relative error of a rate is 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1
+//!             Mbit/s), that of the round trip 2^-11. x_d is sent as a multiple of 2^-31 with an error of at most
+//!             2^-32, but never as 0.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
@@ -75,7 +76,7 @@ struct draft_attachments {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the bytes of the vector of one position.
+//! Returns the size in bytes of one position's vector.
 [[nodiscard]] constexpr std::size_t hidden_bytes(const attachment_format& format) noexcept {
   return hidden_bytes(format.hidden, format.hidden_size);
 }

@@ -29,7 +29,7 @@ enum class hidden_format : std::uint8_t { none = 0, float16 = 1, int8 = 2 };
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the bytes of a vector of `size` numbers; 0 for hidden_format::none.
+//! Returns the size in bytes of an encoded vector of `size` numbers; 0 for hidden_format::none.
 [[nodiscard]] constexpr std::size_t hidden_bytes(hidden_format format, std::size_t size) noexcept {
   if (size == 0 || format == hidden_format::none) return 0;
   const saturating bytes = format == hidden_format::float16 ? saturating(size) * 2 : saturating(size) + 4;

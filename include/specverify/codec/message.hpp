@@ -2,12 +2,12 @@
 //! Encodes and decodes all messages between edge and cloud: hello, draft, request, supply, feedback, text, refuse,
 //! stop.
 //!
-//! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages start
-//! with the kind in 4 bits, directly followed by other bits. All of these except stop end with a check of 0, 8 or 16
+//! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages are
+//! packed bits that start with the kind in 4 bits. All of these messages except stop end with a check of 0, 8 or 16
 //! bits over values that both sides know. All numbers are little-endian. docs/wire-format.md describes every field and
 //! shows example bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
-//!             bits of a draft; the bytes are ours.
+//!             bits of a draft; the byte layout is ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
 //!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits,
@@ -30,25 +30,27 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the bytes that can hold any draft message of `draft_length` drafts in this format, with attachments, padding
-//! and check. Returns 0 for a format that fails `check`. O(1).
+//! Returns a size in bytes that is enough for any draft message of `draft_length` drafts in this format, with
+//! attachments, padding and check. Returns 0 for a format that fails `check`. O(1).
 [[nodiscard]] inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
 // Sizes saturate: a result above 2^64 - 1 is returned as 2^64 - 1. pad_to = 0 counts as 1.
 
-//! Returns the bytes that can hold any feedback, request, refuse, stop or hello message in this format.
+//! Returns a size in bytes that is enough for any feedback, request, refuse, stop or hello message in this format.
 [[nodiscard]] inline std::size_t max_control_bytes(const wire_format& format) noexcept;
-//! Returns the bytes of a text message of `count` ids (`count` <= `most`), and of a supply message of `payload` bytes.
+//! Return the size in bytes of a text message of `count` ids (`count` <= `most`), and of a supply message with a
+//! payload of `payload` bytes.
 [[nodiscard]] inline std::size_t text_bytes(const wire_format& format, std::uint32_t most, std::size_t count) noexcept;
 [[nodiscard]] inline std::size_t supply_bytes(const wire_format& format, std::uint32_t draft_length,
                                               std::size_t payload) noexcept;
-//! Returns the bytes that can hold a supply message with the hidden states of all `draft_length` drafts.
+//! Returns a size in bytes that is enough for a supply message with the hidden states of all `draft_length` drafts.
 [[nodiscard]] inline std::size_t max_supply_bytes(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Returns the bytes that can hold any message of a session in this format, for any number of check bits. Text messages
-//! have at most `text_chunk` ids.
+//! Returns a size in bytes that is enough for any message of a session in this format, for any number of check bits.
+//! Text messages have at most `text_chunk` ids.
 [[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Returns the maximum number of listed ids in one draft message, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Returns the workspace of decode_draft. A block with room for fewer ids than a distribution can have needs less.
+//! Returns the workspace size of decode_draft. If the block has room for fewer ids than a distribution can have,
+//! decode_draft needs less.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
 //! Returns the kind, which is in the first byte. Errors: truncated; unknown_message; unknown_version (`where` as from

@@ -2,7 +2,7 @@
 //! Types for the messages between edge and cloud: a struct for each message, the format of draft messages, and the
 //! values (prefix hash, round) that the check at the end of a message covers.
 //!
-//! Use it if you need the types of messages but no encoder; codec/message.hpp includes it.
+//! Include this header if you need the message types but no encoder. codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: plain values, no allocation, noexcept; only the decoder can make a received draft.
 //! Cost:       O(1).

@@ -2,10 +2,10 @@
 //! A 64-bit hash of a text that grows token by token. Both sides of a session compare their hashes to detect that their
 //! texts differ.
 //!
-//! Symbols:    h_0 = prefix_hash_seed, h_{n+1} = extend_prefix_hash(h_n, x_n).
+//! Symbols:    h_0 = prefix_hash_seed, x_n = token at position n, h_{n+1} = extend_prefix_hash(h_n, x_n).
 //! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
 //!             one token, the hashes keep differing while equal tokens follow. The hash is the same on every machine.
-//! Deviates:   it is not a cryptographic hash, so it detects desynchronization but not forgery.
+//! Deviates:   the hash is not cryptographic, so it detects texts that differ by accident, but not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP
 #define SPECVERIFY_CODEC_PREFIX_HASH_HPP

@@ -3,17 +3,18 @@
 //! about 8 bits longer than the information in the symbols.
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
-//! byte string whose value lies inside, and with the smallest such value. Bytes after the end count as zeros, so a
-//! string never ends with a zero byte. A decoder can therefore decode symbols after the end of the string. The number
-//! of such symbols is unlimited if each is the first symbol; otherwise they are limited to max_bytes_ahead bytes.
+//! byte string whose value lies inside, and with the smallest such value. The decoder takes bytes after the end as
+//! zeros, so the encoder never ends a string with a zero byte. A decoder can therefore decode symbols after the end of
+//! the string. If each of these symbols has index 0, their number has no limit; otherwise they can hold at most
+//! max_bytes_ahead bytes of information.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.
 //! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (for totals up to 2^40); no
 //!             allocation, noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish`
 //!             accepts exactly the strings that an encoder produces and reports as decodable. Because a short string
-//!             must not claim many steps, a decoder fails after at most bytes + 24 bytes of information, unless every
-//!             further step takes the first symbol.
+//!             must not claim many steps, a decoder of n bytes fails after at most n + 24 bytes of information, unless
+//!             every further symbol has index 0.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -29,8 +30,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further step takes the
-//! first symbol. An encoder exceeds it with a chance of about 2^-128.
+//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further symbol has
+//! index 0. An encoder needs more with a probability of about 2^-128.
 inline constexpr std::size_t max_bytes_ahead = 16;
 
 namespace detail {

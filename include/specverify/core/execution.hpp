@@ -5,7 +5,7 @@
 //! `exec::seq` runs the scalar reference code, `exec::simd` the vector kernels for the instruction set of this
 //! translation unit. `exec::simd` has type `exec::simd_on<Level>`, a different type per level, so that mixed builds
 //! never share a template instance. Because `simd_on` derives from `seq`, a kernel without a vector version falls back
-//! to the scalar one.
+//! to the scalar version.
 //! See: docs/algorithms/execution.md, tests/unit/core/execution_test.cpp
 #ifndef SPECVERIFY_CORE_EXECUTION_HPP
 #define SPECVERIFY_CORE_EXECUTION_HPP

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Run-time dispatch by instruction set: one program uses the widest vector instructions that the CPU supports.
 //!
-//! Use it when you distribute binaries. Put the calls that need vectors into one source file; the CMake function
-//! `specverify_levels` builds it once per level, and the rest of the program stays at the baseline. When the program
-//! starts, it selects the function table for the level that `cpu_level` returns. Without dispatch, the compiler flags
-//! of a translation unit decide its level.
+//! Use it when you distribute binaries. Put the calls that need vectors into one source file. The CMake function
+//! `specverify_levels` builds this file once per level (a set of vector instructions), and the rest of the program
+//! stays at the baseline. When the program starts, it selects the function table for the level that `cpu_level`
+//! returns. Without dispatch, the compiler flags of a translation unit decide its level.
 //! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. The objects of a
 //!             level define only one global symbol, the table, so the linker cannot replace a baseline function with
 //!             one of their inline functions.

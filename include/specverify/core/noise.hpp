@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Shared noise: a random time E > 0 for each position and token id. Both machines compute the same times.
 //!
-//! Use it when a device and a cloud must draw with the same random numbers. Both sides pick the id with the smallest
-//! E_v / p_v (row/race.hpp). This id has the distribution p, and two similar distributions usually give the same id.
+//! Use it when a device and a cloud must draw with the same random numbers. Each side has its own probabilities p_v,
+//! and picks the id v with the smallest E_v / p_v (row/race.hpp). This id has the distribution p, and two similar
+//! distributions usually give the same id.
 //! Paper:      Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding
 //!             (arXiv 2408.07978).
 //! Symbols:    h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed, mean 1.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products, checksums.
 //!
-//! Use it to test a number for NaN or infinity under -ffast-math, because the compiler then removes `x != x` and
-//! `isnan`. Also use it to read bytes in the same way on every machine.
+//! Use these functions to test for NaN or infinity under -ffast-math, where the compiler removes `x != x` and `isnan`,
+//! and to read bytes in the same way on every machine.
 //! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP

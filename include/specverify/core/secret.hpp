@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Secrets and salts of sessions, and the keys derived from them.
 //!
-//! Use it to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`. If you draw without a
-//! session object, use it to derive the same keys. `wipe` and `wiped` overwrite secrets after use.
+//! Use this header to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`. If you draw
+//! without a session object, derive the same keys with this header. `wipe` and `wiped` overwrite secrets after use.
 //! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id); verdict key = first 64
 //!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number is hashed as 8 bytes,
 //!             little-endian.

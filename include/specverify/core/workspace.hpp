@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Temporary storage that the caller owns: a span of bytes from which operations take aligned arrays.
 //!
-//! Every operation that needs a workspace has a pure `*_workspace_size` function, because the library never allocates
-//! in a hot path. Results that outlive a call (row statistics, `row_digest`) hold byte offsets instead of pointers, so
-//! that a workspace can also be in device memory. Offsets count from `data()`.
+//! The library does not allocate while it processes tokens, so the caller provides a workspace. For each operation that
+//! needs a workspace, a pure function `*_workspace_size` returns the size. Results that outlive a call (row statistics,
+//! `row_digest`) hold byte offsets instead of pointers, so that a workspace can also be in device memory. Offsets count
+//! from `data()`.
 //! Guarantees: O(1), no allocation, noexcept.
 //! See:        docs/algorithms/workspace.md, tests/unit/core/workspace_test.cpp
 #ifndef SPECVERIFY_CORE_WORKSPACE_HPP
@@ -195,8 +196,8 @@ class workspace_scope {
   std::size_t mark_;
 };
 
-//! Returns the bytes that `take<Element>(count)` uses, at most 2^64 - 1. A workspace needs the sum of these sizes plus
-//! one alignment.
+//! Returns the number of bytes that `take<Element>(count)` uses, at most 2^64 - 1. A workspace needs the sum of these
+//! sizes plus one alignment.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t slice_bytes(std::size_t count) noexcept {
   return static_cast<std::size_t>((saturating(count) * sizeof(Element)).rounded_up(workspace_alignment).value);

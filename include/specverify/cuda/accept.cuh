@@ -3,7 +3,7 @@
 //!
 //! Use it after digest.cuh if you test drafts but do not replace rejected drafts. `verify_batch` (verify.cuh) verifies
 //! whole rounds.
-//! Symbols:    as in row/acceptance.hpp. One thread block per row.
+//! Symbols:    as in row/acceptance.hpp; Z = sum of the row's exponentials. One thread block per row.
 //! Guarantees: accepted, near_tie and exact equal the results of exec::seq. If the bounds of the digest decide, only
 //!             one logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result
 //!             is closer than 2e-5. If a row is truncated, only the kept ids are read. No allocation, no

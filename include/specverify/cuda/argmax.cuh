@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the greedy token of each row of a batch on a GPU, and its margin to the runner-up.
 //!
-//! Use it if you decode greedily, because it needs no digest.
+//! Use it if you decode greedily. It needs no digest (cuda/digest.cuh).
 //! Guarantees: one read per row; token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
 //!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp

@@ -2,12 +2,13 @@
 //! Draws tokens on a GPU from rows for which the engine supplies the maximum and the sum of every block of logits. A
 //! draw then reads one or two blocks instead of the whole row.
 //!
-//! Use it if the epilogue of the LM head writes, for every 64 to 1024 neighbouring ids, the largest logit and the sum
-//! of e^((z - maximum) / T). Call `read_rows_from_blocks`, then `sample` with the same claims.
+//! Use it if the epilogue of the LM head writes, for every block of 64 to 1024 neighbouring ids, the largest logit and
+//! the sum of e^((z - maximum) / T). These numbers are the engine's claims. Call `read_rows_from_blocks`, then `sample`
+//! with the same claims.
 //! Symbols:    as in row/blocks.hpp.
-//! Shape:      claims: one thread block per row. Draws: one warp per row, which loads a block of ids into shared
-//!             memory.
-//! Guarantees: digests, tokens and detected errors in claims equal the results of `read_row_from_blocks`
+//! Shape:      one thread block per row reads the claims. One warp per row draws a token; it loads a block of ids into
+//!             shared memory.
+//! Guarantees: digests, tokens and the errors found in claims equal the results of `read_row_from_blocks`
 //!             (row/blocks.hpp) on the CPU, except at near ties. The argmax reads one block, and each trial reads one
 //!             block. No allocation, no synchronization, no read-back.
 //! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.

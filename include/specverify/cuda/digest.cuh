@@ -6,15 +6,16 @@
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
 //! Shape:      one thread block per row. If there are fewer rows than thread blocks that run at once (cuda/tuning.cuh),
 //!             another kernel first computes the references, and each row is then split into parts that synchronize by
-//!             a counter. Four threads read a block of 1024 ids, four lanes each, ascending, so float sums have the
-//!             order of the CPU. The tree of a block and the serial sum of blocks are the CPU's functions.
+//!             a counter. Four threads read a block of 1024 ids. Each thread sums four lanes, with ids ascending, so
+//!             float sums have the order of the CPU. The functions that add the lanes of a block (as a tree) and the
+//!             blocks (serially) are the same as on the CPU.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal the results of exec::seq bit
-//!             for bit, for any flags of nvcc except -ftz=true (in -use_fast_math). One read per row, but a few ids are
-//!             read twice (in total less than 1.02 reads if V >= 4096): after the first 128 blocks and in split rows,
-//!             the first 16 ids of each block, which determine the reference; and about 64 ids of the block that has
-//!             the maximum. If the maximum of a row is more than 60 T above the reference, the row is read twice. Z and
-//!             W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no
-//!             synchronization, no read-back.
+//!             for bit, for any flags of nvcc except -ftz=true (in -use_fast_math). Each row is read once, but a few
+//!             ids are read twice (in total less than 1.02 reads if V >= 4096). These ids are about 64 ids of the block
+//!             that has the maximum and, in split rows and after the first 128 blocks, the first 16 ids of each block,
+//!             which determine the reference. If the maximum of a row is more than 60 T above the reference, the row is
+//!             read twice. Z and W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
@@ -57,13 +58,14 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar, Plain
   if (threadIdx.x == 0) out.rows[row] = digest;
 }
 
-//! Returns the maximum threads in a thread block of a digest.
+//! Returns the maximum number of threads in a thread block of a digest.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t most_threads_of(const cuda_tuning& tuning) noexcept {
   const bool is_given = tuning.digest_threads >= lanes_per_warp && tuning.digest_threads < digest_threads;
   return is_given ? tuning.digest_threads / lanes_per_warp * lanes_per_warp : digest_threads;
 }
 
-//! Returns the threads that read a row of `blocks` blocks, such that all passes take about the same number of blocks.
+//! Returns the number of threads that read a row of `blocks` blocks, such that all passes take about the same number of
+//! blocks.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_of_digest(const cuda_tuning& tuning,
                                                                 std::uint32_t blocks) noexcept {
   const std::uint32_t most = most_threads_of(tuning);
@@ -71,7 +73,7 @@ __global__ void __launch_bounds__(digest_threads, digest_residents<Scalar, Plain
   return threads_for((blocks + passes - 1) / passes * per_block, most);
 }
 
-//! Returns the parts that each row is split into, so that all multiprocessors have work.
+//! Returns the number of parts that each row is split into, so that all multiprocessors have work.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t parts_of(const cuda_tuning& tuning,
                                                        const device_batch<Scalar>& batch) noexcept {
@@ -89,8 +91,8 @@ template <class Scalar>
   return aligned && rows.pitch % per_load == 0 && transform.mask_words == nullptr && transform.bias_begin == nullptr;
 }
 
-//! Returns the threads per part for `parts` parts of rows: enough to read the part, and more if the multiprocessors
-//! have room, because the threads of the last part close the row.
+//! Returns the number of threads per part for `parts` parts of rows: enough to read the part, and more if the
+//! multiprocessors have room, because the threads of the last part close the row.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_of_part(const cuda_tuning& tuning, std::uint32_t blocks,
                                                               std::uint32_t parts) noexcept {
   const std::uint32_t read = threads_of_digest(tuning, blocks), most = most_threads_of(tuning);

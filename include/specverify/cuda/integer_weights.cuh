@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the integer weights w_v = 2^31 e^((z_v - max) / T) and the total weight W of each row of a batch, on a GPU.
 //!
-//! Use it to quantize or compare distributions if every backend must have equal numbers. It needs no digest.
-//! Shape:      one thread block per row: the maximum, then the weights.
+//! Use it to quantize or compare distributions if all backends must compute the same numbers. It needs no digest.
+//! Shape:      one thread block per row finds the maximum, then computes the weights.
 //! Guarantees: two reads and one write per row. The integers equal the results of exec::seq (row/integer_weights.hpp)
 //!             on every GPU, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks that the kernels of your build compute the same results as the CPU. The check needs a kernel, because no
-//! macro shows the flags that nvcc was given.
+//! Checks that the kernels of your build compute the same results as the CPU. The check runs a kernel, because no macro
+//! shows the flags of nvcc.
 //!
-//! Use it once when an engine starts, or in a test of the build: it detects -ftz=true and -use_fast_math.
+//! Run the check once when an engine starts, or in a test of the build. It detects -ftz=true and -use_fast_math.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH

@@ -10,8 +10,9 @@
 //!             select.cuh, because they are enough to decide. A radix search over (zeta, id) finds the |D| entries
 //!             whose count changes by one.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, because they are integers and
-//!             the rounding is the CPU's. At most two reads per row, one if the digest has W, none for a support. Only
-//!             ids with a positive count are listed, ascending. No allocation, no synchronization, no read-back.
+//!             are rounded as on the CPU. A row is read at most twice, or once if the digest has W; a support needs no
+//!             read. Only ids with a positive count are listed, ascending. No allocation, no synchronization, no
+//!             read-back.
 //! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH

@@ -2,13 +2,13 @@
 //! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, on a GPU.
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
-//! Shape:      one thread block per row. Each thread sums powers in float if they are at most 4 octaves above the
-//!             thread's reference; otherwise the thread raises its reference. A tree adds sixteen logits in float, and
-//!             further sums are in double. The exact form finds the maximum first, then sums terms of 256 ids, like
-//!             row/log_sum_exp.hpp.
+//! Shape:      one thread block per row. Each thread sums powers in float, relative to a reference. However, if a power
+//!             is more than 4 octaves above the reference, the thread raises the reference. A tree adds sixteen logits
+//!             in float, and further sums are in double. The exact form finds the maximum first, then sums terms of 256
+//!             ids, like row/log_sum_exp.hpp.
 //! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
 //!             promises under exec::simd. The error has three parts: a distance of at most 13.1 nats is rounded twice,
-//!             by 2^-24 each; 2^-22 from the power; 2^-22 from the tree. One GPU gives the same bits at every run, but
+//!             by 2^-24 each; the power adds 2^-22; the tree adds 2^-22. One GPU gives the same bits at every run, but
 //!             different GPUs may differ. With `exact`, the function takes two reads and returns the value of exec::seq
 //!             bit for bit, because it uses the CPU's exponentials and logarithm, and fuses no operations under any
 //!             flags of nvcc. The exact form costs about 40 operations in double per id, so it is slow on GPUs with few

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Execution policy that runs operations on a batch of rows on a CUDA stream: `exec::cuda{stream}`.
 //!
-//! Use it as the first argument of `read_rows`, `sample`, `select` and others of cuda/. Each call checks sizes and
-//! pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back, so a graph
-//! can capture it. If CUDA reports an error, the call returns engine_failed under part::host, `where` = cudaError_t.
+//! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of cuda/. Each call checks
+//! sizes and pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back,
+//! so a graph can capture it. If CUDA reports an error, the call returns engine_failed under part::host, `where` =
+//! cudaError_t.
 //! Guarantees: everything except the policy is in namespace `v0`, because kernels must be in `v0`. CPU functions are
 //!             always inlined, because object files built with different flags share `v0`.
 //! See:        docs/algorithms/cuda.md

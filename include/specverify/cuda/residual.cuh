@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws a token from norm((scale * p - q)+) for each row of a batch, on a GPU, to replace a rejected draft.
+//! Draws a token to replace a rejected draft, for each row of a batch, on a GPU. The token has the residual
+//! distribution norm((scale * p - q)+).
 //!
 //! Use it after digest.cuh, with one `law` (quantized distribution) per row. `verify_batch` (verify.cuh) verifies whole
 //! rounds.

@@ -5,11 +5,11 @@
 //! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
 //!             trial counts. For 96 % of the draws the first trial is accepted, but a batch takes as long as the
 //!             slowest row.
-//! Guarantees: the algorithm, counters, and serial sums in double are the CPU's, with shared code for the arithmetic.
-//!             Tokens equal the tokens of a CPU that does not fuse products and sums, for any flags of nvcc except
-//!             -ftz=true. A trial reads the block sums, one lane of the row (at most 64 logits) and one logit. After
-//!             `trial_cap` trials the exact rule reads the row twice, serially. Truncated rows use only that rule, on
-//!             the kept ids. No allocation, no synchronization, no read-back.
+//! Guarantees: the algorithm, the counters and the serial sums in double are the same as on the CPU, because the code
+//!             of the arithmetic is shared. Tokens equal the tokens of a CPU that does not fuse products and sums, for
+//!             any flags of nvcc except -ftz=true. A trial reads the block sums, one lane of the row (at most 64
+//!             logits) and one logit. After `trial_cap` trials the exact rule reads the row twice, serially. Truncated
+//!             rows use only that rule, on the kept ids. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH
@@ -60,7 +60,7 @@ struct drawn_row {
   }
 };
 
-//! A proposed id, the envelope weight, and S_exact / S of the id's lane. no_id: none.
+//! A proposed id (no_id: there is none), its envelope weight, and S_exact / S of its lane.
 struct row_proposal {
   std::uint32_t id = no_id;
   double envelope = 0;

@@ -9,9 +9,9 @@
 //!             threshold are listed in id order in shared memory. A full list is cut to K ids or a few more, which
 //!             raises the threshold. The list is cut to exactly K ids at the end. Integer weights are computed only for
 //!             the kept ids.
-//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to the results of
-//!             exec::seq bit for bit. Ids are written ascending; a truncated row gives only kept ids. At most one read
-//!             per row. No allocation, no synchronization, no read-back.
+//! Guarantees: the result contains the first K ids and weights of the total order (w descending, id ascending), and
+//!             equals the result of exec::seq bit for bit. Ids are written in ascending order; a truncated row gives
+//!             only kept ids. At most one read per row. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
@@ -316,8 +316,8 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-//! Returns the threads of a kernel that selects from rows of `blocks` blocks of 1024 ids. If two rows share a
-//! multiprocessor, there are half as many.
+//! Returns the number of threads for a kernel that selects from rows of `blocks` blocks of 1024 ids. If two rows share
+//! a multiprocessor, there are half as many.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(const cuda_tuning& tuning, std::uint32_t rows,
                                                                  std::uint32_t blocks) noexcept {
   return threads_for(blocks * lanes_per_warp, rows > tuning.multiprocessors ? select_threads / 2 : select_threads);

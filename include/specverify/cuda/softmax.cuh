@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the distributions of a batch's rows as floats, on a GPU, for engines that need probabilities. Other functions
-//! of the library do not need them.
+//! Writes the distributions of a batch's rows as floats, on a GPU, for engines that need probabilities. No other
+//! function of the library needs these floats.
 //!
-//! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. T below 1e-6: 1 at the argmax.
-//! Shape:      one thread block per row: the maximum, the sum in terms of 256 ids, the quotients.
+//! Symbols:    p(v) = e^((z_v - max) / T) / sum, as in row/softmax.hpp. If T is below 1e-6, p is 1 at the argmax and 0
+//!             elsewhere.
+//! Shape:      one thread block per row finds the maximum, sums in terms of 256 ids, and writes the quotients.
 //! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats equal the results of
 //!             exec::seq bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no
 //!             read-back.

@@ -9,8 +9,8 @@
 //!             Convex bounds, at first from the digest's coarse sum, cover all other ids. If the bounds do not decide a
 //!             draw, a float sum of the row decides; one read sums eight draws. If that sum is too close, a sum in
 //!             double decides.
-//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties, because bounds are certified
-//!             and exact sums have the order of the CPU. Twenty draws take at most one read of most rows. No
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties, because the bounds are
+//!             proven and exact sums add in the order of the CPU. Twenty draws take at most one read of most rows. No
 //!             allocation, no synchronization, no read-back.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp

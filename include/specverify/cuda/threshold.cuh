@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects all tokens of probability beta or more in each row of a batch, on a GPU, as `threshold` does on the CPU.
+//! Selects all tokens with a probability of at least beta in each row of a batch, on a GPU, as `threshold` does on the
+//! CPU.
 //!
 //! Use it after digest.cuh, on the same rows and transform.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Shape:      one thread block per row: W, then the entries in id order, placed by a scan over the block.
+//! Shape:      one thread block per row computes W, then writes the entries in id order, at places that a scan over the
+//!             block finds.
 //! Guarantees: ids and weights equal the results of exec::seq on every GPU (sparsify/threshold.hpp). The result is
 //!             never empty: if beta exceeds every probability, the largest token is kept. One read per row if the
 //!             digest has W (device_request::integer_total), otherwise two. No allocation, no synchronization, no

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies a batch of rounds of different lengths on a GPU, by the token rule or the greedy rule, in one call for all
-//! requests of an engine's step.
+//! requests in one step of an engine.
 //!
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Shape:      one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
 //!             draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are
 //!             few rounds (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split
-//!             over thread blocks, and then one block per round walks the digests. In this case, rows after a rejection
-//!             are also read.
+//!             over thread blocks, and then one thread block per round goes through the digests in order. In this case,
+//!             rows after a rejection are also read.
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, in
 //!             both shapes. A row that is used is read once. If the bounds of the digest do not decide, it is read once
 //!             more, in float (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
@@ -390,9 +390,9 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Returns the workspace bytes with which `verify_batch` is fastest on this GPU: if there are few rounds, memory for
-//! one digest per row. A smaller workspace of at least verify_memory_size(rounds) bytes also works: one block per round
-//! then reads the rows, and verdicts are the same. Pure; O(1).
+//! Returns the workspace size in bytes with which `verify_batch` is fastest on this GPU: if there are few rounds,
+//! memory for one digest per row. A smaller workspace of at least verify_memory_size(rounds) bytes also works: one
+//! block per round then reads the rows, and verdicts are the same. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::size_t verify_memory_size(exec::cuda how,
                                                                const device_rounds<Scalar>& rounds) noexcept {

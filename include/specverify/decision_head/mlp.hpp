@@ -8,8 +8,9 @@
 //!             second layer is summed in double. Without -ffast-math, the split evaluation from float parts has the
 //!             same bits as the full evaluation, and positions that are scored together get the same bits as positions
 //!             that are scored one by one. For parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|
-//!             (`part_bound`). Near-tie, because some builds fuse products and sums. For example, with 6149 inputs
-//!             below 1 and weights below 1/4, g differs by less than 4e-7 sum|w_2| (measured).
+//!             (`part_bound`). Near-tie, because builds that fuse products and sums give slightly different values. For
+//!             example, with 6149 inputs below 1 and weights below 1/4, the measured difference of g is less than 4e-7
+//!             sum|w_2|.
 //! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers). For example, with d_D = 2048, w =
 //!             256 and int8 the device sends 16 times fewer bytes.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26),

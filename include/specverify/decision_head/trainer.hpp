@@ -3,7 +3,8 @@
 //! choices come from one seed.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
-//! Symbols:    t_i = labels (1: reject), positive_weight = N_0 / N_1, dropout and weight decay as named.
+//! Symbols:    t_i = labels (1: reject), N_0, N_1 = number of samples with label 0, 1; positive_weight = N_0 / N_1; N,
+//!             w and d_in as in decision_head/training_data.hpp.
 //! Guarantees: the same seed, samples and machine give the same head. The validation set takes whole groups (episodes),
 //!             so no state is in both sets. Tests compare the gradient with finite differences, in double. The trainer
 //!             keeps the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. The
@@ -45,7 +46,7 @@ struct epoch_report {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A training run. Call `run_epoch` until `finished`, then `head`.
+//! A training run. Call `run_epoch` until `finished` returns true, then call `head`.
 class head_trainer {
  public:
   //! The spans of `samples` must outlive the trainer.

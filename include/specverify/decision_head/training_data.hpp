@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Input for training a decision head: options, views of labelled samples, and functions that check both.
 //!
-//! Use it to collect samples; unlike the trainer, it does not need Eigen.
+//! Include this header to collect samples; unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
-//! Symbols:    S = mismatches with hidden states, N = samples, w = width.
+//! Symbols:    S = number of mismatches with hidden states, N = number of samples, w = width of the head, d_in = its
+//!             number of inputs.
 //! Guarantees: views, trivially copyable; the checks read every number once, O(S d_in + N), and do not allocate.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP

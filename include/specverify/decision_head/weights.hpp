@@ -200,7 +200,7 @@ template <std::size_t Count>
 
 }  // namespace detail
 
-//! Returns the bytes of a head's file.
+//! Returns the size in bytes of a head's file.
 [[nodiscard]] inline std::size_t head_file_size(const head_weights& head) noexcept {
   detail::header_writer counter({});
   detail::write_head_header(head, counter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes the datagrams of `delivery`: data datagrams with a number and a check, and control datagrams
-//! that begin and end an incarnation.
+//! Encodes and decodes the datagrams of `delivery`: data datagrams, which have a number and a check, and control
+//! datagrams, which begin and end an incarnation (one run of the connection).
 //!
 //! Guarantees: the check covers both nonces, the direction, and the full datagram numbers. A datagram contains only the
 //!             low three bits of a number. Therefore a datagram of a different incarnation, or a very old datagram,

@@ -3,8 +3,9 @@
 //! whole messages, in order and once.
 //!
 //! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
-//! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an
-//!             incarnation; after an error `reconnect` opens a new incarnation. No allocation after `make`.
+//! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an incarnation
+//!             (one run of the connection). After an error, `reconnect` opens a new incarnation. No allocation after
+//!             `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP

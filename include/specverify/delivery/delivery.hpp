@@ -5,10 +5,10 @@
 //! Use it when your transport does not deliver reliably. With a blocking transport, use `delivered`. In an event loop,
 //! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until
 //! `next_datagram` returns an empty span.
-//! Guarantees: whatever the transport does, messages arrive in order and once, or `lost` ends the incarnation. The only
-//!             exception is a damaged datagram whose check (`check_bytes` bytes) matches by accident. No allocation
-//!             after `make`, because `make` allocates `delivery_window` messages of the largest size. O(bytes) per
-//!             datagram: at most three checks.
+//! Guarantees: whatever the transport does, messages arrive in order and once, or the incarnation (one run of the
+//!             connection) is lost, with the error link_lost. The only exception is a damaged datagram whose check
+//!             (`check_bytes` bytes) matches by accident. No allocation after `make`, because `make` allocates
+//!             `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP

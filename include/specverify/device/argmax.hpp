@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the greedy token of each row of a batch with Thrust, and its margin to the runner-up.
 //!
-//! Use it if you decode greedily, because it needs no digest.
+//! Use it if you decode greedily. It needs no digest (device/digest.hpp).
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit,
 //!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row, plus the
 //!             memory of a reduction.

@@ -247,8 +247,8 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Returns the bytes of device memory for the digests of a batch: 136 per 1024 ids, one struct per row, and 12 per id
-//! that a truncated row may keep. Pure; O(1).
+//! Returns the number of bytes of device memory for the digests of a batch: 136 per 1024 ids, one struct per row, and
+//! 12 per id that a truncated row may keep. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {

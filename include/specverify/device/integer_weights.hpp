@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the integer weight of every id and the total weight W of each row of a batch, with Thrust.
 //!
-//! Use it if you need all weights of a row. For only the largest, `select` is enough. It needs no digest.
+//! Use it if you need all weights of a row. If you need only the largest weights, use `select`. `integer_weights` needs
+//! no digest.
 //! Guarantees: three reads and one write per row; weights and W equal the results of exec::seq bit for bit. Temporary
 //!             memory: 16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.

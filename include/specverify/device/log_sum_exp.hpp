@@ -2,7 +2,8 @@
 //! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, with Thrust.
 //!
 //! Use it if an engine needs the normalizer of rows. It needs no digest.
-//! Shape:      the maximum by a reduction of integers, then one thread per term of 256 ids, then one thread per row.
+//! Shape:      a reduction of integers finds the maximum. Then one thread per term sums 256 ids, and one thread per row
+//!             adds the terms.
 //! Guarantees: two reads per row; the value equals the result of exec::seq bit for bit, for any flags of nvcc.
 //!             Temporary memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws a token from norm((scale * p - q)+) for each row of a batch, with Thrust, to replace a rejected draft.
+//! Draws a token to replace a rejected draft, for each row of a batch, with Thrust. The token has the residual
+//! distribution norm((scale * p - q)+).
 //!
 //! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
 //! Symbols:    as in row/residual.hpp. One thread per row.

@@ -2,8 +2,8 @@
 //! Structs in device memory to which functions on a batch write the result of each row: tokens, accept tests, supports,
 //! distributions.
 //!
-//! Guarantees: plain structs, C++17. A result is valid only if `why` is ok. It depends only on the row. The row's index
-//!             in the batch and the other rows have no effect.
+//! Guarantees: plain structs, C++17. A result is valid only if its status `why` is ok. A result depends only on its
+//!             row, not on the row's index in the batch or on other rows.
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESULTS_HPP
 #define SPECVERIFY_DEVICE_RESULTS_HPP

@@ -2,7 +2,7 @@
 //! A batch of rounds of different lengths in device memory: the drafts of many requests, target rows, the limits of
 //! each round, and verdicts.
 //!
-//! Use it to verify all requests of an engine's step in one call: one `device_rounds`, one call of `verify_batch`.
+//! Use it to verify all requests in one step of an engine: fill one `device_rounds`, and call `verify_batch` once.
 //! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the
 //!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs at most L + 1.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
@@ -112,8 +112,8 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Returns the bytes of device memory that `verify_batch` needs for rounds under a rule that draws: one digest per
-//! round. The contents are useless afterwards. Pure; O(1).
+//! Returns the number of bytes of device memory that `verify_batch` needs for rounds under a rule that draws: one
+//! digest per round. The contents are useless afterwards. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t verify_memory_size(const device_rounds<Scalar>& rounds) noexcept {
   return device_batch_size(device_detail::row_a_round(rounds), rounds.transform);

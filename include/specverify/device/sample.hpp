@@ -3,10 +3,11 @@
 //!
 //! Use it after `read_rows`, on the same batch. Keys, positions and rounds are read on the device.
 //! Symbols:    as in row/sample.hpp. One thread per row.
-//! Guarantees: the algorithm, counters, and serial sums in double are the CPU's. Tokens equal the results of exec::seq,
-//!             but under nvcc only with -fmad=false (otherwise near-tie). A draw reads the block sums, one lane of the
-//!             row (at most 64 logits) and one logit. After `trial_cap` rejected proposals the exact rule reads the row
-//!             twice, serially. Truncated rows use only that rule, on the kept ids. No temporary memory.
+//! Guarantees: the algorithm, the counters and the serial sums in double are the same as on the CPU. Tokens equal the
+//!             results of exec::seq. Under nvcc without -fmad=false they can differ at near ties. A draw reads the
+//!             block sums, one lane of the row (at most 64 logits) and one logit. After `trial_cap` rejected proposals
+//!             the exact rule reads the row twice, serially. Truncated rows use only that rule, on the kept ids. No
+//!             temporary memory.
 //! Cost:       O(V / 1024) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP

@@ -3,10 +3,11 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Guarantees: the first ids and weights of the total order (w descending, id ascending), equal to the results of
-//!             exec::seq bit for bit. Ids are written ascending; a truncated row gives only kept ids. The function
-//!             sorts 64-bit keys and takes at most two reads per row. Temporary memory: 8 bytes per lane, 8 per id of
-//!             64 (K + 1), 8 per entry, and the memory of a sort, for at most 256 rows and about 2^22 ids at a time.
+//! Guarantees: the result contains the first K ids and weights of the total order (w descending, id ascending), and
+//!             equals the result of exec::seq bit for bit. Ids are written in ascending order; a truncated row gives
+//!             only kept ids. The function sorts 64-bit keys and takes at most two reads per row. Temporary memory: 8
+//!             bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and the memory of a sort, for at most 256 rows and
+//!             about 2^22 ids at a time.
 //! Deviates:   K can be as large as the vocabulary.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp

@@ -5,8 +5,8 @@
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
 //! Shape:      one thread per draw and block of 256 ids. The only bound used is Z >= 1. If this bound does not decide a
 //!             draw, the row is read, because the exact sum must then decide. These reads are slow on a GPU with few
-//!             units for doubles, because each draw needs one. However, the kernel in cuda/ is faster, because one read
-//!             serves all draws.
+//!             units for doubles, because each draw needs its own read. The kernel in cuda/ is faster, because one read
+//!             there serves several draws.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes
 //!             per term (256 ids of one draw), for 32 draws of as many rows as have about 2^20 terms together.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.

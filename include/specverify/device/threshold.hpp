@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects all tokens of probability beta or more in each row of a batch, with Thrust, as `threshold` does on the CPU.
+//! Selects all tokens with a probability of at least beta in each row of a batch, with Thrust, as `threshold` does on
+//! the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.

@@ -2,9 +2,10 @@
 //! Execution policy that runs operations on a batch of rows with Thrust, on any of its back ends:
 //! `exec::thrust_on{thrust::device}`.
 //!
-//! Use it as the first argument of `read_rows`, `sample`, `select` and others of device/, on the same batches as
-//! exec::cuda. It can hold any execution policy of Thrust, also with an allocator or a stream:
-//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and `thrust::omp::par` on a CPU.
+//! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. These take the
+//! same batches as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, also a policy with an
+//! allocator or a stream: `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and
+//! `thrust::omp::par` on a CPU.
 //! Guarantees: only integers are reduced, scanned and sorted; one thread sums floats, in the order of the CPU.
 //!             Therefore results do not depend on the back end. The policy's allocator provides temporary memory, which
 //!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing

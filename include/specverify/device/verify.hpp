@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies a batch of rounds of different lengths with Thrust, by the token rule or the greedy rule, in one call for
-//! all requests of an engine's step.
+//! all requests in one step of an engine.
 //!
 //! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Shape:      reads all rows at once, then one thread per round takes the drafts in order. If a decision depends on Z
-//!             of a row, the round waits: many threads sum such rows, and the round begins again.
+//! Shape:      the call reads all rows at once, then one thread per round tests the drafts in order. If a decision
+//!             depends on Z of a row, the round waits: many threads sum such rows, and the round begins again.
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, for
 //!             any flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
 //!             device. Temporary memory: a digest and 8 bytes per row (device_batch_size), 32 bytes per 1024 ids of a

@@ -2,8 +2,8 @@
 //! A draft: a token together with the distribution from which it was drawn.
 //!
 //! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
-//! different one. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make a
-//! `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, whose token was drawn from a different
+//! different distribution. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make
+//! a `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, whose token was drawn from a different
 //! distribution, is accepted only by rules that are `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.

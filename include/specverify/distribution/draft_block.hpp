@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A container for the drafts of one round and copies of the distributions. It allocates memory only at construction,
-//! because a round must not allocate.
+//! A container for the drafts of one round, with copies of their distributions. It allocates memory only at
+//! construction, so that a round does not allocate.
 //!
 //! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp

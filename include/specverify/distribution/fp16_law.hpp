@@ -17,7 +17,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the bytes of workspace that `fp16_law` takes and keeps: space for every id of the row.
+//! Returns the number of workspace bytes that `fp16_law` takes and keeps: space for every id of the row.
 [[nodiscard]] constexpr std::size_t fp16_law_workspace_size(std::uint32_t vocab_size) noexcept {
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }

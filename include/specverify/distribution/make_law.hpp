@@ -47,7 +47,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_law(kept.ids, counts.first(kept.ids.size()), kept.vocab_size);
 }
 
-//! Returns the bytes of workspace that `one_hot_law` takes and keeps.
+//! Returns the number of workspace bytes that `one_hot_law` takes and keeps.
 [[nodiscard]] constexpr std::size_t one_hot_law_workspace_size() noexcept {
   return slice_bytes<token_id>(1) + slice_bytes<std::uint32_t>(1) + workspace_alignment;
 }

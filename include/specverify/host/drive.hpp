@@ -28,7 +28,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Reasons why a session waits after all outputs are taken.
+//! What a session waits for after the host has taken all outputs.
 enum class session_wait : std::uint8_t {
   peer,    //!< waits for a message or for the deadline
   rows,    //!< waits for the engine: feed `asked.tokens` at `asked.position`, then call `supply`

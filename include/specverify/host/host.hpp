@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs a session for a whole text over a blocking transport: `generate` on the device, `serve` in the cloud.
 //!
-//! Use them when one thread may wait for the link. However, if the host has an event loop, an engine on another thread
-//! or many sessions, use the lower levels in host/drive.hpp.
+//! Use these functions if a thread may block while it waits for the link. However, if the host has an event loop, an
+//! engine on another thread, or many sessions, use the lower levels in host/drive.hpp.
 //! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,
@@ -114,7 +114,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
                                                          OnOutput&& on_output = OnOutput{}) {
   return generate(exec::simd, edge, model, link, on_output);
 }
-//! Starts a new session with the prompt, then does the same. Errors: also the errors of `start`.
+//! Starts a new session with the prompt, then generates as the overload above. Errors: also the errors of `start`.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, std::span<const token_id> prompt,

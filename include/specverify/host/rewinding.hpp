@@ -5,10 +5,9 @@
 //! A session needs `truncate`, because it truncates the drafter after every rejection, by at most the drafts of a
 //! round. `rewinding` keeps the ids that were fed. If the model has `save` and `load`, `rewinding` loads the last
 //! checkpoint and feeds the ids after the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0
-//! must begin a new text). Checkpoints: one, at the position of the last `keep_from` (committed length - 1). No
-//! truncation goes below the
-//!              checkpoint, because `drive` calls `keep_from` before each feed. A rejection after T accepted drafts
-//!              feeds T + 1 more ids.
+//! must begin a new text). There is one checkpoint, at the position of the last `keep_from` (committed length - 1). No
+//! truncation goes below the checkpoint, because `drive` calls `keep_from` before each feed. A rejection after T
+//! accepted drafts feeds T + 1 more ids.
 //! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. `make` allocates the
 //!             ids; a checkpoint is the result of `save`. No rows are requested for ids that are fed again.
 //! Cost:       O(ids fed), plus the time of the model; allocates.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the first stop string in the bytes of a text that arrives token by token, even across tokens.
+//! Finds the first stop string in a text that arrives token by token. A stop string can span several tokens.
 //!
-//! Use it at the device, on committed text. When a string is found, keep the tokens before it and end the session with
-//! `edge.stop`. If one token has the same meaning, a stop token is cheaper: edge_options::stop_tokens.
+//! Use it on the device, on committed text. When a string is found, keep the tokens before it and end the session with
+//! `edge.stop`. If a single token marks the end, a stop token is cheaper (edge_options::stop_tokens).
 //! Guarantees: O(1) amortized per byte and string; memory only for the strings and a few tokens; the result does not
 //!             depend on how the bytes are divided into tokens.
 //! Cost:       O(1) amortized per byte and string; allocates.

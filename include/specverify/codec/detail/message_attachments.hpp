@@ -14,8 +14,8 @@ namespace detail {
 [[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
   return format.hidden_with_draft || format.drafted_probability;
 }
-//! Bits of the two counts: the number of skipped ids, and the number of parts. The number of parts repeats the number
-//! of drafts, because a reader learns the number of drafts only while it decodes the range code.
+//! Number of bits for the two counts: the number of skipped ids, and the number of parts. The number of parts repeats
+//! the number of drafts, because a reader learns the number of drafts only while it decodes the range code.
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
@@ -31,7 +31,7 @@ namespace detail {
   if (format.attachments.resolution_with_draft && resolution != 0) made.resolution = resolution;
   return made;
 }
-//! Returns the bits of the kind, the counts and the ids.
+//! Returns the number of bits for the kind, the counts and the ids.
 [[nodiscard]] constexpr std::uint64_t skipped_bits(const wire_format& format, std::uint64_t skipped) noexcept {
   return kind_bits + skipped_width(format) + parts_width(format) + resolution_width(format) +
          skipped * token_bits(format.vocab_size);
@@ -40,7 +40,7 @@ namespace detail {
 [[nodiscard]] constexpr bool has_byte_attachments(const attachment_format& format) noexcept {
   return format.channel_report || has_parts(format);
 }
-//! Returns the bits before the drafts. Claims begin there; distributions begin at the next whole byte.
+//! Returns the number of bits before the drafts. Claims begin there; distributions begin at the next whole byte.
 [[nodiscard]] constexpr std::uint64_t attachment_bits(const wire_format& format, std::uint64_t skipped,
                                                       std::uint64_t drafts) noexcept {
   const std::uint64_t bits = skipped_bits(format, skipped);

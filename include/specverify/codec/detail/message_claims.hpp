@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The ideal cost of the most expensive distribution with a tail and a token, in bits.
+//! Returns the ideal cost of the most expensive distribution with a tail and a token, in bits.
 [[nodiscard]] inline double dearest_tail_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V

@@ -35,13 +35,13 @@ inline constexpr std::size_t stop_bytes = 13;
     return codec_error(errc::token_out_of_range, value.at_next_token);
   return {};
 }
-//! Returns the bytes before padding and check.
+//! Returns the size of a feedback message in bytes, without padding and check.
 [[nodiscard]] inline std::uint64_t feedback_bytes(const wire_format& format, std::uint32_t draft_length,
                                                   bool token) noexcept {
   return bits_to_bytes(kind_bits + ceil_log2(std::uint64_t{draft_length} + 1) + 5 +
                        (token ? token_bits(format.vocab_size) : 0));
 }
-//! Returns the bits of the number of ids in a text message of at most `most` ids.
+//! Returns how many bits encode the number of ids in a text message of at most `most` ids.
 [[nodiscard]] constexpr unsigned count_width(std::uint32_t most) noexcept { return ceil_log2(std::uint64_t{most} + 1); }
 
 }  // namespace detail

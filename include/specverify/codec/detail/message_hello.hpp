@@ -21,7 +21,7 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
 class hello_fields {
  public:
   static constexpr std::size_t most_bytes = 15 + 11 + 4;
-  //! Returns the bytes of a known field, or 0 if the field may have any length.
+  //! Returns the size in bytes of a known field, or 0 if the field may have any length.
   [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
     constexpr std::size_t known[] = {0, 15, 11, 4};
     return type < 4 ? known[type] : 0;
@@ -62,12 +62,13 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   if (version == wire_version) return {};
   return codec_error(errc::unknown_version, std::uint64_t{version} << 16 | wire_version);
 }
-//! Returns the bytes of the field that begins at `head`.
+//! Returns the size in bytes of the field that begins at `head`.
 [[nodiscard]] inline std::size_t field_bytes(const std::byte* head) noexcept {
   return field_head + static_cast<std::size_t>(numeric::load_le(head + 1, 2));
 }
 
-//! Checks that hello's fields fill their bytes, with ascending types; `where` = byte of the field.
+//! Checks that the fields of a hello fill the given bytes exactly, and that their types ascend; `where` = byte of the
+//! field.
 [[nodiscard]] inline status check_fields(std::span<const std::byte> fields) noexcept {
   unsigned least = 0;
   for (std::size_t at = 0; at < fields.size();) {

@@ -170,7 +170,8 @@ class term_list {
   std::array<std::uint64_t, static_cast<std::size_t>(term::none)> bits_{};
 };
 
-//! Returns a checker with the first term that is out of range, or `none`. It checks all terms, but not the format.
+//! Returns a checker that holds the first term that is out of range, or `none`. It checks all terms, but not the
+//! format.
 [[nodiscard]] constexpr term_checker checked(const session_terms& terms, std::uint32_t prompt_length = 0) noexcept {
   term_checker checker;
   terms_fields(checker, terms, prompt_length);

@@ -151,8 +151,8 @@ template <class Scalar>
                                                                std::uint32_t most = test_threads) noexcept {
   return threads_for((rows.size + ids_per_thread - 1) / ids_per_thread, most);
 }
-//! Returns the threads of a kernel that also draws: at least four warps, so that short rows have as many trials at
-//! once.
+//! Returns the number of threads for a kernel that also draws: at least four warps, so that short rows have as many
+//! trials at once.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t draw_threads_for(std::uint32_t wanted) noexcept {
   return wanted < 4 * lanes_per_warp ? 4 * lanes_per_warp : wanted;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes CUDA's header, or stops with one error if the compiler does not know kernels.
+//! Includes CUDA's header, or stops with one error message if the compiler cannot compile CUDA kernels.
 //!
 //! A simulator that replaces CUDA's header must define SPECVERIFY_CUDA_SIMULATOR (tests/device/shim).
 #ifndef SPECVERIFY_CUDA_DETAIL_COMPILER_CUH

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Weights of ids in a residual, that is, after a drafter's distribution is subtracted from the row's distribution.
-//! Also sums of these weights per thread.
+//! Computes the weights of ids in a residual, that is, after a drafter's distribution is subtracted from the row's
+//! distribution. Also sums these weights per thread.
 #ifndef SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 #define SPECVERIFY_CUDA_DETAIL_LEFT_WEIGHT_CUH
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads a row's logits for threads: four neighbouring logits at a time, with bias and mask applied. Also detects
-//! errors of a row.
+//! Loads the logits of a row, four neighbouring logits per thread at a time, and applies bias and mask. Also detects
+//! errors in the row.
 #ifndef SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 #define SPECVERIFY_CUDA_DETAIL_LOAD_CUH
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the total weight W of a row whose small weights are known to be zero. The order of the sum does not matter,
-//! because weights are integers.
+//! because the weights are integers.
 #ifndef SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 #define SPECVERIFY_CUDA_DETAIL_TOTAL_CUH
 

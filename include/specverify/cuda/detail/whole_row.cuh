@@ -105,7 +105,7 @@ template <class Scalar>
   return room.sum;
 }
 
-//! Returns the threads of a kernel that reads rows of this size in runs of four ids.
+//! Returns the number of threads for a kernel that reads rows of this size in runs of four ids.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_row(std::uint32_t size) noexcept {
   const std::uint32_t loads = (size + per_load - 1) / per_load;
   return loads < row_threads ? (loads + lanes_per_warp - 1) / lanes_per_warp * lanes_per_warp : row_threads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads the values of a row in device memory with bias and mask applied, also as integers that compare in the same
-//! order.
+//! Reads the values of a row in device memory with bias and mask applied, and converts them to integers that compare in
+//! the same order.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROWS_HPP
 
