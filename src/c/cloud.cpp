@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the cloud, built once per level.
+// Functions of the cloud, built once per instruction-set level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"
@@ -7,7 +7,8 @@
 namespace specverify_c {
 namespace {
 
-// The distance between the caller's transforms is the size of the caller's struct, which may differ from ours.
+// The distance between the caller's transforms is the size of the caller's struct, which may differ from the size in
+// this library.
 [[nodiscard]] const specverify_transform* transform_at(const specverify_transform* first, std::size_t index) noexcept {
   const auto* const bytes = reinterpret_cast<const unsigned char*>(first);
   std::size_t size = 0;

@@ -36,8 +36,9 @@ inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 // never set.
 inline constexpr std::size_t most_unknown = 4096;
 
-// Checks the size at the beginning of a caller's struct. In every version a struct ends after a whole member, and its
-// size must be a multiple of the alignment, so no pointer is incomplete. Errors: struct_size_wrong (`where` = size).
+// Checks the size at the beginning of a caller's struct. In every version a struct ends after a whole member, and the
+// size of a struct must be a multiple of the alignment. Therefore no pointer is incomplete. Errors: struct_size_wrong
+// (`where` = size).
 template <class Struct>
 [[nodiscard]] sv::status check_size(std::size_t size) noexcept {
   bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown && size % alignof(Struct) == 0;
@@ -90,7 +91,7 @@ template <class Struct>
   }
   return made;
 }
-// Writes as many bytes as the caller's struct has. The caller's size is kept.
+// Copies a struct to the caller's struct, up to the caller's size. The caller's size field is unchanged.
 template <class Struct>
 [[nodiscard]] sv::status give(Struct made, Struct* out) noexcept {
   const auto size = size_of(out);

@@ -47,7 +47,7 @@ struct codec_terms {
   return codec_terms{{set->prefix_hash, set->round}, *format};
 }
 
-// Allocates from the caller's space and never frees.
+// An allocator that takes memory from the caller's space and never frees it.
 struct arena {
   std::span<std::byte> left;
   static void* allocate(void* self, std::size_t size, std::size_t alignment) {

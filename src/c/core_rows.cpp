@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that read rows but need no session, built once per level, and the table of a level.
+// Functions that read rows but need no session, built once per instruction-set level, and the table of a level's
+// functions.
 #include "levels.hpp"
 #include "options.hpp"
 #include "rows.hpp"
@@ -41,7 +42,7 @@ template <class Scalar, class Preset>
   }
 }
 
-// Checks that the token can come from the distribution. `where` = draft.
+// Checks that the distribution gives the drafted token a positive count. `where` = index of the draft.
 [[nodiscard]] sv::status check_draft(const specverify_draft& draft, std::size_t index) noexcept {
   const auto where = static_cast<std::uint32_t>(index);
   if (const sv::status why = check_law(draft.law); !why.ok()) return {why.code, why.reporter, where};

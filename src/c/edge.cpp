@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the device, built once per level.
+// Functions of the device, built once per instruction-set level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"

@@ -29,7 +29,8 @@ class making_scope {
   const specverify_allocator* before_;
 };
 
-// Remembers the hooks with which the session was created. They are stored before the session.
+// An allocator that keeps a pointer to the hooks with which the session was created. The hooks are stored before the
+// session.
 template <class Element>
 class hook_allocator {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs both sides in one process. It is written like a host, with only the functions of the C headers.
+// Runs both sides in one process. Like a host, this file calls only the functions of the C headers.
 #include "hosts.hpp"
 
 #include <vector>

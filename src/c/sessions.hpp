@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sessions that the handles of the C interface refer to. They are the library's sessions in the host's memory, and
-// take rows whose scalar type is known only at run time. For translation units that are built once per level.
+// take rows whose scalar type is known only at run time. Only translation units that are built once per instruction-set
+// level include this header.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
@@ -23,7 +24,7 @@ template <class Rows>
 template <class Scalar, class Rows>
 struct typed_rows {
   const Rows& rows;
-  const any_row& first;  // must exist and have this type
+  const any_row& first;  // must be present and have this scalar type
 
   [[nodiscard]] sv::row_view<Scalar> operator()(std::uint32_t index) const noexcept {
     const any_row its = index == 0 ? first : rows(index);

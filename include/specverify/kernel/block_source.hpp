@@ -18,8 +18,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-inline constexpr std::uint32_t block_size = 1024;  // ids that share a row of lane sums
-inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids = j mod 16, ascending
+inline constexpr std::uint32_t block_size = 1024;  // ids per block: each block has its own lane sums
+inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids v with v mod 16 = j, ascending
 inline constexpr std::uint32_t top_size = 256;     // ids that share a largest value per lane
 inline constexpr std::uint32_t exact_size = 256;   // ids per term of an exact sum
 inline constexpr std::uint32_t sampled_ids = 16;   // ids per block that determine the reference
@@ -51,7 +51,7 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
 }
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float to_working(float16_bits value) noexcept {
 #if defined(__CUDA_ARCH__)
-  float found;  // exact with any flags, because no half-precision value is a subnormal float
+  float found;  // exact under any compiler flags, because no half-precision value is a subnormal float
   asm("cvt.f32.f16 %0, %1;" : "=f"(found) : "h"(value.bits));
   return found;
 #else
@@ -66,7 +66,7 @@ using working = std::conditional_t<std::is_same_v<Scalar, double>, double, float
 #endif
 }
 
-//! A row with bias and mask, opened. Trivially copyable.
+//! A row with bias and mask, ready for the kernels. Trivially copyable.
 template <class Scalar>
 struct row_source {
   using work = working<Scalar>;
@@ -164,7 +164,7 @@ template <class Scalar>
   return load_prepared(source, first, width, buffer);
 }
 
-//! Sums 16 lanes by the fixed tree: j + 8, then j + 4, j + 2, j + 1.
+//! Sums 16 lanes pairwise in a fixed order: lane j + 8 to lane j, then j + 4, j + 2 and j + 1.
 template <class Lane>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double lane_tree(const Lane* lanes) noexcept {
   double sum[8];

@@ -30,7 +30,7 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class markov_start : std::uint8_t { low = 0, high = 1, stationary = 2 };
 
-//! Two states, one transition per round. If the states differ in loss, this is a Gilbert link.
+//! A link with two states and one transition per round. If the states differ in loss, this model is a Gilbert link.
 struct markov_options {
   channel_state low{};       //!< `index` is set to 0
   channel_state high{};      //!< `index` is set to 1
@@ -72,8 +72,8 @@ class fixed_channel {
   channel_state state_;
 };
 
-//! Two states. The next state depends on the last state and on one uniform. Two links that share a source use the same
-//! uniforms.
+//! A link with two states. The next state depends on the last state and on one uniform random number. Two links that
+//! share a source and a stream use the same random numbers.
 class markov_channel {
  public:
   //! Errors: as for check(channel_state) (`where` + 8 for the high state); invalid_probability (16, 17);
@@ -118,8 +118,8 @@ class markov_channel {
   markov_options options_;
 };
 
-//! The link of QS: 350 kbit/s and 4 Mbit/s. The paper does not give transition probabilities, so they are taken from
-//! the authors' code (1/2).
+//! The link of Quantize-Sample-and-Verify: 350 kbit/s and 4 Mbit/s. The paper gives no transition probabilities, so the
+//! value is from the authors' code (1/2).
 [[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
   markov_options options;
   options.low.uplink_rate = 350e3;
@@ -127,7 +127,8 @@ class markov_channel {
   options.high.index = 1;
   return options;
 }
-//! The link of the authors' code: 2 and 6 Mbit/s, every transition with probability 1/2, low at the start.
+//! The link of the authors' code: 2 and 6 Mbit/s. Every transition has probability 1/2, and the link starts in the low
+//! state.
 [[nodiscard]] constexpr markov_options qs_code_link() noexcept {
   markov_options options = qs_paper_link();
   options.low.uplink_rate = 2e6;
@@ -152,7 +153,7 @@ inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[
   return link;
 }
 
-//! Replays recorded states from the caller's span; draws nothing.
+//! Replays recorded states from the caller's span, and uses no random numbers.
 class recorded_channel {
  public:
   //! Errors: empty_record; null_span; as for check(channel_state), `where` = 8 * entry + field (for entries above 2^28,
@@ -180,7 +181,7 @@ class recorded_channel {
   record_end end_;
 };
 
-//! Writes the first `out.size()` rounds of a model, a record that `recorded_channel` can replay.
+//! Writes the states of the first `out.size()` rounds of a model. `recorded_channel` can replay this record.
 template <channel_model Model, uniform_source Source>
 constexpr void record(const Model& model, const Source& source, std::span<channel_state> out) noexcept {
   channel_state now{};

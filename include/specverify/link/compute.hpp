@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates computing time from floating-point operations and bytes: transformer shapes, WISV (11)-(17), the roofline
-//! model.
+//! Estimates computing times from floating-point operations and bytes, for transformers of a given shape. Uses
+//! equations (11)-(17) of WISV and the roofline model.
 //!
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
 //! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.

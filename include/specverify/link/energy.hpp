@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Energy of a round, in J: computing, sending and receiving, and the share that skipped uploads save.
+//! Estimates the energy of a round, in J, for computing, sending and receiving, and the share of energy that skipped
+//! uploads save.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590). This model is ours, because the paper's model is not public.

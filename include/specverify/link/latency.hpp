@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Duration of a round under each method's model (computing, transfer, round trips), and the resulting throughput.
+//! Estimates the duration of a round under each method's model (computing, transfer, round trips), and the resulting
+//! throughput.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
@@ -47,7 +48,7 @@ enum class throughput_estimator : std::uint8_t {
   mean_of_rounds = 1  //!< mean over rounds of tokens per time; much larger if rounds differ much
 };
 
-//! Both estimators over the added rounds.
+//! The added rounds, and two estimates of throughput over them.
 struct throughput_meter {
   std::uint64_t rounds = 0, tokens = 0;
   double seconds = 0, sum_of_ratios = 0;
@@ -198,8 +199,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the number of vectors, L - E[M], that SH must save to make up for the second exchange: P(M>0) (t_rtt +
-//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. Below it FH is faster. `request_bits`: E[B_req | M
-//! > 0]. If vectors take no time, SH is never faster, and the function returns `unlimited_rate`.
+//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. If SH saves fewer vectors, FH is faster.
+//! `request_bits`: E[B_req | M > 0]. If vectors take no time, SH is never faster, and the function returns
+//! `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

@@ -4,8 +4,8 @@
 //! Use it to draft with a `budgeted_window`, as sessions do. If the sparsifier keeps a fixed number of tokens, the
 //! window's plan sets this number, and this class marks a support that the budget has cut. If the sparsifier chooses
 //! the number itself and its support costs too much, this class calls it again with a maximum.
-//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. Cutting a support is our
-//!             addition.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports;
+//!             this class does.
 //! Symbols:    K' = support size after `clamp`.
 //! Guarantees: `budgeted` is a sparsifier and uses the wrapped sparsifier's state. If the budget cut a support,
 //!             `support::cut` is set, so that `advance` can take it into account. No allocation; noexcept; bit-exact if
@@ -22,7 +22,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Selects a support under the window's budget. It copies a sparsifier only if it must call it again.
+//! Selects a support under the window's budget. It copies the sparsifier only if it must call the sparsifier again.
 template <sparsifier Sparsifier, budgeted_window Window>
 [[nodiscard]] result<support> select_within_budget(const Sparsifier& sparsifier, const Window& window,
                                                    const row_summary& row, const typename Sparsifier::state_type& state,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts of the two kinds of policies of an edge. A window chooses the number of drafts of a round, their resolution
-//! and their support size. A skip policy decides whether to send a drafted token.
+//! Concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, their resolution and
+//! their support size. A skip policy decides whether to send a drafted token.
 //!
 //! A window decides whether to send a position from the position's distribution, before the token is drawn. The
-//! decision must not depend on that token, because otherwise the text would not follow the target's distribution (T34).
-//! A skip policy may use the token, so all skip policies except `always_send` are lossy.
+//! decision must not depend on that token, because otherwise the text would not follow the target's distribution
+//! (erratum T34). A skip policy may use the token, so all skip policies except `always_send` are lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -39,7 +39,7 @@ struct budget_clamp {
   bool dense = false;              //!< whether all V tokens are sent instead, because they cost less than K
 };
 
-//! Range of L and l in all plans that a window's `begin` returns.
+//! Range of the draft length L and the resolution l in all plans that a window's `begin` returns.
 struct plan_range {
   std::uint32_t max_draft_length = 8;  //!< maximum L, 1..4096
   std::uint32_t least_resolution = 100;

@@ -8,7 +8,7 @@
 //!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
 //!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
-//!             defect. Near-tie: values have float rounding errors.
+//!             defect. Near-tie: float rounding can decide between two actions of almost equal value.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
@@ -38,7 +38,7 @@ struct dqn_layer {
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t end() const noexcept { return bias() + outputs; }
 };
 
-//! In order: main 1, main 2, auxiliary 1, auxiliary 2, uplink 1, uplink 2, joined, output.
+//! The layers in order: main 1, main 2, auxiliary 1, auxiliary 2, uplink 1, uplink 2, joined, output.
 inline constexpr std::array<dqn_layer, 8> dqn_layers = [] {
   constexpr std::array<std::array<std::uint32_t, 2>, 8> sizes{{{observed_probabilities, 128},
                                                                {128, 128},
@@ -65,7 +65,7 @@ struct dqn_weights {
 
 //! Inputs of the network: 64 probabilities, the mean of those that are not zero, the newest of those, the uplink state.
 using dqn_features = std::array<float, dqn_inputs>;
-//! One value per action.
+//! The network's outputs, one value per action.
 using dqn_values = std::array<float, dqn_actions>;
 
 inline constexpr std::size_t dqn_file_bytes = 8 + 4 + 8 * dqn_layers.size() + 4 * std::size_t{dqn_parameters} + 8;

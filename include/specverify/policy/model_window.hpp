@@ -6,8 +6,8 @@
 //! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L;
 //!             round time L t_d + U/R_u + t_v + D/R_d + t_rtt.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
-//! Deviates:   it assumes that the next round has the measured rate. It maximizes the ratio of this round only. The
-//!             difference from the best long-run policy is of second order.
+//! Deviates:   the window assumes that the next round has the measured rate, and maximizes the ratio of this round
+//!             only. The difference from the best long-run policy is of second order.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP

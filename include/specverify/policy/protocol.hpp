@@ -7,8 +7,8 @@
 //! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps =
 //!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
-//! Deviates:   until M is known, running means per L replace M and P(M > 0). They have weight 0.05 and start at 1 and
-//!             0.7.
+//! Deviates:   until M is known, running means per L replace M and P(M > 0). These means have weight 0.05 and start at
+//!             1 and 0.7.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP

@@ -3,10 +3,12 @@
 //!
 //! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
 //!             2508.12590 (uncertain and important tokens).
-//! Symbols:    u = disagreements / samples, u_th = threshold; send iff disagreements > floor(u_th M + 1e-9), in
-//!             integers.
-//! Law:        with s_d = P(skip | d): out(v) = x_v s_v + the share of v after verification of the tokens that are
-//!             sent. This equals the target's distribution only for always_send, so all other policies are `lossy`.
+//! Symbols:    M = samples, u = disagreements / M, u_th = threshold. A token is sent iff disagreements > floor(u_th M +
+//!             1e-9), in integers.
+//! Law:        let s_d = P(skip | d) for a drafted token d, and let x be the drafter's distribution. Then the
+//!             probability that v is committed is x_v s_v + the share of v after verification of the tokens that are
+//!             sent. This probability equals the target's distribution only for always_send, so all other policies are
+//!             `lossy`.
 //! Guarantees: pure; no allocation; noexcept. The decision depends on the drafted token, on the drafter's row and
 //!             attention, and on a random number, but never on the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes claims, drafts whose token is drawn before the distribution is compressed. First the token is drawn from the
+//! Makes claims: drafts whose token is drawn before the distribution is compressed. First the token is drawn from the
 //! row itself, and then the probability and the compressed distribution to send are computed. This is the papers'
 //! order, and it is lossy, because a rejection subtracts the compressed distribution.
 //!
@@ -38,7 +38,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A token with a distribution, as it is sent. Only the drafter knows whether the token was drawn from this
+//! A token with a distribution, in the form that is sent. Only the drafter knows whether the token was drawn from this
 //! distribution, so the type is not convertible to a `draft`.
 class claim {
  public:
@@ -64,8 +64,8 @@ template <sparsifier Sparsifier>
          slice_bytes<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
 }
 
-//! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. A reading with every token
-//! (survivors = V, with W) knows the weight of any drawn token.
+//! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. A reading that lists every
+//! token (survivors = V, with W) has the weight of any drawn token.
 //! Errors: unsupported (a format other than top_k_tail), and as for `compressed_draft`. On an error `scratch` is
 //!         unchanged.
 [[nodiscard]] inline result<drafted_claim> make_claim(const row_summary& row, const support& kept, token_id token,

@@ -2,8 +2,9 @@
 //! Concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a given
 //! resolution.
 //!
-//! `sparse_lattice` normalizes over the support's weight, `lattice` over the whole row. Any quantizer keeps the
-//! target's distribution exact, because tokens are drawn from the quantized distribution and verified against it.
+//! For example, `sparse_lattice` normalizes over the support's weight, and `lattice` normalizes over the whole row. Any
+//! quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and
+//! verified against it.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP

@@ -113,7 +113,8 @@ template <sparsifier Sparsifier, quantizer Quantizer>
 
 namespace detail {
 
-//! The dense lattice point of a row. Narrows the bounds of W while the point depends on them.
+//! Computes the dense lattice point of a row. If the point depends on the bounds of W, closer bounds are computed until
+//! it does not.
 struct dense_point {
   const row_summary* row;
 
@@ -131,7 +132,7 @@ struct dense_point {
   }
 };
 
-//! Returns the `law` of a support. The format only decides whether zeros stay.
+//! Returns the `law` of a support. The format determines only whether zeros stay.
 template <quantizer Quantizer>
 [[nodiscard]] result<law> quantized(const support& kept, const Quantizer& quantizer, const draft_law_options& options,
                                     workspace& scratch) noexcept {

@@ -6,8 +6,8 @@
 //! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`), l
 //!             = resolution, b = counts.
 //! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the same counts as the dense rule
-//!             over all V entries; `kept` contains all positive counts; ties to the smaller id; weight 0 never gets a
-//!             count. Bit-exact.
+//!             over all V entries; `kept` contains all positive counts; ties go to the smaller id; an id with weight 0
+//!             never gets a count. Bit-exact.
 //! Deviates:   uses only the 2 l largest entries and W, so it does not read the row (proof in
 //!             docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The accept test of speculative verification: uniform * count / resolution < p(token), without a division.
+//! Decides whether speculative verification accepts a drafted token: uniform * q(token) < p(token), without a division.
 //!
 //! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
-//! Symbols:    q(x) = count / resolution, p(x) = e_x / Z (row/digest.hpp), U = uniform.
+//! Symbols:    q(x) = count / resolution, the probability under the drafter; p(x) = e_x / Z, the probability under the
+//!             target (row/digest.hpp); U = a uniform random number.
 //! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. Usually the
 //!             digest's bounds of Z decide. If they do not, a quick sum of the row bounds Z to 2e-5. If that does not
 //!             decide either, the exact Z does. The workspace caches both sums, because later tokens of the row may
 //!             need them.
-//! Guarantees: no allocation; noexcept; near-tie: a decision closer than a relative 2^-20 sets near_tie. O(1), or O(V)
-//!             if `exact` is set.
+//! Guarantees: no allocation; noexcept; near-tie: if the two sides of the comparison differ by less than a relative
+//!             2^-20, near_tie is set. O(1), or O(V) if `exact` is set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP
@@ -22,7 +23,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! A token drawn from a distribution that gives it `count` of `resolution`.
+//! A drafted token, and its probability under the drafter, count / resolution.
 struct drafted_token {
   token_id token = no_token;
   std::uint32_t count = 0;  //!< 0: any token with a positive probability is accepted
@@ -41,7 +42,7 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Result of the test for all Z between two bounds; `open` if it depends on Z.
+//! Result of the test for all Z between two bounds. The result is `open` if it depends on Z.
 enum class bound_decision : std::uint8_t { open, accepted, rejected };
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide(double drawn, double full, double have,
                                                                     double lower, double upper) noexcept {

@@ -2,17 +2,20 @@
 //! Reads a row for which the engine already has the maximum and the sum of every block, for example from the epilogue
 //! of the matrix product that made the logits. Draws and tests then read one or two blocks instead of the row.
 //!
-//! Symbols:    z = logits after bias and mask; M_b = max z and S_b = sum of e^((z - M_b) / T) over block b, as the
-//!             engine claims them.
-//! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T) and reads it. Sums of this block then pick an id,
-//!             as in row/sample.hpp. The probability of accepting the id cancels S_b.
-//! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b within `error`, in
-//!             about 1.07 / (1 - error) trials. The tokens differ from the tokens after `read_row` because the
-//!             proposals differ; both are near-tie. Argmax and top entries equal the results of `read_row` (bit-exact).
-//!             The bounds of Z for `accept` have the ratio (1 + error) / (1 - error); if they do not decide, `accept`
-//!             reads the row; decisions equal the results of `read_row` except for near ties. No allocation; noexcept.
+//! Symbols:    z = logits after bias and mask; T = temperature; M_b = max z and S_b = sum of e^((z - M_b) / T) over
+//!             block b, as the engine claims them; `error` = the largest relative error of S_b that the engine
+//!             declares.
+//! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T), reads the block, and uses sums over the block to
+//!             pick an id, as in row/sample.hpp. The probability of accepting the id contains 1 / S_b, so an error of
+//!             S_b does not change the distribution.
+//! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b whose relative
+//!             error is at most `error`. A draw takes about 1.07 / (1 - error) trials. The tokens differ from the
+//!             tokens after `read_row` because the proposals differ. Tokens of both kinds of reading are near-tie.
+//!             Argmax and top entries equal the results of `read_row` (bit-exact). The bounds of Z for `accept` have
+//!             the ratio (1 + error) / (1 - error); if these bounds do not decide, `accept` reads the row. Decisions
+//!             equal the results of `read_row` except for near ties. No allocation; noexcept.
 //! Trust:      the engine's claims about a block are checked only if the block is read. A wrong maximum, a NaN, or a
-//!             sum that is off by more than `error` and 6.2 % returns blocks_disagree (`where` = first id of the
+//!             sum whose relative error exceeds `error` plus 6.2 % returns blocks_disagree (`where` = first id of the
 //!             block). Blocks that are not read are trusted. For example, if a block's claim is too small, draws choose
 //!             the block too rarely, and only `check_blocks` can detect this.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row statistics (`row_digest`): the result of one read of a row of logits. It is enough to sample, to test drafts, to
-//! select top entries and to quantize.
+//! Row statistics (`row_digest`): the result of one read of a row of logits. The statistics are enough to sample, to
+//! test drafts, to select top entries and to quantize.
 //!
-//! Symbols:    z_v = transformed logit (bias and mask applied), e_v = e^((z_v - reference) / T) (rows of probabilities:
-//!             e_v = p_v), Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp),
-//!             distribution p(v) = e_v / Z.
+//! Symbols:    z_v = transformed logit (bias and mask applied), T = temperature, V = number of ids, `reference` = a
+//!             logit near the maximum (see Shape), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v),
+//!             Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp), distribution p(v) =
+//!             e_v / Z.
 //! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value: scalars, and offsets into the
-//!             caller's workspace. It is valid as long as this workspace and the row. Lane and block sums, top entries,
-//!             W and argmax are bit-exact (sums: unless -ffast-math). Subnormal logits stay in order even if the
-//!             program flushes them to 0. Always lower <= Z <= upper. upper / lower <= 1.0617; for probabilities it is
-//!             1 + 2^-14, except near 2^-126 V. Claimed blocks have other bounds (row/blocks.hpp).
-//! Shape:      the coarse sums use 16 lanes by 1024 ids. Lane j of block b adds w(v) in float, for every id v of the
-//!             block with v mod 16 = j, in ascending order. A block sum is the tree j + 8, j + 4, j + 2, j + 1 of its
-//!             lanes in double; blocks add serially in double. w(v) is kernel::coarse_exponential under `reference`,
-//!             the largest z among the first 16 ids of every block, or the row's maximum if that is more than 60 T
-//!             higher.
+//!             caller's workspace. The digest is valid as long as the workspace and the row are. Lane and block sums,
+//!             top entries, W and argmax are bit-exact, but the sums only without -ffast-math. Subnormal logits stay in
+//!             order even if the program flushes them to 0. Always lower <= Z <= upper. upper / lower <= 1.0617 for
+//!             logits. For probabilities this ratio is at most 1 + 2^-14, unless the sum is near 2^-126 V. Claimed
+//!             blocks have other bounds (row/blocks.hpp).
+//! Shape:      the coarse sums use blocks of 1024 ids with 16 lanes each. Lane j of block b adds w(v) in float, for
+//!             every id v of the block with v mod 16 = j, in ascending order. A block sum adds the lanes pairwise in
+//!             double: lane j + 8 to lane j, then j + 4, j + 2 and j + 1. The block sums are added serially in double.
+//!             w(v) is kernel::coarse_exponential relative to `reference`, which is the largest z among the first 16
+//!             ids of every block, or the row's maximum if that is more than 60 T higher.
 //! Deviates:   a truncated row (row_transform::truncation) keeps its ids and e_v in the workspace, and Z is exact. Ids
 //!             whose integer weight is 0 (below 2^-32 of the largest) are never top entries, and a truncation always
 //!             removes them.

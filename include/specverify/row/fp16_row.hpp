@@ -25,7 +25,8 @@ struct fp16_row {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the count of an fp16 in [0, 1] from the bits, or 0xFFFFFFFF for other values (negative, above 1, NaN).
+//! Returns the count of the fp16 value in [0, 1] with these bits, or 0xFFFFFFFF for other values (negative, above 1,
+//! NaN).
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t count_of_half(float16_bits value) noexcept {
   const std::uint32_t bits = value.bits;
   if (bits > 0x3C00u) return 0xFFFFFFFFu;

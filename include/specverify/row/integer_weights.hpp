@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a row to integer weights, w_v = 2^31 e^((z_v - max) / T) or 2^31 p_v / max, the same on every backend.
 //!
-//! Paper:      arXiv:2507.00605, lattice step, in integers.
+//! Paper:      arXiv:2507.00605, its lattice step, with integers only.
 //! Symbols:    w = integer weights, W = total weight.
 //! Arithmetic: one subtraction and one product in double give the exponent, rounded to units of 2^-26 octaves. Then a
 //!             polynomial in 32-bit integers computes 2^-fraction, and a rounding shift applies the whole octaves

@@ -23,7 +23,7 @@ struct any_row_body {
   void operator()(std::uint32_t row) const noexcept;
 };
 
-//! One row of a batch during reading: part of the workspace, digest and status.
+//! One row of a batch while it is read: the row's part of the workspace, digest and status.
 struct batch_row {
   row_digest digest{};
   status outcome{};
@@ -40,7 +40,7 @@ struct batch_row {
   return digest;
 }
 
-//! Joins a digest, made in a part of a workspace, to the row.
+//! Joins a digest, which was made in a part of a workspace, to the row.
 struct batch_reader {
   template <class Policy, class Scalar>
   [[nodiscard]] static result<row_reading<Policy, Scalar>> finish(const batch_row& read, Policy policy,
@@ -106,7 +106,7 @@ template <row_pool Pool, execution_policy Policy, class Scalar>
   for (std::uint32_t i = 0; i < count; ++i) {
     const status why = detail::check_arguments(batch.rows[i], batch.transform(i));
     (*rows)[i] = {{}, why, 0, 0};
-    if (!why.ok()) continue;  // takes no space
+    if (!why.ok()) continue;  // a row with an error takes no space
     const std::size_t bytes = digest_workspace_size(batch.rows[i].valid_size(), batch.transform(i), request);
     const auto room = scratch.take_slice<std::byte>(bytes);
     if (!room) return detail::row_error(errc::workspace_too_small, i);

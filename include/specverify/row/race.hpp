@@ -3,14 +3,16 @@
 //! smallest E_v / p_v, for noise E that both machines can compute.
 //!
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
-//! Symbols:    E_v of core/noise.hpp, e_v and p(v) = e_v / Z as in row/digest.hpp. Z does not change the winner, so no
-//!             sum is computed.
-//! Arithmetic: the largest entries of the reading race first, with exact weights. The best time M among them bounds the
-//!             rest: an id outside the list weighs at most u, so it can win only if E_v <= u M. This test is one
-//!             integer comparison per id against Philox words. The few ids that pass it also race with exact weights.
-//! Guarantees: the token is the winner over all ids, whichever ids are listed, for every policy and vector level; ties
-//!             go to the smaller id. Over random noise it has the distribution p, up to rounding (2^-50) and the grain
-//!             of the noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
+//! Symbols:    E_v = exponential noise of id v (core/noise.hpp), e_v and p(v) = e_v / Z as in row/digest.hpp. Z does
+//!             not change the winner, so no sum is computed.
+//! Arithmetic: the largest entries of the reading race first, with exact weights. Let M be the smallest E_v / e_v among
+//!             them, and let u bound the weights of all other ids. An id outside the list can win only if E_v <= u M.
+//!             This test is one integer comparison per id against Philox words. The few ids that pass it also race with
+//!             exact weights.
+//! Guarantees: the token is the winner over all ids, regardless of which ids are listed, for every policy and vector
+//!             level. Ties go to the smaller id. If the noise is random, the token has the distribution p, up to
+//!             rounding (2^-50) and the grain of the noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no
+//!             allocation; noexcept.
 //! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
 //!             benchmarks/bench_race.cpp
 #ifndef SPECVERIFY_ROW_RACE_HPP
@@ -23,7 +25,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the request for `read_row` before a race: so many top entries that few other ids can win, and no sums.
+//! Returns the request for a `read_row` before a race: no sums, and enough top entries that few other ids can win.
 [[nodiscard]] constexpr read_request race_request(std::uint32_t vocab_size) noexcept {
   read_request wanted;
   wanted.survivors = vocab_size <= 65536 ? 64 : 256;
@@ -33,7 +35,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The best entrant so far.
+//! The id with the smallest time so far.
 class race_leader {
  public:
   race_leader(const coupling_noise& noise, std::uint32_t position) noexcept : noise_(noise), position_(position) {}
@@ -66,7 +68,7 @@ class race_leader {
   double time_ = 0;
 };
 
-//! Lets listed ids race; neighbours share a block of noise.
+//! Lets the listed ids race. Neighbouring ids share a block of noise.
 template <class Weight>
 [[nodiscard]] inline race_leader race_listed(const coupling_noise& noise, std::uint32_t position,
                                              std::span<const token_id> ids, const Weight& weight) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws from norm((scale * p - q)+), the distribution of the token that replaces a rejected draft.
+//! Draws the token that replaces a rejected draft, from the normalized residual (scale * p - q)+.
 //!
 //! Paper:      token-level verification; with scale < 1, block verification.
 //! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
@@ -43,8 +43,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Decides the test of a proposal for every Z between the bounds. `have` is the weight, a share `taken` is subtracted,
-//! and `slack` multiplies the difference.
+//! Decides the test of a proposal for every Z between the bounds. The difference is have - taken * Z, and `slack`
+//! multiplies it.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
                                                                          double taken, double lower,
                                                                          double upper) noexcept {
@@ -55,7 +55,8 @@ namespace detail {
 }  // namespace detail
 
 #if __cplusplus >= 202002L
-//! Requirements of residual on a distribution: the count of an id (0 for unknown ids) and the sum of all counts.
+//! Concept of a distribution that a residual can subtract: the count of an id (0 for unknown ids) and the sum of all
+//! counts.
 template <class Law>
 concept subtracted_law = requires(const Law& subtracted, token_id id) {
   { subtracted.count(id) } noexcept -> std::convertible_to<std::uint32_t>;
@@ -64,7 +65,7 @@ concept subtracted_law = requires(const Law& subtracted, token_id id) {
 
 namespace detail {
 
-//! The exact rule: draws the token from (scale * p - q)+, or from p if the residual has no mass that doubles can hold.
+//! The exact rule: draws the token from (scale * p - q)+, or from p if the residual mass is too small for a double.
 template <class Policy, class Scalar, class Law>
 [[nodiscard]] inline result<residual_token> draw_exact_residual(const opened_row<Policy, Scalar>& row,
                                                                 const Law& subtracted, double scale, double uniform,

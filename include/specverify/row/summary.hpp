@@ -2,11 +2,12 @@
 //! Row summary: the results of a reading without access to the row itself. A sparsifier or quantizer gets only this
 //! summary.
 //!
-//! Use it to write a sparsifier. `read_row` returns it as the base of a reading (row/reading.hpp).
+//! Use it to write a sparsifier. The summary is the base class of the reading that `read_row` returns
+//! (row/reading.hpp).
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = total weight, the sum over the row.
-//! Guarantees: a view, valid as long as the reading. W is computed only as precisely as a decision needs. The read
-//!             gives bounds, and each further read gives closer bounds or W itself. If the bounds decide, there is no
-//!             further read. Decisions always equal the decisions for the exact W: bit-exact.
+//! Guarantees: a view that is valid as long as the reading is. W is computed only as precisely as a decision needs. The
+//!             read gives bounds, and each further read gives closer bounds or W itself. If the bounds decide, there is
+//!             no further read. Decisions always equal the decisions for the exact W: bit-exact.
 //! Cost:       O(1), or O(V) if the bounds of W do not decide; no allocation.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP

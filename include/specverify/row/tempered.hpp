@@ -7,16 +7,16 @@
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
 //!             computed, never the drawn tokens.
 //! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over all other entries; the
-//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 0 it
-//!             is the log of the number of ids, and it falls at least as fast as the largest entry. Therefore chords
-//!             bound it above, and extended chords below. If the bounds do not decide a test, the row is read at that
-//!             temperature: first for a quick sum, and then for the exact sum if the quick sum is too close to decide.
-//!             Each such read adds a node to the bounds.
+//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 0, log
+//!             B is the log of the number of ids, and it falls at least as fast as the largest entry. Therefore chords
+//!             bound log B above, and extended chords bound it below. If the bounds do not decide a test, the row is
+//!             read at that temperature: first for a quick sum, and then for the exact sum if the quick sum is too
+//!             close to decide. Each such read adds a node to the bounds.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
-//!             relative error below 1e-13; bounds hold. No allocation; noexcept. Twenty tests need 0.1 to 0.5 reads of
-//!             the row in addition to the reading, if the reading has 64 top entries and its temperature is between
-//!             half of the highest temperature and the highest temperature. Any other reading gives the same results,
-//!             but more slowly. Probabilities: one exact read per temperature.
+//!             relative error below 1e-13; bounds always contain the probability. No allocation; noexcept. Twenty tests
+//!             need 0.1 to 0.5 reads of the row in addition to the reading, if the reading has 64 top entries and its
+//!             temperature is between half of the highest temperature and the highest temperature. Any other reading
+//!             gives the same results, but more slowly. Probabilities: one exact read per temperature.
 //! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
@@ -72,12 +72,12 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! Requests about one token, at up to `temper_group` temperatures that are not point masses.
+//! The requested tests of one token, at up to `temper_group` temperatures that are not point masses.
 struct tempered_question {
   std::uint32_t count = 0;
   double inverses[temper_group];
   double weights[temper_group];  // e^((z - maximum) / t) of the token
-  double sums[temper_group];     // of the top entries
+  double sums[temper_group];     // sums of the top entries
 
   void add(double temperature, double difference) noexcept {
     inverses[count] = 1.0 / temperature;
@@ -126,7 +126,7 @@ class tempered_reader {
       }
       if (width <= most || widest == temper_group) return;
       const double inverse = asked.inverses[widest];
-      exact[widest] = totals[widest].upper > 0.0;  // it was already read in float
+      exact[widest] = totals[widest].upper > 0.0;  // a read in float already took place
       const double total = exact[widest] ? row_.exact(inverse) : read_at(inverse, asked.sums[widest]);
       const double slack = total * (exact[widest] ? exact_slack : tempered_slack);
       totals[widest] = {total - slack, total + slack};

@@ -2,8 +2,8 @@
 //! Row transform: the temperature, bias, mask and truncation that turn a model's logits into the final distribution, in
 //! one plain value.
 //!
-//! Drafter rows and target rows use the same transform, which is applied when a row is read. History and grammar state
-//! stay in the engine, which passes bias and mask for each position. They are applied in this order: bias, mask,
+//! Drafter rows and target rows use the same transform, which is applied when a row is read. The engine keeps history
+//! and grammar state, and passes a bias and a mask for each position. The steps are applied in this order: bias, mask,
 //! temperature, truncation (whose `order` field orders its own steps), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! Cost:       O(1); no allocation.

@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Results of one read of a row besides sums. Only meaningful if has_nan is false.
+//! Results of one read of a row, except sums. The results are valid only if has_nan is false.
 template <class Work>
 struct row_extremes {
   Work maximum{};
@@ -19,7 +19,7 @@ struct row_extremes {
   bool has_negative = false;  //!< a value below zero; only checked in rows of probabilities
 };
 
-//! Distance between the largest value and the second largest.
+//! Difference between the largest value and the second largest.
 struct value_margin {
   double margin = 0;      //!< +infinity if the second largest is -infinity
   bool near_tie = false;  //!< within 2^-20 of the larger magnitude

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference of the coarse pass: one read of a row computes the lane sums, block sums and extremes of a digest.
+//! Scalar reference of the coarse pass over a row: one read of a row computes the lane sums, block sums and extremes of
+//! a digest.
 //!
 //! Lane j of block b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. A block sum
 //! adds the lanes in double, in the order of a fixed tree (kernel::lane_tree). The bits are the same on every backend,

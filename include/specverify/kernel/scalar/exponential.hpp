@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Three exponential functions (a coarse one with proven bounds, an integer one, an exact one), and the logarithm.
+//! Computes exponentials by three functions (a coarse one with proven bounds, an integer one and an exact one), and the
+//! logarithm.
 //!
-//! coarse:  the scaled logit is written into the exponent field of a float. e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 +
-//!          2^-16) for -69 <= x <= 61. For smaller x, w is the constant 2^-100. Bit-exact, because no step can be
+//! coarse:  the scaled logit is written into the exponent field of a float w. Then e^x (1 - 2^-16) <= w <= 1.0615 e^x
+//!          (1 + 2^-16) for -69 <= x <= 61. For smaller x, w is the constant 2^-100. Bit-exact, because no step can be
 //!          contracted or reordered by a compiler.
-//! integer: 2^31 e^(-x) from an exponent in units of 2^-26 octaves, by a polynomial in 32-bit integers (bit-exact). The
-//!          result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and never increases with
-//!          the exponent.
+//! integer: w = 2^31 e^(-x), computed by a polynomial in 32-bit integers from an exponent in units of 2^-26 octaves
+//!          (bit-exact). The result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and
+//!          never increases with the exponent.
 //! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (near-tie).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
@@ -48,8 +49,8 @@ inline constexpr double coarse_excess = 1.0615;     // max over f in [0, 1] of (
 inline constexpr double coarse_margin = 0x1.0p-15;  // covers the rounding of w and of a lane sum: below 1.7e-5
 inline constexpr double coarse_range = 60.0;        // maximum distance of a reference below the maximum, in nats
 
-//! Returns octaves in units of 2^-23 per logit. Never 0, so that -infinity stays the smallest exponent at any
-//! temperature.
+//! Returns the number of octaves per logit at this temperature, in units of 2^-23. The result is never 0, so that
+//! -infinity stays the smallest exponent at any temperature.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_scale(double temperature) noexcept {
   const double scale = 8388608.0 * log2_e / temperature;
   return SPECVERIFY_LIKELY(scale > 0x1.0p-126) ? static_cast<float>(scale) : 0x1.0p-126f;
@@ -101,7 +102,7 @@ inline constexpr int weight_fraction_bits = 26;
   return static_cast<std::uint32_t>((mantissa + (std::uint64_t{1} << shift)) >> (shift + 1));
 }
 
-//! Returns octaves in units of 2^-26 per logit.
+//! Returns the number of octaves per logit at this temperature, in units of 2^-26.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double weight_scale(double temperature) noexcept {
   return 67108864.0 * log2_e / temperature;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Scalar reference: multiplies matrix rows with input vectors and sums the products in 32 lanes.
 //!
-//! Lane j sums the products j, j + 32, ... in this order, and a tree adds the lanes. The steps are the same for one
-//! input and for several, so an input gives the same bits in either case.
+//! Lane j sums the products j, j + 32, ... in this order, and the lanes are then added pairwise. The steps are the same
+//! for one input and for several, so the results for an input have the same bits in either case.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 
@@ -17,7 +17,7 @@ namespace kernel {
 inline constexpr std::uint32_t dot_lanes = 32;
 inline constexpr std::uint32_t dot_inputs = 4;  // maximum inputs per call
 
-//! Maximum rows per call. It is small for one input, so that each row is read from end to end.
+//! Maximum rows per call. The maximum is small for a single input, so that each row is read from end to end.
 template <std::uint32_t Inputs>
 inline constexpr std::uint32_t dot_rows = Inputs == 1 ? 4 : 24;
 

@@ -5,9 +5,10 @@
 //! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (a quantizer of Reznik's type).
 //! Symbols:    w_i = integer weights, W = normalizer, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l,
 //!             zeta_i W = b'_i W - l w_i.
-//! Guarantees: constexpr, C++17 clean, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <= 2^16, K <=
-//!             2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2. Bit-exact,
-//!             because a quotient that is estimated in double is off by at most one, and the remainder corrects it.
+//! Guarantees: constexpr, compiles as C++17, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <=
+//!             2^16, K <= 2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2.
+//!             Bit-exact, because a quotient that is estimated in double is off by at most one, and the remainder
+//!             corrects it.
 //! See:        docs/algorithms/sparse_lattice.md, docs/algorithms/lattice.md, cuda/lattice.cuh,
 //!             tests/unit/quantize/
 #ifndef SPECVERIFY_KERNEL_SCALAR_LATTICE_HPP
@@ -94,7 +95,8 @@ struct lattice_entries {
   return remainders[a] != remainders[b] ? remainders[a] < remainders[b] : a < b;
 }
 
-//! Restores the heap below `root`, whose top is the first entry of the order (with `Largest`, the last entry).
+//! Restores the heap below `root`. The top of the heap is the first entry in the order, or with `Largest` the last
+//! entry.
 template <bool Largest>
 SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint32_t* heap, std::uint32_t root,
                                        std::uint32_t size) noexcept {
@@ -122,8 +124,8 @@ SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::ui
   }
 }
 
-//! Does the same as the heap version with one pass per move, which is cheaper for few moves. Overwrites the remainders
-//! that it used.
+//! Gives the same result as the heap version, but makes one pass per move, which is cheaper for few moves. Overwrites
+//! the remainders that it uses.
 template <bool Largest>
 SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                            std::uint32_t* counts) noexcept {

@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! A proposal must be below this share of the exact weight, so that the rounding of envelopes never matters.
+//! A proposal is accepted only below this share of the exact weight, so that the rounding of envelopes never matters.
 inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
 
 //! Number of entries to sum before comparing with the position.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: the exact normalizing constant in double. Blocks of 256 ids are summed in 16 ascending lanes, the
-//! lanes by a fixed tree, and the blocks serially.
+//! Scalar reference: computes the exact normalizing constant in double. Each block of 256 ids is summed in 16 lanes in
+//! ascending order, the lanes are added pairwise in a fixed order, and the blocks are added serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 
@@ -24,7 +24,7 @@ struct exact_weight {
   return weight - product(taken, total);
 }
 
-//! Sums the weights of 256 consecutive values in the fixed shape.
+//! Sums the weights of 256 consecutive values in the fixed order.
 template <class Work>
 [[nodiscard]] inline double exact_block(exec::seq_policy, const Work* values, const exact_weight& weight) noexcept {
   double lanes[lane_count] = {};
@@ -68,7 +68,7 @@ template <class Scalar>
   return exact_sum(policy, source, weight);
 }
 
-//! Bounds least <= W <= most for integer weights, as doubles; both 0: unknown.
+//! Bounds least <= W <= most for integer weights, as doubles. Both are 0 if W is unknown.
 struct total_range {
   double least = 0;
   double most = 0;
@@ -81,9 +81,9 @@ inline constexpr double rounded_power_error = 6e-6;
 //! Maximum relative error of sums of 34 rounded numbers.
 inline constexpr double rounded_sum_error = 2.5e-6;
 
-//! Returns bounds of W, about 2e-5 wide, for a row of logits whose reference is the maximum. Like a weight, every power
-//! is rounded to an integer, once a little below it and once a little above. Returns no bounds if computing W itself is
-//! as fast.
+//! Returns bounds of W, about 2e-5 wide, for a row of logits whose reference is the maximum. Every power is rounded to
+//! an integer twice, once slightly down for the lower bound and once slightly up for the upper bound. Returns no bounds
+//! if computing W itself is as fast.
 template <class Scalar>
 [[nodiscard]] inline total_range rounded_total(exec::seq_policy, const row_source<Scalar>&,
                                                const exact_weight&) noexcept {

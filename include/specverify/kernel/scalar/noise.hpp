@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the ids whose noise is at most a given limit: the scalar reference (bit-exact) of the pass over the vocabulary
-//! in row/race.hpp.
+//! Lists the ids whose noise is at most a given limit. This scalar reference (bit-exact) implements the pass over the
+//! vocabulary in row/race.hpp.
 #ifndef SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 #define SPECVERIFY_KERNEL_SCALAR_NOISE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: the standard deviation of a row of logits, in double. Blocks of 1024 ids are summed in 16 lanes,
-//! the lanes by a fixed tree, and the blocks serially.
+//! Scalar reference: computes the standard deviation of a row of logits, in double. Each block of 1024 ids is summed in
+//! 16 lanes, the lanes are added pairwise in a fixed order, and the blocks are added serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 #define SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 
@@ -45,8 +45,8 @@ template <bool Scaled, class Scalar>
 }
 
 //! Returns the population standard deviation of the values that are not -infinity; 0 for one value. `maximum` is the
-//! largest, and only centres the sums. If squares of a double row exceed the range of doubles, the row is summed again,
-//! scaled.
+//! largest value. It is subtracted before squaring and does not change the result. If the squares of a row of doubles
+//! overflow, the values are scaled and summed again.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   double scale = 1;

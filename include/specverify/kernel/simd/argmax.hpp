@@ -49,7 +49,8 @@ template <class Work>
   return best;
 }
 
-//! Values per scan: enough to amortize the cost of a block, but few enough to scan a block twice.
+//! Number of values per block. Larger blocks amortize the overhead per block, but cost more when a block is scanned
+//! twice.
 inline constexpr std::uint32_t scan_size = 2048;
 
 template <class Level, class Scalar>

@@ -44,7 +44,7 @@ template <class Level, class Scalar>
   return largest_lane(best);
 }
 
-//! State shared by the passes over all blocks: `marks` detects NaNs, `smallest` values below 0.
+//! State shared by the passes over all blocks. `marks` detects NaNs, and `smallest` detects values below 0.
 struct coarse_state {
   pack<std::int32_t> marks = pack<std::int32_t>(0);
   pack<float> smallest = pack<float>(0.0f);

@@ -15,7 +15,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Division of the work of a call: rows at once, columns at once (a multiple of the lanes), packs of lanes at once.
+//! Sizes of the parts into which a call is divided: rows, columns (a multiple of the lanes) and packs of lanes.
 template <std::uint32_t Inputs>
 struct dot_shape {
   static constexpr std::uint32_t width = pack_size<float>;

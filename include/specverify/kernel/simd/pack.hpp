@@ -174,7 +174,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   }
 }
 
-//! Returns the sum of lanes that count.
+//! Returns the sum of the lanes of a pack of counters.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t lanes_sum(const pack<std::int32_t>& counts) noexcept {
   std::int32_t lanes[pack_size<std::int32_t>], sum = 0;
   store_pack(lanes, counts);
@@ -252,7 +252,7 @@ template <class Element>
   return best;
 }
 
-//! Bits without the sign, and the largest such pattern that is not a NaN.
+//! The bits of a float without the sign, and the largest such pattern that is not a NaN.
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Work>> magnitude_bits(const pack<Work>& value) noexcept {
   using integer = signed_of<Work>;
@@ -450,7 +450,7 @@ class wide_sum {
 #endif
 }
 
-//! Sums 32 lanes by the tree j + 16, then j + 8 and so on; in float.
+//! Sums 32 lanes pairwise in float: lane j + 16 to lane j, then j + 8 and so on.
 [[nodiscard]] SPECVERIFY_INLINE float lane_sum(const float* lanes) noexcept {
 #if defined(__AVX__)
 #if defined(__AVX512F__)

@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! 2^y as the product of two packs; relative error of the product below 5e-7.
+//! Computes 2^y as the product of two packs. The relative error of the product is below 5e-7.
 //!
 //! For -126 <= y <= 126. For smaller y the product is 0 or at most 2^-126. If `powers_show_specials`, a NaN gives a
 //! NaN, and for y above 126 the product is at least 2^125 or infinite; otherwise these results are unspecified.
@@ -121,7 +121,7 @@ inline constexpr bool powers_show_specials = false;
 struct flushed_denormals {};
 struct zeroed_denormals {};
 
-//! The nearest integer power, and a polynomial of degree 6 around it.
+//! Multiplies the nearest integer power by a polynomial of degree 6.
 class power_table {
  public:
   static constexpr bool flushes = false;

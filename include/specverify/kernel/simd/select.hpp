@@ -36,7 +36,7 @@ SPECVERIFY_INLINE void write_ids(token_id* to, std::uint32_t first, std::uint64_
   } while (written < count);
 }
 
-//! Appends ids, with the bits of the values in place of the later weights.
+//! Appends ids. The bits of the values are stored in place of the weights, which are computed later.
 class value_list {
  public:
   explicit value_list(candidate_list& list) noexcept : list_(list) {}

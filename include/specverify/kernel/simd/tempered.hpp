@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exact sums of a few entries at several temperatures, with vector instructions.
+//! Sums a few entries at several temperatures, with vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 #define SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 
@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! In float, with a relative error below tempered_margin.
+//! Computes the sums in float, with a relative error below tempered_margin.
 template <class Level>
 inline void add_exponentials(exec::simd_on<Level>, const float* differences, std::uint32_t count,
                              const double* inverses, std::uint32_t temperatures, double* sums) noexcept {

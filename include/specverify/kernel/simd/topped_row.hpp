@@ -63,7 +63,8 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return float_at(high);
 }
 
-//! Returns the smallest of `size` values that reaches `bar`, or `none`. `size` must be a multiple of 16.
+//! Returns the smallest of `size` values that is at least `bar`, or `none` if there is no such value. `size` must be a
+//! multiple of 16.
 [[nodiscard]] inline float smallest_reaching(const float* values, std::uint32_t size, float bar, float none) noexcept {
   const pack<float> least(bar), other(none);
   pack<float> lowest = other;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs of 64-bit integers with as many lanes as packs of doubles: products, shifts by a vector, corrected quotients.
+//! Packs of 64-bit integers with as many lanes as packs of doubles, and their operations: products, shifts by a vector
+//! and corrected quotients.
 #ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 #define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 
@@ -49,14 +50,14 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_load(const std::uint64_t* from) noexcept {
   return _mm512_loadu_si512(from);
 }
-//! Products of the low halves.
+//! Returns the products of the low halves.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_product(wide_register a, wide_register b) noexcept {
   return _mm512_mul_epu32(a, b);
 }
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b, wide_register c) noexcept {
   return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
-//! The smaller of each half.
+//! Returns the smaller value for each half.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
   return _mm512_min_epu32(a, b);
 }
@@ -259,7 +260,7 @@ SPECVERIFY_INLINE void narrow_store(Integer* to, narrow_register value) noexcept
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t narrow_reaching(narrow_register a, narrow_register b) noexcept {
   return narrow_equal(_mm256_max_epu32(a, b), a);
 }
-//! The lanes of every mask of 8, in bytes.
+//! For every mask of 8 bits, the indices of the set lanes, one per byte.
 struct lanes_of_masks {
   std::uint64_t lanes[256] = {};
   constexpr lanes_of_masks() noexcept {

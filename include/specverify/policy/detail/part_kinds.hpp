@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the kind of an edge's part (sparsifier, window, skip policy) from its type. For a type that is none of these,
-//! the compiler's error names the missing member.
+//! Finds the kind of an edge's custom part (sparsifier, window or skip policy) from the part's type. If a type is not
+//! such a part, the compiler's error names the missing member.
 #ifndef SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 #define SPECVERIFY_POLICY_DETAIL_PART_KINDS_HPP
 
@@ -128,7 +128,7 @@ constexpr void explain_gate() noexcept {
       "skip_policy: static constexpr guarantee strength");
 }
 
-//! Further members that a skip policy must have because of its needs.
+//! Members that a skip policy must have in addition, because of the data that it needs.
 template <skip_policy Part>
 constexpr void explain_needs() noexcept {
   static_assert(

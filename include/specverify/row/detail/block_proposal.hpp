@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes proposals of draws for rows with claimed block maxima and sums (row/blocks.hpp): reads one block, compares it
-//! with the claim, and proposes an id.
+//! Proposes a token for a draw from a row whose block maxima and sums the engine claims (row/blocks.hpp): reads one
+//! block, compares the block with the claim, and proposes an id.
 #ifndef SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_BLOCK_PROPOSAL_HPP
 
@@ -36,8 +36,9 @@ template <class Scalar>
   return same ? status{} : row_error(errc::blocks_disagree, first);
 }
 
-//! Makes a proposal from a row with claimed blocks: picks a block by the claimed sum S, then a lane and an id by w. The
-//! envelope contains S / w(block), so an accepted id follows the distribution e_v whatever S is.
+//! Makes a proposal from a row with claimed blocks: picks a block in proportion to the claimed sums S, then a lane and
+//! an id in proportion to the approximate weights w. The proposal's envelope contains S / w(block), so an accepted id
+//! follows the distribution e_v for every S.
 template <class Policy, class Scalar>
 [[nodiscard]] inline proposal propose_from_claim(Policy policy, const kernel::row_source<Scalar>& source,
                                                  const row_digest& digest, workspace_base base,

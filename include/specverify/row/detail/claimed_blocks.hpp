@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes row statistics (`row_digest`) from claims about the blocks of a row. Reads a block only if the claims do not
-//! decide.
+//! Makes row statistics (`row_digest`) from claims about the blocks of a row. Reads a block only if the claims are not
+//! enough.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 
@@ -17,8 +17,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns a logit that every entry with at least this integer weight reaches. It is a little too low, so that rounding
-//! loses no entry.
+//! Returns a lower bound of the logits of all entries with at least this integer weight. The bound is slightly too low,
+//! so that rounding loses no entry.
 [[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
   const double octaves = numeric::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
   const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;

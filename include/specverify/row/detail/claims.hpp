@@ -2,7 +2,7 @@
 //! Functions for rows with claimed block maxima and sums (row/blocks.hpp): checks of claims, bounds of Z, and a
 //! proposal from a block that was read. CPU and GPU code share these functions.
 //!
-//! C++17 clean.
+//! This header compiles as C++17.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMS_HPP
 
@@ -42,8 +42,8 @@ inline constexpr double claimed_rounding = 0x1.0p-33;  // rounding of a serial s
   return total / (1.0 - error) * (1.0 + claimed_rounding);
 }
 
-//! Bounds of a block's w over the claimed sum: w exceeds e by at most coarse_excess, but the claim may be off by
-//! `error`.
+//! Bounds of the ratio of a block's sum of w to the claimed sum. w exceeds e by at most coarse_excess, and the relative
+//! error of the claim is at most `error`.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double most_over_claim(double error) noexcept {
   return kernel::coarse_excess * (1.0 + kernel::coarse_margin) / (1.0 - error);
 }
@@ -51,7 +51,7 @@ inline constexpr double claimed_rounding = 0x1.0p-33;  // rounding of a serial s
   return (1.0 - kernel::coarse_margin) / (1.0 + error);
 }
 
-//! A proposed id, its envelope weight w, and S_exact / S of its lane (double over float sum of the same numbers).
+//! A proposed id, the id's envelope weight w, and S_exact / S: the lane's sum in double over the same sum in float.
 struct proposal {
   token_id token = no_token;
   double envelope = 0;
@@ -75,12 +75,12 @@ struct read_block {
   std::uint32_t first;
   float maximum;
   const float* lanes;  // sums of w under the maximum
-  double sum;          // of the lanes
+  double sum;          // sum of the lanes
 };
 
-//! Picks a lane and an id by w. `share` is the claimed sum under the row's reference, `position` a position in it. The
-//! envelope contains share / w(block), so an accepted id follows the distribution e_v whatever was claimed. `entries`
-//! must have space for 64.
+//! Picks a lane and an id in proportion to w. `share` is the claimed sum relative to the row's reference, and
+//! `position` is a position below `share`. The envelope contains share / w(block), so an accepted id follows the
+//! distribution e_v for every claim. `entries` must have space for 64.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE proposal propose_in_block(const claimed_law& law, const read_block& block,
                                                                         double share, double position,
                                                                         float* entries) noexcept {

@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Takes the arrays for survivors from the workspace.
+//! Takes the arrays for the top entries from the workspace.
 [[nodiscard]] inline bool take_survivors(const digest_layout& layout, kernel::candidate_list& list, row_digest& digest,
                                          workspace& scratch) noexcept {
   const auto ids = scratch.take_slice<token_id>(layout.capacity);
@@ -113,8 +113,8 @@ inline void bound_normaliser(const kernel::row_source<Scalar>& source, double to
   digest.lower = least * (1.0 - kernel::coarse_margin);
 }
 
-//! The coarse read. It is repeated with the maximum as reference if the sampled reference is too far below it.
-//! `quick_total` and `tops` may be null.
+//! Reads the row and computes the coarse sums. The read is repeated with the maximum as reference if the sampled
+//! reference is too far below it. `quick_total` and `tops` may be null.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline status read_coarse(Policy policy, const kernel::row_source<Scalar>& source,
                                                        float* tops, double* quick_total, row_digest& digest,
@@ -174,8 +174,8 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! Returns a digest with the sums that the read did not take. The first call takes them: O(V). It cannot fail, because
-//! the read found no error.
+//! Returns a digest that includes the sums, even if the read did not compute them. In that case, the first call
+//! computes the sums in O(V). This call cannot fail, because the read found no error.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline const row_digest& with_sums(Policy policy, const kernel::row_source<Scalar>& source,
                                                                 const row_digest& digest,
@@ -194,9 +194,9 @@ template <class Policy, class Scalar>
   return full;
 }
 
-//! Gathers the top entries, and all entries with a probability of at least `minimum_probability`. The list contains
-//! every entry that reaches this share of the least W; while some listed entry may be below this share of the true W, W
-//! is bounded more closely.
+//! Gathers the top entries, and all entries with a probability of at least `minimum_probability`. At first, the list
+//! contains every entry that reaches this share of the lower bound of W. The function then computes closer bounds of W
+//! until no listed entry can be below this share of the true W.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                                reading_mark& mark, kernel::candidate_list& list,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exact rule of the draws: finds the token of `inverse` from sums of blocks, if these prove the result.
+//! Draws by the exact rule: finds the same token as `inverse`, but from sums of blocks if these sums prove the result.
 #ifndef SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 #define SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 
@@ -11,13 +11,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The weights e_v, unchanged.
+//! The weights e_v.
 struct whole_weight {
   [[nodiscard]] double operator()(token_id, double weight) const noexcept { return weight; }
   void replace(std::uint32_t, std::span<double>) const noexcept {}
 };
 
-//! (scale * e_v - q(v) Z)+
+//! The weights of the residual, (scale * e_v - q(v) Z)+.
 template <class Law>
 class remaining_weight {
  public:
@@ -46,7 +46,7 @@ class remaining_weight {
     return left > 0.0 ? left : 0.0;
   }
 
-  // Ids that the distribution does not list lose nothing.
+  // The weights of ids that the distribution does not list are unchanged.
   void replace_listed(std::uint32_t first, std::span<double> weights) const noexcept {
     for (double& weight : weights) weight *= scale_;
     std::uint32_t at = numeric::count_below(law_.ids, law_.size, static_cast<token_id>(first));

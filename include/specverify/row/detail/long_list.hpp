@@ -32,7 +32,7 @@ inline constexpr std::uint32_t list_run = 64;
 [[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list) noexcept {
   return mass_from(list.weights, list.size, 0);
 }
-//! Returns the mass that a cut keeps of a list that contains all ties of the cut.
+//! Returns the mass of the entries that a cut keeps. The list must contain all ties of the cut.
 [[nodiscard]] inline std::uint64_t mass_of(const kernel::candidate_list& list, kernel::order_cut cut) noexcept {
   return std::uint64_t{cut.weight} * cut.ties + mass_from(list.weights, list.size, cut.weight + 1);
 }
@@ -58,7 +58,7 @@ struct run_counts {
   return found;
 }
 
-//! Keeps the entries that a cut keeps, in place. Skips runs that are kept or dropped as a whole.
+//! Removes the entries that a cut drops, in place. Runs that are kept or dropped as a whole are not examined.
 inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcept {
   token_id* const ids = list.ids;
   std::uint32_t* const weights = list.weights;

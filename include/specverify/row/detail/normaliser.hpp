@@ -44,13 +44,13 @@ template <class Policy, class Scalar>
   return cached;
 }
 
-//! Takes the bounds of W from the read, once. Must be called before least and most are used, and before Z or W is
+//! Sets the bounds of W from the read. Must be called once, before `least` and `most` are used and before Z or W is
 //! refined.
 inline void know_bounds(reading_mark& mark) noexcept {
   if (mark.most == 0 && mark.narrow != nullptr) mark.narrow(mark, false);
 }
 
-//! Keeps a quick sum of a row, if it is usable, for bounds of Z and W.
+//! Stores a quick sum of a row, if the sum is usable, for bounds of Z and W.
 [[nodiscard]] inline bool keep_quick_sum(reading_mark& mark, double sum) noexcept {
   if (!(sum > 0.0) || !kernel::is_finite(sum)) return false;
   mark.close = sum;
@@ -67,8 +67,9 @@ template <class Policy, class Scalar>
   return {mark.close * (1.0 - kernel::quick_error), mark.close * (1.0 + kernel::quick_error)};
 }
 
-//! Returns bounds of Z from a quick sum, for decisions that the digest's bounds leave open; a near tie stays open.
-//! Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with a claim.
+//! Returns bounds of Z from a quick sum, for decisions that the digest's bounds leave open. A near tie stays open.
+//! Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with an engine's
+//! claim.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;

@@ -69,7 +69,7 @@ class kept_subnormals {
  private:
 #if defined(__x86_64__) && defined(__GNUC__)
   using word = std::uint32_t;
-  static constexpr word flushes = 0x8040;  // of results, and of operands
+  static constexpr word flushes = 0x8040;  // flush results, and flush operands
   [[nodiscard]] static SPECVERIFY_INLINE word control() noexcept {
     word found = 0;
     __asm__ volatile("stmxcsr %0" : "=m"(found));
@@ -141,7 +141,7 @@ template <class Scalar>
   return any ? status{} : row_error(errc::row_is_empty);
 }
 
-//! Turns the extremes of one read into a status.
+//! Converts the minimum and maximum of one read to a status.
 template <class Scalar>
 [[nodiscard]] inline status check_values(const kernel::row_source<Scalar>& source,
                                          const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {
@@ -152,8 +152,8 @@ template <class Scalar>
   return why.ok() && empty ? row_error(errc::row_is_empty) : why;
 }
 
-//! Also checks `total`, the sum of a row of probabilities. Under a mask it covers only the allowed ids, so it may be
-//! below 1.
+//! Also checks `total`, the sum of a row of probabilities. If there is a mask, this sum covers only the allowed ids and
+//! may therefore be below 1.
 template <class Scalar>
 [[nodiscard, gnu::noinline]] inline status check_values(const kernel::row_source<Scalar>& source,
                                                         const kernel::row_extremes<kernel::working<Scalar>>& found,

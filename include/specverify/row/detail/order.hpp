@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes bounds on the integer weights that reach a share of the total weight, and the integer weights of whole
-//! rows.
+//! Computes the smallest integer weight that is at least a given share of the total weight, and sums the integer
+//! weights of whole rows.
 #ifndef SPECVERIFY_ROW_DETAIL_ORDER_HPP
 #define SPECVERIFY_ROW_DETAIL_ORDER_HPP
 
@@ -10,7 +10,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the least single weight that reaches a share. Weights never exceed 2^31, so a larger bound may be clamped.
+//! Returns the smallest weight that is at least a given share of the total. The result may be clamped, because weights
+//! never exceed 2^31.
 [[nodiscard]] inline std::uint32_t weight_bound(double share, std::uint64_t total, std::uint32_t size) noexcept {
   const std::uint64_t target = least_above(share, total, size);
   return target < 0xFFFFFFFFu ? static_cast<std::uint32_t>(target) : 0xFFFFFFFFu;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes one proposal of the canonical draw: block, lane and id from one uniform, by serial prefix sums in double.
+//! Makes one proposal of the canonical draw (row/sample.hpp): uses serial prefix sums in double to pick block, lane and
+//! id from one uniform random number.
 #ifndef SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 #define SPECVERIFY_ROW_DETAIL_PROPOSAL_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the least weight that a truncation keeps, and the weight that is a given share of a total. For CPU and GPU
-//! code.
+//! Computes the least weight that a truncation keeps, and the weight that is a given share of a total. CPU and GPU code
+//! share these functions.
 #ifndef SPECVERIFY_ROW_DETAIL_SHARE_HPP
 #define SPECVERIFY_ROW_DETAIL_SHARE_HPP
 

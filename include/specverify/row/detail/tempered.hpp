@@ -70,7 +70,7 @@ class tempered_row {
   [[nodiscard]] double difference(token_id id) const noexcept { return row_.value(id) - row_.digest.maximum; }
 
  private:
-  // Returns whether the digest has coarse sums, because without them it implies nothing about the other ids.
+  // Returns whether the digest has coarse sums. Without these sums, the digest gives no bound for the other ids.
   [[nodiscard]] bool usable() const noexcept { return row_.digest.has_coarse_sums(); }
 
   const opened_row<Policy, Scalar>& row_;

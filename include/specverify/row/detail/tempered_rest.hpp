@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bounds the sum over all except a few entries of a row at many temperatures. The bounds are convex functions.
 //!
-//! C++17 clean; kernels keep it in shared memory.
+//! This header compiles as C++17. CUDA kernels keep the bounds in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP
 
@@ -11,7 +11,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr std::uint32_t temper_group = 32;  // temperatures that are decided together
-inline constexpr double coldest = 1e-6;            // below it: a point mass at the argmax
+inline constexpr double coldest = 1e-6;            // lower temperatures mean a point mass at the argmax
 inline constexpr double tempered_slack = 2 * kernel::tempered_margin;
 
 struct bracket {
@@ -28,20 +28,21 @@ enum class tempered_answer : std::uint8_t { miss, hit, open };
   return drawn * total.lower * (1.0 - tempered_slack) >= weight ? tempered_answer::miss : tempered_answer::open;
 }
 
-//! Coarse sums of some entries of a row.
+//! Coarse sums of a row.
 struct coarse_part {
-  double sum;          // of the envelopes of these entries
-  double total;        // of all entries
+  double sum;          // sum of the envelopes of the entries that are not summed exactly
+  double total;        // sum of the envelopes of all entries
   double shift;        // reference of the envelopes minus maximum
-  double temperature;  // of the envelopes
+  double temperature;  // temperature of the envelopes
 };
 
-//! The part of a row that is not summed exactly: B(beta), the sum of e^(beta (z - maximum)). Its logarithm is convex in
-//! the inverse temperature beta and bounded at a few nodes, one of which is beta = 0. `begin` must be called first.
+//! The part of a row that is not summed exactly: B(beta), the sum of e^(beta (z - maximum)) for an inverse temperature
+//! beta. log B is convex in beta, and is bounded at a few nodes, one of which is beta = 0. `begin` must be called
+//! first.
 struct tempered_rest {
   struct node {
     double beta;
-    double upper;  // of log B
+    double upper;  // upper bound of log B
     double lower;
     std::uint64_t known;  // 1: `lower` is valid. 64 bits wide, so that no byte of a node stays unwritten
   };
@@ -78,7 +79,7 @@ struct tempered_rest {
 
   //! Adds the coarse sum of a row of `entries` ids, without the entries that are summed exactly.
   SPECVERIFY_HD void learn_coarse(const coarse_part& part, std::uint32_t entries) noexcept {
-    const double slack = part.total * 0x1.0p-17;  // of float sums over the 64 entries of a lane
+    const double slack = part.total * 0x1.0p-17;  // rounding of float sums over the 64 entries of a lane
     const double forbidden = (static_cast<double>(entries) + kernel::lane_count) * kernel::coarse_floor;
     const double beta = 1.0 / part.temperature;
     const double shift = kernel::exponential(part.shift * beta);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Total weight W of a row, computed as precisely as needed: first bounds from the read, then bounds from sums in
-//! float, and finally the exact sum.
+//! Computes the total weight W of a row only as precisely as needed: first bounds from the read, then bounds from sums
+//! in float, and finally the exact sum.
 #ifndef SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 #define SPECVERIFY_ROW_DETAIL_TOTAL_HPP
 
@@ -15,8 +15,8 @@ namespace detail {
 
 struct proposal;
 
-//! A mark that can find its row again. It is in the workspace, begins with the mark, and only `mark_row` may initialize
-//! it.
+//! A mark together with the row that it belongs to, so that the row can be read again. This object is in the workspace,
+//! and only `mark_row` may initialize it.
 template <class Policy, class Scalar>
 struct marked_row {
   reading_mark mark;
@@ -28,7 +28,7 @@ struct marked_row {
   bool quick;               // whether a sum in float may tighten the bounds
   bool rounded;             // whether sums of rounded powers may tighten the bounds
   normaliser_bounds known;  // bounds of Z from the read
-  row_digest full;          // with the sums that the read left out, after they were taken
+  row_digest full;          // the digest with the sums that the read left out, once they are computed
   // proposes a token from claimed blocks; a pointer, so that code without such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
 
@@ -55,7 +55,7 @@ struct marked_row {
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
     mark.summed = true;
   }
-  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by at most 1/2 plus 2^-26 of itself. For
+  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by at most 1/2 plus a relative 2^-26. For
   //! probabilities, the difference is at most 1.
   [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
     constexpr double slack = 0x1p-25;
@@ -76,8 +76,8 @@ struct marked_row {
   }
 };
 
-//! Enables `mark`, with marked_row_size bytes, to compute W of a row whose digest was read. know_bounds must make the
-//! first call. `quick_total`: a sum in float taken with the digest, or 0.
+//! Initializes `mark`, which has marked_row_size bytes, so that W of the row can be computed. `know_bounds` must make
+//! the first call. `quick_total`: a sum in float taken with the digest, or 0.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                        const row_digest& digest, double quick_total) noexcept {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncated rows: a truncation keeps a prefix of the total order, so only the largest entries need weights.
+//! Finds the entries that a truncation keeps. These entries are the first in the total order (by weight, then id), so
+//! only the largest entries need weights.
 //!
 //! The truncation decides how many entries to gather. top_k is the number of entries, and min_p gives the least weight.
 //! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound of W. The cut is
-//! made for the lower bound of W. As long as the upper bound of W would give a different cut, W is bounded more
-//! closely.
+//! then computed for the lower bound of W. If the upper bound of W would give a different cut, closer bounds of W are
+//! computed until both cuts agree.
 #ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 
@@ -138,7 +139,7 @@ class kept_entries {
   const kernel::row_source<Scalar>& source_;
   const kernel::integer_weight& weight_;
   float* tops_;
-  std::uint32_t* room_;  // as long as the list
+  std::uint32_t* room_;  // at least as long as the list
   reading_mark& mark_;
 };
 
