@@ -547,7 +547,7 @@ TEST_CASE("serve: drafts beyond the limit are refused with the hello") {
   device asked(1, settings_of(100));  // four drafts a round
   asked.host.begin();
   synced_paths.clear();
-  CHECK_THROWS_WITH(asked.finish(with), doctest::Contains("the session needs more than a limit"));
+  CHECK_THROWS_WITH(asked.finish(with), doctest::Contains("the session exceeds a limit"));
   CHECK(synced_paths.empty());  // a refusal costs no disk
   CHECK(with.sessions->size() == 0);
   CHECK(fs::is_empty(with.folder.path / "sessions"));
