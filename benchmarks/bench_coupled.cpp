@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! coupled_rule on 8 accepted drafts against std::max_element on each row; `row_us` is the time per row read.
 #include <specverify/verify/coupled.hpp>
+#include <specverify/verify/token.hpp>
 
 #include "support/greedy_round.hpp"
 
@@ -14,7 +15,7 @@ template <class Policy>
 void verify_race(benchmark::State& state) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   const auto values = random_rows(vocab_size);
-  std::vector<std::byte> memory(sv::coupled_workspace_size(vocab_size, {}));
+  std::vector<std::byte> memory(sv::verify_workspace_size(vocab_size, {}, length));
   const auto race = [&](std::size_t i, sv::token_id) {
     sv::workspace scratch{std::span(memory)};
     const auto row =

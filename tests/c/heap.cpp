@@ -24,7 +24,7 @@ static engine small, large;
 
 int main() {
   for (const char* name : {"qs", "k-sqs", "c-sqs", "hlm", "u-hlm", "rand-hlm", "ui", "cu-hlm", "cu-hlm-online",
-                           "compressed-hlm", "greedy", "wisv"}) {
+                           "compressed-hlm", "greedy", "shared-noise", "wisv"}) {
     const specverify_system system = system_of(name);
     const specverify_edge_options device = device_options();
     const specverify_cloud_options service = service_options();

@@ -3,9 +3,9 @@
 #include "../../examples/c/ending.h"
 #include "check.h"
 
-static const char* const systems[] = {"target", "qs",        "qs-adaptive",    "k-sqs",    "c-sqs",
-                                      "hlm",    "sd-reject", "compressed-hlm", "rand-hlm", "u-hlm",
-                                      "ui",     "cu-hlm",    "cu-hlm-online",  "greedy",   "wisv"};
+static const char* const systems[] = {
+    "target",   "qs",    "qs-adaptive", "k-sqs",  "c-sqs",         "hlm",    "sd-reject",    "compressed-hlm",
+    "rand-hlm", "u-hlm", "ui",          "cu-hlm", "cu-hlm-online", "greedy", "shared-noise", "wisv"};
 enum { system_count = sizeof systems / sizeof *systems };
 static engine small, large;
 

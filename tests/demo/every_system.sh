@@ -33,10 +33,10 @@ if "$program" demo --salt 1 --pace none --systems qs-dqn --policy "$folder/cut.d
 
 python3 "$here/make_file.py" head "$folder/head.safetensors" 96 128
 fh=wisv:with_draft=1 sh=wisv:with_draft=0
-systems=hlm,qs-adaptive,qs-dqn,c-sqs,c-sqs:support_size=256,k-sqs:max_draft_length=12:round_bits=1000,c-sqs:max_draft_length=12:round_bits=1000,rand-hlm,u-hlm,cu-hlm,cu-hlm-online:support_size=1024,compressed-hlm,ui,sd-reject,greedy,$fh,$sh,wisv
+systems=hlm,qs-adaptive,qs-dqn,c-sqs,c-sqs:support_size=256,k-sqs:max_draft_length=12:round_bits=1000,c-sqs:max_draft_length=12:round_bits=1000,rand-hlm,u-hlm,cu-hlm,cu-hlm-online:support_size=1024,compressed-hlm,ui,sd-reject,greedy,shared-noise,$fh,$sh,wisv
 "$program" demo --salt 1 --pace none --tokens 24 --loss 0.05 --up-kbit 2000 --rtt-ms 20 --systems $systems --head "$folder/head.safetensors" --policy "$folder/policy.dqn" \
   --prompt "And it came to pass in those days, that" --out "$folder/out" | tee "$folder/log"
-[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 18 ] || fail "a text differs from the in-process run"
+[ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 19 ] || fail "a text differs from the in-process run"
 for label in qs-adaptive qs-dqn k-sqs:max_draft_length=12:round_bits=1000 c-sqs:max_draft_length=12:round_bits=1000; do
   grep -Eq "^$label .* +[0-9.]+ +([0-9]+|-) " "$folder/log" || fail "no row for $label"
 done
@@ -45,6 +45,7 @@ for label in rand-hlm u-hlm cu-hlm ui "$fh"; do
 done
 grep -q '^c-sqs  *exact ' "$folder/log" || fail "C-SQS is not called exact"
 grep -q '^greedy  *argmax ' "$folder/log" || fail "greedy is not called argmax"
+grep -q '^shared-noise  *exact ' "$folder/log" || fail "shared noise is not called exact"
 for system in rand-hlm u-hlm cu-hlm cu-hlm-online:support_size=1024 ui; do
   [ "$(number $system skipped)" -gt 0 ] || fail "$system skipped nothing"
   [ $(($(number $system rounds) + $(number $system skipped))) -eq 24 ] || fail "$system: a token is neither of a round nor skipped"

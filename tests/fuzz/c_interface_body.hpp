@@ -40,7 +40,7 @@ inline constexpr unsigned wrong_options = 1, wrong_sizes = 2, wrong_rows = 4, wr
                           little_memory = 32, wrong_arrays = 64;
 
 inline constexpr std::array<const char*, 12> c_systems = {
-    "qs",     "k-sqs",         "c-sqs",          "hlm",    "u-hlm", "rand-hlm", "ui",
+    "qs",     "k-sqs",         "c-sqs",          "hlm",    "u-hlm", "shared-noise", "ui",
     "cu-hlm", "cu-hlm-online", "compressed-hlm", "greedy", "wisv"};
 inline constexpr std::array<const char*, 6> c_settings = {"support_size", "resolution", "max_draft_length",
                                                           "threshold",    "nothing",    nullptr};

@@ -124,6 +124,12 @@ void write_seeds() {
   hello.fields = every.bytes();
   hello.format.check_bits = 16;
   keep("hello", "cloud", 0, encode_hello(hello, out));
+  every.add(coupling_noise{noise_kind::philox, 0x1020304050607080u});
+  hello.fields = every.bytes();
+  hello.rule = wire_rule::greedy;
+  hello.noise = noise_kind::philox;
+  keep("hello", "noise", 0, encode_hello(hello, out));
+  hello.noise = noise_kind::none;
   hello.format = specverify_fuzz::law_formats[13];
   hello.rule = wire_rule::semantic;
   hello.threshold = 0.5;

@@ -40,7 +40,8 @@ drawn_schedule draw_schedule(std::uint64_t seed) {
   dice chance(mix(seed ^ 0x5C4ED));
   drawn_schedule made;
   const bool unconditional = chance.chance(0.1);
-  constexpr std::array of_law{kind_of_system::token, kind_of_system::greedy, kind_of_system::stream};
+  constexpr std::array of_law{kind_of_system::token, kind_of_system::greedy, kind_of_system::shared_noise,
+                              kind_of_system::stream};
   made.kind = unconditional ? of_law[chance.below(of_law.size())] : all_kinds[chance.below(all_kinds.size())];
   made.system = draw_system(made.kind, seed, unconditional, chance);
   schedule& with = made.with;

@@ -97,6 +97,7 @@ inline simulated_system plain_system(std::uint64_t session_id) {
 enum class kind_of_system : std::uint8_t {
   token,
   greedy,
+  shared_noise,
   semantic_with,
   semantic_on_request,
   semantic_lazy,
@@ -105,10 +106,15 @@ enum class kind_of_system : std::uint8_t {
   ahead,
   learns
 };
-inline constexpr std::array all_kinds{kind_of_system::token,         kind_of_system::greedy,
-                                      kind_of_system::semantic_with, kind_of_system::semantic_on_request,
-                                      kind_of_system::semantic_lazy, kind_of_system::stream,
-                                      kind_of_system::alone,         kind_of_system::ahead,
+inline constexpr std::array all_kinds{kind_of_system::token,
+                                      kind_of_system::greedy,
+                                      kind_of_system::shared_noise,
+                                      kind_of_system::semantic_with,
+                                      kind_of_system::semantic_on_request,
+                                      kind_of_system::semantic_lazy,
+                                      kind_of_system::stream,
+                                      kind_of_system::alone,
+                                      kind_of_system::ahead,
                                       kind_of_system::learns};
 
 namespace parts {
@@ -169,7 +175,9 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
   if (chance.chance(0.3)) o.stop_tokens = made.service.stop_tokens = stops;
   switch (kind) {
     case kind_of_system::greedy:
+    case kind_of_system::shared_noise:
       o.rule = sv::wire_rule::greedy;
+      if (kind == kind_of_system::shared_noise) o.noise = sv::noise_kind::philox;
       [[fallthrough]];
     case kind_of_system::stream:
       o.format = sv::law_format::token_only;

@@ -368,6 +368,10 @@ def main(path):
     assert fields[20:] == (1, 0.0, 0, 0, 0, 0, 0, 512)
     fixed = struct.calcsize(hello)
     assert seen["hello_of_cloud"][1] == body + struct.pack("<BHIHBBIBHQBHB", 1, 12, 299, 5, 1, 2, 0xFACADE01, 2, 8, 0x1112131415161718, 3, 1, 16)
+    noisy = struct.unpack(hello, seen["hello_noise"][1][:fixed])
+    assert noisy[5] == 0, "shared noise is stated under the greedy rule"
+    assert noisy[8:] == fields[8:]
+    assert seen["hello_noise"][1][fixed:] == struct.pack("<BHBBQ", 128, 10, 1, 1, 0x2122232425262728)
     fields = struct.unpack(hello, seen["hello_semantic"][1][:fixed])
     assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300, 24)
     assert seen["hello_semantic"][1][fixed:] == struct.pack("<BH", 7, 2) + b"\xab\xcd"

@@ -86,6 +86,15 @@ inline std::vector<golden> golden_messages() {
     value.format.check_bits = 16;
     return encode_hello(value, out);
   });
+  add("hello_noise", [&](std::span<std::byte> out) {
+    hello_fields fields;
+    fields.add(coupling_noise{noise_kind::philox, 0x2122232425262728u});
+    hello_message value = hello_of_edge();
+    value.rule = wire_rule::greedy;
+    value.noise = noise_kind::philox;
+    value.fields = fields.bytes();
+    return encode_hello(value, out);
+  });
   add("hello_semantic", [](std::span<std::byte> out) {
     hello_message value = golden_hello();
     value.strength = guarantee::lossy;

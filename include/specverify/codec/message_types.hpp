@@ -11,6 +11,7 @@
 #define SPECVERIFY_CODEC_MESSAGE_TYPES_HPP
 
 #include <specverify/codec/draft_attachments.hpp>
+#include <specverify/core/noise.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/distribution/draft.hpp>
 #include <specverify/distribution/law_format.hpp>
@@ -32,7 +33,8 @@ inline constexpr std::uint8_t first_required_field = 128;
 enum class hello_field : std::uint8_t {
   last_verdict = 1,  //!< 12 bytes, as in `verdict_notice`: the cloud's last verdict; an edge sends none
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
-  check = 3          //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
+  check = 3,         //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
+  noise = 128        //!< u8 1, u8 noise_kind, u64 key: shared noise; the key is the cloud's, so an edge sends 0
 };
 //! Header of hello and refuse. The other messages begin with the kind in 4 bits.
 inline constexpr std::size_t message_header_bytes = 8;
@@ -103,6 +105,8 @@ struct session_terms {
   std::uint64_t fingerprint_high = 0;
   guarantee strength = guarantee::honest_drafter;  //!< claimed by the sender
   wire_rule rule = wire_rule::token;
+  //! greedy: tokens are winners of races over this noise instead of the most probable ones. A field of hello
+  noise_kind noise = noise_kind::none;
   session_mode mode = session_mode::draft;
   bool bonus = true;               //!< if all drafts are accepted, the cloud adds a token
   std::uint32_t token_budget = 0;  //!< maximum tokens to generate (0: no limit)

@@ -25,6 +25,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! The function that makes noise. The numbers are sent in `hello` and never change.
 enum class noise_kind : std::uint8_t {
+  none = 0,
   philox = 1  //!< 64 bits of Philox4x32-10 per id
 };
 

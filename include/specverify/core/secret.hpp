@@ -150,6 +150,14 @@ template <class Generator>
   return detail::derived_key<3>(secret, {static_cast<std::uint64_t>(purpose::acceptance), session_id, salt});
 }
 
+//! Returns the key of a session's shared noise. The cloud sends it to the device.
+[[nodiscard]] constexpr std::uint64_t derive_noise_key(const session_secret& secret, std::uint64_t session_id,
+                                                       std::uint64_t salt) noexcept {
+  const philox_key key =
+      detail::derived_key<3>(secret, {static_cast<std::uint64_t>(purpose::coupling_noise), session_id, salt});
+  return std::uint64_t{key.word[1]} << 32 | key.word[0];
+}
+
 //! Returns the nonce of a device's hello, never 0. `count` numbers the nonces of one process; `salt` or the time `now`
 //! distinguishes the process from others.
 [[nodiscard]] constexpr std::uint32_t derive_nonce(const session_secret& secret, std::uint64_t session_id,

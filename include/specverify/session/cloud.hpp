@@ -17,6 +17,7 @@
 #define SPECVERIFY_SESSION_CLOUD_HPP
 
 #include <specverify/session/cloud_session.hpp>
+#include <specverify/verify/coupled.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/mismatched.hpp>
 
@@ -68,6 +69,7 @@ result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept 
     return lossy_token_rule{options_.trial_cap}.verify(policy, drafts, rows, random, request, scratch);
   }
   return with_drafts([&](const auto drafts) noexcept {
+    if (detail::races(terms_)) return coupled_rule{noise()}.verify(policy, drafts, rows, random, request, scratch);
     return is_greedy ? greedy_rule{}.verify(policy, drafts, rows, random, request, scratch)
                      : token_rule{options_.trial_cap}.verify(policy, drafts, rows, random, request, scratch);
   });

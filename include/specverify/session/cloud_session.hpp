@@ -177,6 +177,9 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] auto with_drafts(const Work& work) const noexcept {
     return drafts_have_laws() ? work(drafts_.with_laws.drafts()) : work(drafts_.without_laws());
   }
+  [[nodiscard]] coupling_noise noise() const noexcept {
+    return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
+  }
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 

@@ -259,6 +259,7 @@ class edge_session : public detail::endpoint {
   round_record last_round_{};
   round_record open_round_{};
   feedback_message verdict_{};
+  coupling_noise noise_{noise_kind::none, 0};  // as in the cloud's hello
   session_state<edge_table> state_;
   session_time now_ = 0;  // time of the present input
   std::optional<session_time> deadline_{};

@@ -54,7 +54,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 inline constexpr std::uint32_t journal_name = 0x565053u;  // "SPV"
-inline constexpr std::uint32_t journal_layout = 4;
+inline constexpr std::uint32_t journal_layout = 5;
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 

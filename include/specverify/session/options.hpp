@@ -52,6 +52,8 @@ struct edge_options {
   attachment_format attachments{};
   std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
+  //! greedy rule, token_only: draws tokens by races over shared noise (row/race.hpp); the cloud sends the key
+  noise_kind noise = noise_kind::none;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
   double threshold = 0.5;  //!< wire_rule::semantic: sent to the cloud; finite, >= 0
@@ -100,6 +102,7 @@ struct edge_options {
   static constexpr std::uint32_t at_token_budget = 21;  //!< or max_text_length, if that ends the text
   static constexpr std::uint32_t at_fingerprint = 22;
   static constexpr std::uint32_t at_check_bits = 23;
+  static constexpr std::uint32_t at_noise = 24;  //!< unknown, or not with greedy rule and token_only
 };
 
 //! Limits for all edges of a cloud. They size the buffers, and a hello that exceeds a limit is refused with the number

@@ -39,6 +39,7 @@ struct preset {
   session_mode mode = session_mode::draft;
   bool bonus = true;
   bool draw_from_row = false;
+  noise_kind noise = noise_kind::none;
   static constexpr std::uint32_t pad_to = 1;  // set by the host's options
 
   //! Returns the format of the messages, for `cloud_session::limits_for`.
@@ -61,12 +62,14 @@ template <class Sparsifier, class Skip, class Window>
   const bool says_format = options.format != edge_options{}.format || !(options.attachments == attachment_format{});
   if (says_format) return twice(preset_at_format);
   if (options.rule != wire_rule::token && options.rule != system.rule) return twice(preset_at_rule);
+  if (options.noise != noise_kind::none && options.noise != system.noise) return twice(preset_at_rule);
   if (!options.bonus && system.bonus) return twice(preset_at_bonus);
   if (options.draw_from_row && !system.draw_from_row) return twice(preset_at_draw_from_row);
   edge_options made = options;
   made.format = system.format;
   made.attachments = system.attachments;
   made.rule = system.rule;
+  made.noise = system.noise;
   if (system.mode == session_mode::stream) made.mode = system.mode;
   made.bonus = system.bonus;
   made.draw_from_row = system.draw_from_row;
@@ -108,9 +111,9 @@ template <class Sparsifier, class Skip, class Before, window_policy Window>
 [[nodiscard]] constexpr preset<Sparsifier, Skip, Window> with_window(const preset<Sparsifier, Skip, Before>& system,
                                                                      const Window& window) {
   // a named object, because g++ 12 with -ftrivial-auto-var-init clears parts of the window in a temporary
-  const preset<Sparsifier, Skip, Window> made{system.format, system.sparsifier,  window,
-                                              system.skip,   system.attachments, system.rule,
-                                              system.mode,   system.bonus,       system.draw_from_row};
+  const preset<Sparsifier, Skip, Window> made{system.format,        system.sparsifier, window,      system.skip,
+                                              system.attachments,   system.rule,       system.mode, system.bonus,
+                                              system.draw_from_row, system.noise};
   return made;
 }
 
@@ -236,6 +239,17 @@ struct compressed_hlm_settings {
 //! Greedy: drafts the most probable tokens and sends only ids. The text is the target's greedy text.
 [[nodiscard]] constexpr preset<> greedy(std::uint32_t max_draft_length = 8) noexcept {
   return {.format = law_format::token_only, .window = {max_draft_length}, .rule = wire_rule::greedy};
+}
+
+//! Shared noise: both sides draw tokens by races over the same noise, and only ids are sent. The text is the target's
+//! own race, whatever is drafted (arXiv 2408.07978).
+struct shared_noise_settings {
+  std::uint32_t max_draft_length = 4;  //!< L
+};
+[[nodiscard]] constexpr preset<> shared_noise(const shared_noise_settings& set = {}) noexcept {
+  preset<> made = greedy(set.max_draft_length);
+  made.noise = noise_kind::philox;
+  return made;
 }
 
 //! WISV: greedy, but a decision head scores mismatches from hidden states and the channel. Lossy.

@@ -30,20 +30,14 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Bytes of workspace that `coupled_rule` takes, without log-probabilities. Pure; O(1).
-[[nodiscard]] constexpr std::size_t coupled_workspace_size(std::uint32_t vocab_size,
-                                                           const row_transform& transform) noexcept {
-  return digest_workspace_size(vocab_size, transform, race_request(vocab_size));
-}
-
 struct coupled_rule {
   coupling_noise noise{};
 
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! Verifies like `token_rule::verify`. Draft i is at position `random.position` + i; the source of `random` is not
-  //! read. Forced rejects take the race's winner. Errors (`where` = row): the errors of `read_row` for the rows read;
-  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small.
+  //! Verifies like `token_rule::verify`, with the same workspace. Draft i is at position `random.position` + i; the
+  //! source of `random` is not read. Forced rejects take the race's winner. Errors (`where` = row): the errors of
+  //! `read_row` for the rows read; too_few_rows, output_too_small, size_mismatch, workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

@@ -31,11 +31,11 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the workspace bytes of a rule for rows of `vocab_size` entries and `draft_length` drafts. `transform` must
+//! Returns the workspace bytes of any rule for rows of `vocab_size` entries and `draft_length` drafts. `transform` must
 //! be the round's most expensive transform.
 [[nodiscard]] constexpr std::size_t verify_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           std::uint32_t draft_length) noexcept {
-  read_request wanted;
+  read_request wanted = race_request(vocab_size);
   wanted.exact_normaliser = true;
   return digest_workspace_size(vocab_size, transform, wanted) + slice_bytes<double>(std::size_t{draft_length} + 1) +
          workspace_alignment;

@@ -202,7 +202,7 @@ TEST_CASE("hello: fields that a reader need not know are skipped, those that it 
   CHECK(read.fields.size() == 8);
   CHECK(read.format == some_hello().format);
   CHECK(encoded(read) == optional);
-  CHECK(decode_hello(with_fields({128, 0, 0})).error() == status{errc::unknown_field, part::codec, 128});
+  CHECK(decode_hello(with_fields({129, 0, 0})).error() == status{errc::unknown_field, part::codec, 129});
   CHECK(decode_hello(with_fields({4, 0, 0, 200, 1, 0, 9})).error() == status{errc::unknown_field, part::codec, 200});
   const auto broken = [](const std::vector<unsigned>& fields, std::uint32_t where) {
     CHECK(decode_hello(with_fields(fields)).error() == status{errc::field_out_of_range, part::codec, where});
@@ -235,7 +235,7 @@ TEST_CASE("hello: the last verdict, the hash of the stop tokens and the bits of 
     fields.add(last);
     fields.add_stop_tokens(0x1112131415161718u);
     fields.add_check(bits);
-    CHECK(fields.bytes().size() == hello_fields::most_bytes);
+    CHECK(fields.bytes().size() == hello_fields::most_bytes - 13);  // without noise
     hello.fields = fields.bytes();
     hello.format.check_bits = bits;
     const auto bytes = encoded(hello);
@@ -262,6 +262,39 @@ TEST_CASE("hello: the last verdict, the hash of the stop tokens and the bits of 
   CHECK(draft_digest(drafts) == (prefix_hash(drafts) & 0xffffffffu));
   CHECK(draft_digest(drafts) != draft_digest(others));
   CHECK(draft_digest(drafts) != draft_digest(std::span(drafts).first(2)));
+}
+
+TEST_CASE("hello: shared noise travels as a field that a reader must know") {
+  hello_message hello = some_hello(), read;
+  hello.rule = wire_rule::greedy;
+  hello.noise = noise_kind::philox;
+  std::array<std::byte, 200> out{};
+  const status wrong{errc::field_out_of_range, part::codec, 139};
+  CHECK(encode_hello(hello, out).error() == wrong);  // without its field
+  hello_fields fields;
+  fields.add(coupling_noise{noise_kind::philox, 0x0102030405060708u});
+  hello.fields = fields.bytes();
+  const auto bytes = encoded(hello);
+  CHECK(bytes.size() == 139 + 13);
+  CHECK(bytes.size() <= max_control_bytes(hello.format));
+  REQUIRE(into(read, decode_hello(bytes)).ok());
+  CHECK(read.noise == noise_kind::philox);
+  CHECK(noise_of(read) == coupling_noise{noise_kind::philox, 0x0102030405060708u});
+  CHECK(encoded(read) == bytes);
+  hello.noise = noise_kind::none;  // a field without noise
+  CHECK(encode_hello(hello, out).error() == wrong);
+  hello.noise = noise_kind::philox;
+  hello.rule = wire_rule::token;
+  CHECK(encode_hello(hello, out).error() == wrong);
+  // Another meaning of the field, a kind that is unknown, or none.
+  for (const auto& [meaning, kind] : {std::pair{2u, 1u}, std::pair{0u, 1u}, std::pair{1u, 0u}, std::pair{1u, 2u}}) {
+    auto changed = bytes;
+    changed[142] = static_cast<std::byte>(meaning);
+    changed[143] = static_cast<std::byte>(kind);
+    seal_hello(changed);
+    CHECK(decode_hello(changed).error() == wrong);
+  }
+  CHECK(noise_of(some_hello()) == coupling_noise{noise_kind::none, 0});
 }
 
 TEST_CASE(

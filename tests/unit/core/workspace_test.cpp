@@ -4,9 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
+
+#include "support/alloc_guard.hpp"
 
 using specverify::errc;
 using specverify::part;
@@ -84,4 +87,13 @@ TEST_CASE("slice_bytes rounds up to the alignment") {
   static_assert(slice_bytes<char>(1) == 64);
   static_assert(slice_bytes<double>(8) == 64);
   static_assert(slice_bytes<double>(9) == 128);
+}
+
+// The counting operator new of the test executables (tests/support/alloc_guard.cpp).
+TEST_CASE("alloc_guard: counts") {
+  const specverify_test::alloc_guard guard;
+  void* (*volatile make)(std::size_t) = &::operator new;
+  void (*volatile release)(void*) = &::operator delete;
+  release(make(16));
+  CHECK(guard.count() == 1);
 }

@@ -41,6 +41,7 @@ struct pair_options {
   std::uint32_t retry_limit = 64;
   std::uint32_t cloud_max_length = 100;
   sv::wire_rule rule = sv::wire_rule::token;
+  sv::noise_kind noise = sv::noise_kind::none;
   bool bonus = true;
   double threshold = 0.5;
   sv::attachment_format attachments{};
@@ -87,6 +88,7 @@ struct basic_pair {
     o.pad_to = options.pad_to;
     o.mode = options.mode;
     o.rule = options.rule;
+    o.noise = options.noise;
     o.bonus = options.bonus;
     o.threshold = options.threshold;
     o.fingerprint.low = options.edge_fingerprint;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <specverify/row/reading.hpp>
 #include <specverify/session/presets.hpp>
 
 #include <support/secret_of.hpp>
@@ -7,7 +8,10 @@
 
 #include <cstdint>
 
+#include "unit/session/pair.hpp"
+
 using namespace specverify;
+using namespace specverify_test;
 
 namespace {
 
@@ -38,6 +42,31 @@ void check_sizes(const preset<Sparsifier, Skip>& system, law_format format, std:
   CHECK(options.value().rule == system.rule);
   CHECK(options.value().bonus == system.bonus);
   CHECK(options.value().draw_from_row == system.draw_from_row);
+}
+
+pair_options shared() {
+  pair_options options;
+  options.format = law_format::token_only;
+  options.rule = wire_rule::greedy;
+  options.noise = noise_kind::philox;
+  options.budget = 40;
+  return options;
+}
+
+//! The target alone: one race per position, under the key that this cloud derives.
+std::vector<token_id> own_race(std::uint64_t salt, std::span<const token_id> prompt, std::uint32_t count) {
+  const coupling_noise noise{noise_kind::philox, derive_noise_key(secret_of(2), 7, salt)};
+  hash_engine engine{pair::model(false)};
+  std::vector<token_id> text(prompt.begin(), prompt.end());
+  REQUIRE(engine.feed(0, text, 1));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::vector<std::byte> memory(1 << 16);
+    workspace scratch{std::span(memory)};
+    const auto row = read_row(exec::seq, row_view<float>(engine.rows()[0]), {}, {}, scratch);
+    text.push_back(*row->race(noise, static_cast<std::uint32_t>(text.size())));
+    REQUIRE(engine.feed(static_cast<std::uint32_t>(text.size() - 1), std::array<token_id, 1>{text.back()}, 1));
+  }
+  return text;
 }
 
 }  // namespace
@@ -143,4 +172,19 @@ TEST_CASE("presets: options that say what the preset says are refused by name") 
   twice.draw_from_row = true;
   CHECK(refused(twice) == preset_at_draw_from_row);
   CHECK(make_edge(twice, k_sqs()).error().where == preset_at_draw_from_row);
+}
+
+TEST_CASE("shared noise: the session's text is the target's own race") {
+  std::uint64_t accepted = 0, drafted = 0;
+  for (std::uint64_t salt = 1; salt < 9; ++salt) {
+    pair_options options = shared();
+    options.salt = salt;
+    pair p(options);
+    p.finish(p.start());
+    const std::vector<token_id> text = p.text();
+    CHECK(text == own_race(salt, std::span(text).first(text.size() - 40), 40));
+    accepted += p.edge->statistics().accepted;
+    drafted += p.edge->statistics().drafted;
+  }
+  CHECK(5 * accepted > 2 * drafted);
 }

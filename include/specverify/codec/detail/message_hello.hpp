@@ -20,11 +20,11 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
 //! The fields of a hello, one after another. Each must be added once, in the order of the numbers.
 class hello_fields {
  public:
-  static constexpr std::size_t most_bytes = 15 + 11 + 4;
+  static constexpr std::size_t most_bytes = 15 + 11 + 4 + 13;
   //! Returns the size in bytes of a known field, or 0 if the field may have any length.
   [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
     constexpr std::size_t known[] = {0, 15, 11, 4};
-    return type < 4 ? known[type] : 0;
+    return type < 4 ? known[type] : type == static_cast<unsigned>(hello_field::noise) ? 13 : 0;
   }
 
   void add(const verdict_notice& last) noexcept {
@@ -37,6 +37,12 @@ class hello_fields {
   }
   void add_stop_tokens(std::uint64_t hash) noexcept { begin(hello_field::stop_tokens).put(hash, 8); }
   void add_check(std::uint8_t bits) noexcept { begin(hello_field::check).put(bits, 1); }
+  void add(const coupling_noise& noise) noexcept {
+    detail::field_writer value = begin(hello_field::noise);
+    value.put(1, 1);
+    value.put(static_cast<std::uint64_t>(noise.kind), 1);
+    value.put(noise.key, 8);
+  }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
 
  private:
@@ -84,12 +90,12 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   }
   return {};
 }
-//! Returns unknown_field if there is a field that the reader must know; this version knows no such field. `where` =
-//! type.
+//! Returns unknown_field if there is a field that the reader must know and does not. `where` = type.
 [[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
   for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
     const unsigned type = std::to_integer<unsigned>(fields[at]);
-    if (type >= first_required_field) return codec_error(errc::unknown_field, type);
+    if (type >= first_required_field && hello_fields::bytes_of(type) == 0)
+      return codec_error(errc::unknown_field, type);
   }
   return {};
 }
@@ -102,13 +108,25 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   return nullptr;
 }
 
+//! Checks that the field `noise` states the kind of the terms, of which there is one, under the greedy rule.
+[[nodiscard]] inline status check_noise(const hello_message& value) noexcept {
+  const std::byte* const field = find_field(value.fields, hello_field::noise);
+  const bool is_stated =
+      field != nullptr && field[0] == std::byte{1} && field[1] == static_cast<std::byte>(value.noise);
+  const bool is_known = value.noise == noise_kind::philox && value.rule == wire_rule::greedy;
+  if (field == nullptr ? value.noise == noise_kind::none : is_stated && is_known) return {};
+  const auto at = field == nullptr ? 0 : static_cast<std::size_t>(field - value.fields.data()) - field_head;
+  return codec_error(errc::field_out_of_range, hello_bytes + at);
+}
+
 //! Checks a hello, for encoder and decoder; the terms must be in range; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (const status why = check(value.format); !why.ok()) return why;
   if (const status why = check_fields(value.fields); !why.ok()) return why;
   const std::byte* const check = find_field(value.fields, hello_field::check);
   const unsigned bits = check == nullptr ? wire_format{}.check_bits : std::to_integer<unsigned>(*check);
-  return bits == value.format.check_bits ? status{} : codec_error(errc::field_out_of_range, hello_bytes);
+  if (bits != value.format.check_bits) return codec_error(errc::field_out_of_range, hello_bytes);
+  return check_noise(value);
 }
 [[nodiscard]] inline hello_head head_of(const hello_message& value) noexcept {
   return {{value.session_id, value.nonce}, value.round, value.length, value.prefix_hash};
@@ -120,6 +138,11 @@ inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value)
   const std::byte* const found = detail::find_field(value.fields, hello_field::stop_tokens);
   if (found == nullptr) return std::nullopt;
   return numeric::load_le(found, 8);
+}
+inline coupling_noise noise_of(const hello_message& value) noexcept {
+  const std::byte* const found = detail::find_field(value.fields, hello_field::noise);
+  if (found == nullptr) return {noise_kind::none, 0};
+  return {value.noise, numeric::load_le(found + 2, 8)};
 }
 inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept {
   return static_cast<std::uint32_t>(prefix_hash(drafts) & 0xffffffffu);
@@ -182,6 +205,8 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
   if (const status why = detail::check_fields(read.fields); !why.ok()) return why;
   if (const std::byte* const bits = detail::find_field(read.fields, hello_field::check); bits != nullptr)
     read.format.check_bits = std::to_integer<std::uint8_t>(*bits);
+  if (const std::byte* const noise = detail::find_field(read.fields, hello_field::noise); noise != nullptr)
+    read.noise = static_cast<noise_kind>(noise[1]);
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;

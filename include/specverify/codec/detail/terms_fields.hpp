@@ -185,7 +185,7 @@ class term_list {
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {
     if (a[id] != b[id] && id != static_cast<std::size_t>(term::strength)) return static_cast<term>(id);
   }
-  return term::none;
+  return one.noise == other.noise ? term::none : term::rule;
 }
 
 }  // namespace detail

@@ -245,7 +245,7 @@ SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   terms_.format.check_bits = std::max(own_bits, edge.check_bits);
   verdict_notice last = last_;
   last.stop = static_cast<std::uint8_t>(place_.stop);
-  if (const status why = post(encode_own_hello(said, &last)); !why.ok()) return why;
+  if (const status why = post(encode_own_hello(said, &last, noise().key)); !why.ok()) return why;
   if (edge.length > mine) {
     target_.length = edge.length;
     target_.hash = edge.hash;

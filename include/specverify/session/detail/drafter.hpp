@@ -28,6 +28,7 @@ class drafter {
       : parts(std::move(held)),
         facts(of_parts),
         format_(facts.format),
+        races_(options.noise != noise_kind::none),
         reading_space_(digest_workspace_size(format_.vocab_size, options.transform, wanted(facts.widest)) +
                        workspace_alignment),
         scratch_(facts.law_bytes + (facts.needs_uncertainty
@@ -126,6 +127,7 @@ class drafter {
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
     if (facts.needs_probabilities && laws) [[unlikely]]
       made.integer_total = true;
+    if (races_) made.survivors = race_request(format_.vocab_size).survivors;
     if (format_.attachments.drafted_probability) [[unlikely]]
       made.survivors = format_.vocab_size;
     made.sums |= format_.attachments.drafted_probability || facts.needs_uncertainty;
@@ -150,6 +152,7 @@ class drafter {
   }
 
   wire_format format_;
+  bool races_;
   untouched_memory<std::byte> reading_space_;
   untouched_memory<std::byte> scratch_;  // used first for the law, then for the skip policy's measurement
   support kept_{};

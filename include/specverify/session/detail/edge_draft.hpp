@@ -80,11 +80,13 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   const std::uint32_t drafted = drafts_.size;
   std::byte* const state = states_.next(drafted);
   if (detail::carries_claims(options_.format)) {
-    const result<token_id> best = row.most_probable();
+    const bool races = options_.noise != noise_kind::none;
+    if (races || drafter_.facts.gates) {
+      if (const status why = drafter_.read(row, state); !why.ok()) return why;
+    }
+    const result<token_id> best = races ? row.race(noise_, block_end()) : row.most_probable();
     if (!best) return best.error();
-    if (!drafter_.facts.gates) return detail::drawn_draft{*best};
-    if (const status why = drafter_.read(row, state); !why.ok()) return why;
-    return ask_gate(row, *best, extras.attention);
+    return drafter_.facts.gates ? ask_gate(row, *best, extras.attention) : detail::drawn_draft{*best};
   }
   if (const status why = drafter_.read(row, state); !why.ok()) return why;
   const auto drawn = options_.draw_from_row ? draw_from_row(row, extras, state) : draw_from_law(row, extras, state);
@@ -177,8 +179,10 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
 [[gnu::cold]] SPECVERIFY_BODY result<token_id> edge_session::draw_ahead(detail::any_row& row,
                                                                         std::uint32_t position) noexcept {
   std::byte* const state = states_.next_ahead();
-  if (detail::carries_claims(options_.format)) return row.most_probable();
+  const bool claims = detail::carries_claims(options_.format), races = options_.noise != noise_kind::none;
+  if (claims && !races) return row.most_probable();
   if (const status why = drafter_.read(row, state); !why.ok()) return why;
+  if (races) return row.race(noise_, position);
   const uniform_stream<> draws = uniforms<>{source_, position, ahead_.round}.at(purpose::draft_draw);
   if (options_.draw_from_row) {
     const result<token_id> drawn = row.sample(draws);

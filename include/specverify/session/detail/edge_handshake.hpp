@@ -45,7 +45,7 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   session_terms own = own_terms();
   own.format.check_bits = drafter_.facts.format.check_bits =
       detail::wanted_check(options_.check_bits, ordered_and_whole_);
-  return post(encode_own_hello(own, nullptr));
+  return post(encode_own_hello(own, nullptr, 0));
 }
 
 //! Begins a new handshake: the recovery from every fault of the connection.
@@ -170,6 +170,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   state_.take(message_kind::hello);
   link_is_back();
   deadline_.reset();
+  noise_ = noise_of(theirs);
   std::uint8_t& check_bits = drafter_.facts.format.check_bits;  // as our hello requested
   check_bits = std::max(check_bits, theirs.format.check_bits);
   if (theirs.length > furthest_) {

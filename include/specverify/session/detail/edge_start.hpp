@@ -27,6 +27,9 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire
             where_of(terms.found())};
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
+  const bool can_race = options.rule == wire_rule::greedy && options.format == law_format::token_only;
+  if (options.noise > noise_kind::philox || (options.noise != noise_kind::none && !can_race))
+    return {errc::invalid_argument, part::session, options.at_noise};
   return check_bits_of(options.check_bits, options.at_check_bits);
 }
 

@@ -138,9 +138,9 @@ class endpoint {
   }
   //! Hash of the first `length` tokens; both sides must have them.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! Encodes a hello on these terms into `message_`. `last`: only a cloud's hello has it.
-  [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms,
-                                                              const verdict_notice* last) noexcept {
+  //! Encodes a hello on these terms into `message_`. Only a cloud has `last` and a key.
+  [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
+                                                              std::uint64_t noise_key) noexcept {
     hello_message hello;
     static_cast<session_terms&>(hello) = terms;
     hello.session_id = name_.session_id;
@@ -153,6 +153,7 @@ class endpoint {
     if (last != nullptr) fields.add(*last);
     if (!stop_tokens_.empty()) fields.add_stop_tokens(prefix_hash(stop_tokens_));
     if (terms.format.check_bits != wire_format{}.check_bits) fields.add_check(terms.format.check_bits);
+    if (terms.noise != noise_kind::none) fields.add(coupling_noise{terms.noise, noise_key});
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }

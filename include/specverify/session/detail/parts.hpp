@@ -92,6 +92,7 @@ class any_row {
   [[nodiscard]] virtual status read(const read_request& request, workspace& scratch) noexcept = 0;
   [[nodiscard]] const row_summary& summary() const noexcept { return *summary_; }
   [[nodiscard]] virtual result<token_id> sample(const uniform_stream<>& stream) noexcept = 0;
+  [[nodiscard]] virtual result<token_id> race(const coupling_noise& noise, std::uint32_t position) noexcept = 0;
   [[nodiscard]] virtual result<law> in_fp16(workspace& scratch) noexcept = 0;
   //! Counts how often draws at random temperatures give a different token. Uses `scratch` only during the call.
   [[nodiscard]] virtual result<disagreement> perturb(token_id token, const perturbation_options& options,
@@ -125,6 +126,9 @@ class row_of final : public any_row {
     const auto drawn = reading_->sample(stream);
     if (!drawn) return drawn.error();
     return drawn->token;
+  }
+  result<token_id> race(const coupling_noise& noise, std::uint32_t position) noexcept override {
+    return reading_->race(noise, position);
   }
   result<law> in_fp16(workspace& scratch) noexcept override { return fp16_law(*reading_, scratch); }
   result<disagreement> perturb(token_id token, const perturbation_options& options, const uniforms<>& random,

@@ -40,9 +40,10 @@ namespace detail {
   made.truncation = terms.truncation;
   return made;
 }
+[[nodiscard]] constexpr bool races(const session_terms& terms) noexcept { return terms.noise != noise_kind::none; }
 //! Returns whether rows are read as distributions, not only for the argmax.
 [[nodiscard]] constexpr bool reads_laws(const session_terms& terms) noexcept {
-  return terms.rule != wire_rule::greedy && !compares(terms) && !transform_of(terms).greedy();
+  return (terms.rule != wire_rule::greedy || races(terms)) && !compares(terms) && !transform_of(terms).greedy();
 }
 [[nodiscard]] constexpr bool laws_travel(const session_terms& terms) noexcept {
   return carries_laws(terms.format.format);
@@ -59,6 +60,7 @@ namespace detail {
   made.fingerprint_low = options.fingerprint.low;
   made.fingerprint_high = options.fingerprint.high;
   made.rule = options.rule;
+  made.noise = options.noise;
   made.mode = options.mode;
   made.format = format;
   made.temperature = options.transform.temperature;

@@ -209,6 +209,16 @@ struct greedy_system {
   [[nodiscard]] constexpr auto make() const noexcept { return greedy(max_draft_length); }
 };
 
+struct shared_noise_system {
+  static constexpr std::string_view name = "shared-noise",
+                                    sentence = "only token ids; both sides draw them with the same noise";
+  shared_noise_settings set{};
+  constexpr void settings(const auto& visit) noexcept {
+    visit("max_draft_length", set.max_draft_length, 1, most_drafts, "drafts per round");
+  }
+  [[nodiscard]] constexpr auto make() const noexcept { return shared_noise(set); }
+};
+
 struct wisv_system {
   static constexpr std::string_view name = "wisv",
                                     sentence = "greedy; a decision head scores mismatches by hidden states";
@@ -223,9 +233,10 @@ struct wisv_system {
 
 template <class... Systems>
 struct system_list {};
-using all_systems = system_list<target_system, qs_system, qs_adaptive_system, qs_dqn_system, k_sqs_system, c_sqs_system,
-                                hlm_system, sd_reject_system, compressed_hlm_system, rand_hlm_system, u_hlm_system,
-                                ui_system, cu_hlm_system, cu_hlm_online_system, greedy_system, wisv_system>;
+using all_systems =
+    system_list<target_system, qs_system, qs_adaptive_system, qs_dqn_system, k_sqs_system, c_sqs_system, hlm_system,
+                sd_reject_system, compressed_hlm_system, rand_hlm_system, u_hlm_system, ui_system, cu_hlm_system,
+                cu_hlm_online_system, greedy_system, shared_noise_system, wisv_system>;
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END

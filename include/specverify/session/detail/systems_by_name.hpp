@@ -117,7 +117,7 @@ template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] constexpr system_info info_of(const preset<Sparsifier, Skip, Window>& system) noexcept {
   system_info made;
   made.strength = shape_of(system, max_vocab_size).strength;
-  made.greedy = system.rule != wire_rule::token;
+  made.greedy = system.rule != wire_rule::token && system.noise == noise_kind::none;
   made.needs_attention = Skip::needs_attention;
   made.needs_hidden_states = made.needs_head = system.rule == wire_rule::semantic;
   return made;
