@@ -50,6 +50,7 @@
 #include <specverify/policy/protocol.hpp>
 #include <specverify/policy/resolution.hpp>
 #include <specverify/policy/skip.hpp>
+#include <specverify/policy/split_plan.hpp>
 #include <specverify/policy/window.hpp>
 
 #include <specverify/vocabulary/fingerprint.hpp>
