@@ -102,10 +102,11 @@ typedef struct specverify_extras {
   size_t attention_count;
 } specverify_extras;
 
-// ---- Callbacks of a host. Those from `keep_from` on, and `reconnect`, may be null. Any other null callback returns
-// null_span.
+// ---- Callbacks of a host. Those from `keep_from` on, and `reconnect`, may be null; `row` may be null if `token` is
+// not. Any other null callback returns null_span.
 
 typedef int32_t specverify_feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows);
+typedef int32_t specverify_give_token(void* self, uint32_t index, int32_t* given);
 typedef int32_t specverify_give_row(void* self, uint32_t index, specverify_row* given);
 typedef int32_t specverify_move(void* self, uint32_t position);
 typedef int32_t specverify_hear(void* self, const specverify_output* output);
@@ -128,12 +129,15 @@ typedef struct specverify_model {
   int32_t (*extras)(void* self, uint32_t index, specverify_extras* given);
   // wisv, cloud: writes a score in [0, 1] for each of the asked->rows drafts.
   int32_t (*scores)(void* self, const specverify_output* asked, double* scores);
+  // greedy and shared-noise, cloud: returns the token that the engine samples in place of row `index`. Used if `row` is
+  // null.
+  specverify_give_token* token;
 } specverify_model;
 
 // Returns a model without the optional callbacks.
 static inline specverify_model specverify_model_of(void* self, specverify_feed* feed, specverify_give_row* row,
                                                    specverify_move* truncate) {
-  const specverify_model made = {sizeof made, self, feed, row, truncate, 0, 0, 0, 0};
+  const specverify_model made = {sizeof made, self, feed, row, truncate, 0, 0, 0, 0, 0};
   return made;
 }
 
@@ -258,12 +262,19 @@ SPECVERIFY_API specverify_status specverify_cloud_receive(specverify_cloud* clou
 SPECVERIFY_API specverify_status specverify_cloud_supply_rows(specverify_cloud* cloud, const specverify_row* rows,
                                                               size_t count, const specverify_transform* transforms,
                                                               uint64_t now);
+// greedy and shared-noise: supplies the token that the engine samples in place of each row. After rows_required (a
+// different method), size_mismatch or token_out_of_range the session still waits for rows or tokens.
+SPECVERIFY_API specverify_status specverify_cloud_supply_tokens(specverify_cloud* cloud, const int32_t* tokens,
+                                                                size_t count, uint64_t now);
 SPECVERIFY_API specverify_status specverify_cloud_supply_scores(specverify_cloud* cloud, const double* scores,
                                                                 size_t count, uint64_t now);
 SPECVERIFY_API specverify_status specverify_cloud_engine_failed(specverify_cloud* cloud, specverify_status why);
 
 SPECVERIFY_API specverify_status specverify_cloud_next(specverify_cloud* cloud, specverify_output* output);
 SPECVERIFY_API int specverify_cloud_wants_rows(const specverify_cloud* cloud);
+// Returns the key of the session's shared noise (shared-noise), or 0. An engine that samples by itself must draw with
+// this key: the token at a position is the winner of the race with the noise of the position.
+SPECVERIFY_API uint64_t specverify_cloud_noise_key(const specverify_cloud* cloud);
 SPECVERIFY_API int specverify_cloud_wants_scores(const specverify_cloud* cloud);
 enum specverify_cloud_state {
   SPECVERIFY_CLOUD_BLANK = 0,

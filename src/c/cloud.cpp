@@ -63,14 +63,14 @@ void cloud_destroy(specverify_cloud* cloud) { destroy(cloud); }
 
 specverify_status serve(specverify_cloud* cloud, const specverify_model* model, const specverify_link* link,
                         const specverify_observer* observer) {
-  return with_host(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
+  return with_host<true>(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
     return sv::serve(*cloud, its_model, its_link, its_observer);
   });
 }
 
 specverify_status cloud_drive(specverify_cloud* cloud, const specverify_model* model,
                               const specverify_observer* observer, uint64_t now) {
-  return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
+  return with_engine<true>(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
     return sv::drive(*cloud, its_model, its_observer, c_clock{now});
   });
 }
@@ -99,6 +99,11 @@ specverify_status cloud_supply_rows(specverify_cloud* cloud, const specverify_ro
   return to_c(sv::supply(*cloud, model, now));
 }
 
+specverify_status cloud_supply_tokens(specverify_cloud* cloud, const int32_t* tokens, size_t count, uint64_t now) {
+  const auto given = array_of(tokens, count);
+  return to_c(given ? cloud->supply_tokens(*given, now) : given.error());
+}
+
 specverify_status cloud_supply_scores(specverify_cloud* cloud, const double* scores, size_t count, uint64_t now) {
   const auto given = array_of(scores, count);
   return to_c(given ? cloud->supply_scores(*given, now) : given.error());
@@ -110,6 +115,7 @@ specverify_status cloud_engine_failed(specverify_cloud* cloud, specverify_status
 
 specverify_status cloud_next(specverify_cloud* cloud, specverify_output* output) { return next(*cloud, output); }
 int cloud_wants_rows(const specverify_cloud* cloud) { return cloud->wants_rows() ? 1 : 0; }
+uint64_t cloud_noise_key(const specverify_cloud* cloud) { return cloud->noise().key; }
 int cloud_wants_scores(const specverify_cloud* cloud) { return cloud->wants_scores() ? 1 : 0; }
 uint32_t cloud_state(const specverify_cloud* cloud) { return static_cast<std::uint32_t>(cloud->state()); }
 uint64_t cloud_session_id(const specverify_cloud* cloud) { return cloud->session_id(); }

@@ -23,14 +23,14 @@ void edge_destroy(specverify_edge* edge) { destroy(edge); }
 
 specverify_status generate(specverify_edge* edge, const specverify_model* model, const specverify_link* link,
                            const specverify_observer* observer) {
-  return with_host(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
+  return with_host<false>(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
     return sv::generate(*edge, its_model, its_link, its_observer).error();
   });
 }
 
 specverify_status edge_drive(specverify_edge* edge, const specverify_model* model, const specverify_observer* observer,
                              uint64_t now) {
-  return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
+  return with_engine<false>(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
     return sv::drive(*edge, its_model, its_observer, c_clock{now});
   });
 }

@@ -29,6 +29,12 @@ class c_model {
     given_for_.reset();
     return said(from_.feed(from_.self, position, tokens.data(), tokens.size(), rows));
   }
+  // Returns whether the model gives tokens in place of rows.
+  [[nodiscard]] bool samples() const noexcept { return from_.row == nullptr; }
+  sv::token_id token(std::uint32_t index) {
+    sv::token_id given = sv::no_token;
+    return note(from_.token(from_.self, index, &given)) ? given : sv::no_token;
+  }
   any_row row(std::uint32_t index) {
     any_row made{};
     if (!note(from_.row(from_.self, index, &made.row))) made.row = {};
@@ -119,12 +125,14 @@ struct c_clock {
   [[nodiscard]] sv::session_time now() const noexcept { return time; }
 };
 
-// Returns a model. Errors: as for `taken`; null_span (`where` = offset of a callback that must not be null).
-[[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given) noexcept {
+// Returns a model. The target (`is_target`) may give tokens in place of rows. Errors: as for `taken`; null_span
+// (`where` = offset of a callback that must not be null).
+[[nodiscard]] inline sv::result<c_model> model_of(const specverify_model* given, bool is_target) noexcept {
   const auto set = taken(given);
   if (!set) return set.error();
   if (set->feed == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, feed));
-  if (set->row == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, row));
+  if (set->row == nullptr && !(is_target && set->token != nullptr))
+    return refused(sv::errc::null_span, offsetof(specverify_model, row));
   if (set->truncate == nullptr) return refused(sv::errc::null_span, offsetof(specverify_model, truncate));
   return c_model(*set);
 }
@@ -143,20 +151,20 @@ struct c_clock {
 }
 
 // Calls work(model, observer) with the objects for the callbacks.
-template <class Work>
+template <bool IsTarget, class Work>
 [[nodiscard]] specverify_status with_engine(const specverify_model* model, const specverify_observer* observer,
                                             Work&& work) noexcept {
-  auto its_model = model_of(model);
+  auto its_model = model_of(model, IsTarget);
   if (!its_model) return to_c(its_model.error());
   const auto its_observer = observer_of(observer);
   if (!its_observer) return to_c(its_observer.error());
   return to_c(work(*its_model, *its_observer));
 }
 // Calls work(model, link, observer) with the objects for the callbacks.
-template <class Work>
+template <bool IsTarget, class Work>
 [[nodiscard]] specverify_status with_host(const specverify_model* model, const specverify_link* link,
                                           const specverify_observer* observer, Work&& work) noexcept {
-  return with_engine(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
+  return with_engine<IsTarget>(model, observer, [&](c_model& its_model, const c_observer& its_observer) {
     auto its_link = link_of(link);
     return its_link ? work(its_model, *its_link, its_observer) : its_link.error();
   });

@@ -41,7 +41,7 @@ specverify_status specverify_run_pair(specverify_edge* edge, const specverify_mo
                                       const specverify_model* target, const specverify_observer* observer) {
   if (edge == nullptr || cloud == nullptr) return no_data;
   for (const specverify_model* const given : {drafter, target})
-    if (const auto its = model_of(given); !its) return to_c(its.error());
+    if (const auto its = model_of(given, given == target); !its) return to_c(its.error());
   const auto heard = observer_of(observer);
   if (!heard) return to_c(heard.error());
   way up{heard->to}, down;

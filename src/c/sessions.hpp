@@ -63,6 +63,7 @@ struct specverify_edge : specverify::edge_session {
 struct specverify_cloud : specverify::cloud_session {
   template <class Policy, class Rows>
   [[nodiscard]] specverify::status supply_rows(Policy policy, const Rows& rows, specverify::session_time now) noexcept {
+    if (rows.model.samples()) return specverify::detail::supply_tokens_of(*this, rows.model, now);
     if (!wants_rows()) return {specverify::errc::unexpected_message, specverify::part::session, 0};
     const specverify_c::any_row first = rows(0);
     specverify::status wrong = specverify_c::why_failed(rows);

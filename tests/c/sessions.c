@@ -76,6 +76,65 @@ static void check_systems(void) {
   }
 }
 
+// A target that samples by itself: the largest logit.
+static int32_t wrong_token = -1;
+static int32_t token(void* self, uint32_t index, int32_t* given) {
+  const float* const values = ((engine*)self)->values[index];
+  *given = 0;
+  for (int32_t v = 1; v < V; ++v)
+    if (values[v] > values[*given]) *given = v;
+  if (wrong_token != -1) *given = wrong_token;
+  return 0;
+}
+static int32_t refused_token(void* self, uint32_t index, int32_t* given) {
+  return (void)self, (void)index, (void)given, 1234;
+}
+
+// Writes one text with tokens in place of the target's rows: by run_pair, or by supply_tokens.
+static specverify_status sample(const char* name, specverify_give_token* gives, int32_t text[64]) {
+  const specverify_system system = system_of(name);
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  small.noise = 2, small.scalar = large.scalar = SPECVERIFY_FLOAT;
+  const specverify_model drafter = model_of(&small);
+  specverify_model target = specverify_model_of(&large, feed, NULL, truncate_to);
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+  const specverify_status missing = specverify_cloud_drive(cloud, &target, NULL, 0);
+  CHECK(missing.code == specverify_errc_null_span && missing.where == offsetof(specverify_model, row));
+  target.token = gives;
+  IS(specverify_cloud_drive(cloud, &target, NULL, 0), ok);
+  IS(specverify_edge_drive(edge, &target, NULL, 0), null_span);  // a drafter gives rows
+  CHECK(specverify_cloud_noise_key(cloud) == 0);
+  const specverify_status why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
+  CHECK((specverify_cloud_noise_key(cloud) != 0) == (strcmp(name, "shared-noise") == 0));
+  size_t count = 0;
+  const int32_t* const written = specverify_edge_text(edge, &count, NULL);
+  CHECK(why.code != 0 || count == 41);
+  if (count == 41) memcpy(text, written, 4 * count);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+  return why;
+}
+
+static void check_tokens(void) {
+  counted memory = {0, 0, 0, 0};
+  int32_t text[2][64];
+  CHECK(run("greedy", SPECVERIFY_FLOAT, &memory, text[0]) == 41);
+  IS(sample("greedy", token, text[1]), ok);
+  CHECK(memcmp(text[0], text[1], 164) == 0);
+  IS(sample("shared-noise", token, text[1]), ok);  // the text of the target's samples, whatever the device drew
+  CHECK(memcmp(text[0], text[1], 164) == 0);
+  IS(sample("k-sqs", token, text[1]), rows_required);
+  CHECK(sample("greedy", refused_token, text[1]).code == 1234);
+  wrong_token = V;
+  IS(sample("greedy", token, text[1]), token_out_of_range);
+  wrong_token = -1;
+}
+
 // Each request for memory fails once.
 static void check_memory(const char* name) {
   const specverify_system system = system_of(name);
@@ -338,6 +397,60 @@ static void check_failed_rows(void) {
   }
 }
 
+// Level 1: what cannot be used is refused, and the session waits as before.
+static void check_supplied_tokens(void) {
+  const specverify_system system = system_of("greedy");
+  const specverify_edge_options device = device_options();
+  const specverify_cloud_options service = service_options();
+  const specverify_model drafter = model_of(&small);
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+  int32_t tokens[13] = {0};
+  IS(specverify_cloud_supply_tokens(NULL, tokens, 1, 0), null_span);
+  IS(specverify_cloud_supply_tokens(cloud, tokens, 1, 0), unexpected_message);
+  message_queue to_cloud = {.sent = 0}, to_edge = {.sent = 0};
+  const specverify_observer up = specverify_observer_of(&to_cloud, put);
+  IS(specverify_edge_drive(edge, &drafter, &up, 0), ok);
+  int evaluated = 0;
+  while (to_cloud.taken < to_cloud.sent) {
+    const size_t next = to_cloud.taken++ % 8;
+    IS(specverify_cloud_receive(cloud, to_cloud.bytes[next], to_cloud.sizes[next], 0), ok);
+    for (;;) {
+      specverify_output out = {.struct_size = sizeof out};
+      IS(specverify_cloud_next(cloud, &out), ok);
+      if (out.action == SPECVERIFY_NONE) break;
+      CHECK(put(&to_edge, &out) == 0);
+      if (out.action != SPECVERIFY_EVALUATE) continue;
+      ++evaluated;
+      CHECK(feed(&large, out.position, out.tokens, out.token_count, out.rows) == 0);
+      for (uint32_t i = 0; i < out.rows; ++i) CHECK(token(&large, i, tokens + i) == 0);
+      IS(specverify_cloud_supply_tokens(cloud, NULL, out.rows, 0), null_span);
+      IS(specverify_cloud_supply_tokens(cloud, tokens, out.rows + 1, 0), size_mismatch);
+      tokens[out.rows] = tokens[out.rows - 1], tokens[out.rows - 1] = V;
+      IS(specverify_cloud_supply_tokens(cloud, tokens, out.rows, 0), token_out_of_range);
+      tokens[out.rows - 1] = tokens[out.rows];
+      CHECK(specverify_cloud_wants_rows(cloud));
+      IS(specverify_cloud_supply_tokens(cloud, tokens, out.rows, 0), ok);
+    }
+    while (to_edge.taken < to_edge.sent) {
+      const size_t answer = to_edge.taken++ % 8;
+      IS(specverify_edge_receive(edge, to_edge.bytes[answer], to_edge.sizes[answer], 0), ok);
+      IS(specverify_edge_drive(edge, &drafter, &up, 0), ok);
+    }
+  }
+  size_t count = 0;
+  counted memory = {0, 0, 0, 0};
+  int32_t text[64];
+  CHECK(run("greedy", SPECVERIFY_FLOAT, &memory, text) == 41 && evaluated > 5);
+  const int32_t* const written = specverify_edge_text(edge, &count, NULL);
+  CHECK(count == 41 && memcmp(text, written, 164) == 0);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+}
+
 static void check_refusals(void) {
   specverify_edge* edge = NULL;
   specverify_cloud* cloud = NULL;
@@ -558,6 +671,8 @@ int main(void) {
   check_fingerprint();
   check_page();
   check_callbacks();
+  check_tokens();
+  check_supplied_tokens();
   check_failed_rows();
   check_refusals();
   check_own_numbers();

@@ -131,16 +131,33 @@ concept takes_one_row = requires(Session& session, Policy policy, Model& model, 
   session.supply_row(policy, model.row(0), transform, {}, now);
 };
 
+//! Supplies the model's tokens in place of rows. If the session cannot use them, it fails.
+template <class Session, class Model>
+[[nodiscard]] status supply_tokens_of(Session& session, Model& model, session_time now) {
+  std::array<token_id, max_wire_draft_length + 1> space;
+  const std::span<token_id> tokens = std::span<token_id>(space).first(session.wanted_rows());
+  for (std::uint32_t i = 0; i < tokens.size(); ++i) tokens[i] = model.token(i);
+  if constexpr (requires { model.failed(); }) {
+    if (const status why = model.failed(); !why.ok()) return session.engine_failed(why);
+  }
+  const status why = session.supply_tokens(tokens, now);
+  const bool unusable = why.code == errc::rows_required || why.code == errc::token_out_of_range;
+  return unusable ? session.engine_failed(why) : why;
+}
+
 }  // namespace detail
 
 //! Level 1. Supplies the rows for which the model was fed, with hidden states, attention and transforms if the model
-//! has them. Errors: the model's `failed` (the session has failed); the errors of the session's `supply_row` or
-//! `supply_rows`.
+//! has them. Supplies tokens if the model has `token` in place of `row`. Errors: the model's `failed` (the session has
+//! failed); the errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
   const row_transform base = session.transform();
   const detail::model_rows<Model> rows{model, base};
-  if constexpr (detail::takes_one_row<Session, Policy, Model>) {
+  if constexpr (token_model<Model>) {
+    static_assert(requires { session.wanted_rows(); }, "a drafter must return rows: only a target may return tokens");
+    return detail::supply_tokens_of(session, model, now);
+  } else if constexpr (detail::takes_one_row<Session, Policy, Model>) {
     std::span<const float> hidden{}, attention{};
     if constexpr (requires { model.hidden(0); }) hidden = model.hidden(0);
     if constexpr (requires { model.attention(0); }) attention = model.attention(0);

@@ -6,6 +6,8 @@
 //!   feed(position, tokens, rows) -> status   the tokens begin at `position`, and 0 begins a new text; the last `rows`
 //!                                            tokens need rows (0 is allowed)
 //!   row(i) -> row_view                       the i-th of these rows, 0 <= i < rows; valid until the next feed
+//!   token(i) -> token_id                     target, greedy rule, in place of `row`: the token that the engine samples
+//!                                            after the i-th of these tokens; a model with both gives rows
 //!   truncate(position)                       keeps the first `position` positions; a model that cannot do this needs
 //!                                            the wrapper `rewinding`
 //!   keep_from(position)                      no later truncate will go below this position
@@ -34,10 +36,22 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Takes tokens at a position and returns rows.
 template <class Model>
-concept language_model = requires(Model& model, std::uint32_t number, std::span<const token_id> tokens) {
+concept row_model = requires(Model& model, std::uint32_t number, std::span<const token_id> tokens) {
   { model.feed(number, tokens, number) } -> std::same_as<status>;
   requires is_row_scalar<typename std::remove_cvref_t<decltype(model.row(number))>::scalar_type>;
 };
+
+//! Takes tokens at a position and returns the token that the engine samples after each of them, in place of rows.
+template <class Model>
+concept token_model = !row_model<Model> &&
+    requires(Model& model, std::uint32_t number, std::span<const token_id> tokens) {
+  { model.feed(number, tokens, number) } -> std::same_as<status>;
+  { model.token(number) } -> std::same_as<token_id>;
+};
+
+//! A model that a session can use. A drafter must be a `row_model`.
+template <class Model>
+concept language_model = row_model<Model> || token_model<Model>;
 
 //! A model with a cache that can be truncated.
 template <class Model>

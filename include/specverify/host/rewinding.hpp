@@ -70,7 +70,8 @@ class rewinding : public detail::wrapped_model<Model> {
     size_ = end;
     return {};
   }
-  [[nodiscard]] decltype(auto) row(std::uint32_t i) { return model_->row(i); }
+  [[nodiscard]] decltype(auto) row(std::uint32_t i) requires row_model<Model> { return model_->row(i); }
+  [[nodiscard]] token_id token(std::uint32_t i) requires token_model<Model> { return model_->token(i); }
 
   void truncate(std::uint32_t position) {
     if (position >= size_) return;

@@ -32,7 +32,7 @@ struct seeded_options {
 };
 
 //! Refers to the model, which must outlive it.
-template <language_model Model>
+template <row_model Model>
 class seeded : public detail::wrapped_model<Model> {
  public:
   //! Errors: invalid_argument (`where` = 0: the size of the vocabulary, 1: the number of rows, 2: the temperature).

@@ -78,9 +78,9 @@ result<verdict> cloud_session::decide(Policy policy, const Rows& rows) noexcept 
 template <execution_policy Policy, row_provider Rows>
 status cloud_session::supply_rows(Policy policy, const Rows& given, session_time) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
-  if (!rows_wanted_) return {errc::unexpected_message, part::session, 0};
+  if (!wants_rows()) return {errc::unexpected_message, part::session, 0};
   journal_.clear();
-  rows_wanted_ = false;
+  rows_wanted_ = 0;
   if (state_ == cloud_state::finished) return answer_owed();  // the edge sent stop while the engine worked
   const detail::rows_of_size<Rows> rows{given, options_.vocab_size};
   if (!detail::compares(terms_)) {

@@ -60,6 +60,15 @@ class cloud_session : public detail::endpoint {
   //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
+  //! Takes tokens in place of the rows that `evaluate` requested, from an engine that samples by itself: ids[i] is the
+  //! engine's token after the i-th of the last `rows` tokens. Only for the greedy rule, with or without shared noise.
+  //! The session commits these tokens as it commits the tokens that the rule picks from rows. So with shared noise the
+  //! engine must sample with `noise()`. If the edge's host has ended the text in the meantime, the ids are dropped and
+  //! the call returns ok. O(ids).
+  //! Errors, after which the session still waits for rows or ids: unexpected_message (no rows are wanted),
+  //! rows_required (a different rule), size_mismatch (`where` = ids; `wanted_rows` are needed), token_out_of_range
+  //! (`where` = the first i with ids[i] outside [0, vocab_size)).
+  [[nodiscard]] status supply_tokens(std::span<const token_id> ids, session_time now) noexcept;
   //! Takes the scores that `score` requested, one per named draft, ascending, in [0, 1]. If the edge has sent stop
   //! in the meantime, the scores are dropped.
   //! Errors: unexpected_message (no scores are wanted), size_mismatch (a different number of scores; may be called
@@ -77,7 +86,9 @@ class cloud_session : public detail::endpoint {
   }
   //! Returns whether the session waits for the rows of an `evaluate`; no other `evaluate` follows before these rows. If
   //! messages can arrive while the engine works, check this before you supply the rows.
-  [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_; }
+  [[nodiscard]] bool wants_rows() const noexcept { return rows_wanted_ > 0; }
+  //! Returns the number of rows, or of ids in place of rows, that the session waits for; 0 if it waits for none.
+  [[nodiscard]] std::uint32_t wanted_rows() const noexcept { return rows_wanted_; }
   //! Returns whether the session waits for the scores of a `score`.
   [[nodiscard]] bool wants_scores() const noexcept { return state_ == cloud_state::scoring; }
   [[nodiscard]] cloud_state state() const noexcept { return state_.now(); }
@@ -87,6 +98,12 @@ class cloud_session : public detail::endpoint {
   //! Returns the channel state that the edge reported with the draft of the open round; zeros if the format has no
   //! report.
   [[nodiscard]] const channel_report& reported_channel() const noexcept { return channel_; }
+  //! Returns the noise that both sides share, with the key of this session; `noise_kind::none` if they share none. The
+  //! token at position i is the winner of the race with the noise of position i.
+  [[nodiscard]] coupling_noise noise() const noexcept {
+    if (!detail::races(terms_)) return {noise_kind::none, 0};
+    return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
+  }
   //! Returns the first position of the drafts of the open round. From this position on, the rows of supply_rows have
   //! the target states that `score` needs.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
@@ -121,7 +138,7 @@ class cloud_session : public detail::endpoint {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
   //! If true, a hello is answered only after the engine's work.
-  [[nodiscard]] bool engine_works() const noexcept { return rows_wanted_ || state_ == cloud_state::scoring; }
+  [[nodiscard]] bool engine_works() const noexcept { return wants_rows() || state_ == cloud_state::scoring; }
   //! Returns whether this side has the prompt and all text that it requested from the edge.
   [[nodiscard]] bool is_whole() const noexcept { return place_.has_prompt() && place_.length >= target_.length; }
   void leave_connection() noexcept;
@@ -177,9 +194,6 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] auto with_drafts(const Work& work) const noexcept {
     return drafts_have_laws() ? work(drafts_.with_laws.drafts()) : work(drafts_.without_laws());
   }
-  [[nodiscard]] coupling_noise noise() const noexcept {
-    return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
-  }
   template <class Policy, class Rows>
   [[nodiscard]] result<verdict> decide(Policy policy, const Rows& rows) noexcept;
 
@@ -193,10 +207,10 @@ class cloud_session : public detail::endpoint {
   channel_report channel_{};
   status failure_{};
   session_state<cloud_table> state_;
+  std::uint32_t rows_wanted_ = 0;     // rows that the engine's `evaluate` requests; 0: the engine has none
   std::optional<edge_place> owed_{};  // a hello that arrived while the engine worked
   bool shaken_ = false;               // a hello was answered over this connection
   bool peer_lists_stops_ = false;     // as in the last hello
-  bool rows_wanted_ = false;          // the engine has an `evaluate`
   bool stopped_ = false;              // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
 };

@@ -64,6 +64,34 @@ struct semantic_model : engine_model {
   }
 };
 
+//! A target that samples by itself: the largest logit, or the token that a race over shared noise picks.
+struct sampling_model {
+  pair& of;
+  std::optional<token_id> always{};  // instead of a sample
+  bool fails = false;
+  std::uint32_t asked = 0;
+
+  [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
+    sampled = {.position = position, .rows = rows, .tokens = tokens};
+    if (!of.cloud_engine.feed(position, tokens, rows)) return wrong_position;
+    picks = of.samples(sampled);
+    return {};
+  }
+  [[nodiscard]] token_id token(std::uint32_t i) {
+    ++asked;
+    return always.value_or(picks[i]);
+  }
+  [[nodiscard]] status truncate(std::uint32_t position) {
+    return of.cloud_engine.cut(position) ? status{} : wrong_position;
+  }
+  [[nodiscard]] status failed() const { return fails ? broken : status{}; }
+  session_output sampled{};
+  std::vector<token_id> picks{};
+};
+struct sampling_model_with_rows : sampling_model {
+  [[nodiscard]] row_view<float> row(std::uint32_t i) const { return of.cloud_engine.rows()[i]; }
+};
+
 struct queue_of_messages {
   std::deque<bytes> sent;
   status operator()(const session_output& out) {
@@ -129,6 +157,51 @@ TEST_CASE("host: drive writes the text that a hand-written loop writes, in every
       CHECK(p.text() == by_hand.text());
       CHECK(p.edge->statistics() == by_hand.edge->statistics());
     }
+  }
+}
+
+TEST_CASE("host: a target that samples by itself writes the text of its rows") {
+  static_assert(token_model<sampling_model> && row_model<sampling_model_with_rows>);
+  for (const noise_kind noise : {noise_kind::none, noise_kind::philox}) {
+    pair_options o;
+    o.format = law_format::token_only;
+    o.rule = wire_rule::greedy;
+    o.noise = noise;
+    pair p(o);
+    engine_model small{p.edge_engine};
+    sampling_model large{p};
+    const auto [edge, cloud] = drive_to_the_end(p, small, large);
+    CHECK(edge.ok());
+    CHECK(cloud.ok());
+    CHECK(p.text() == text_of(o));
+    CHECK(large.asked > 20);
+    pair both(o);
+    engine_model drafter{both.edge_engine};
+    sampling_model_with_rows with_rows{{both}};
+    CHECK(drive_to_the_end(both, drafter, with_rows).second.ok());
+    CHECK(both.text() == p.text());
+    CHECK(with_rows.asked == 0);
+  }
+}
+
+TEST_CASE("host: tokens that the session cannot use, or a model cannot give, end both sides by name") {
+  pair_options greedy;
+  greedy.format = law_format::token_only;
+  greedy.rule = wire_rule::greedy;
+  for (int which = 0; which < 3; ++which) {
+    pair p(which == 0 ? pair_options{} : greedy);
+    engine_model small{p.edge_engine};
+    sampling_model large{p};
+    if (which == 1) large.always = token_id{pair::vocab_size};
+    large.fails = which == 2;
+    const auto [edge, cloud] = drive_to_the_end(p, small, large);
+    const status why = which == 0   ? status{errc::rows_required, part::session, 0}
+                       : which == 1 ? status{errc::token_out_of_range, part::session, 0}
+                                    : broken;
+    CHECK(cloud == why);
+    CHECK(edge.code == errc::refused_by_peer);
+    CHECK(p.edge->refusal() == why);
+    CHECK(p.cloud->state() == cloud_state::failed);
   }
 }
 

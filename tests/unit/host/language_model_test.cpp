@@ -34,6 +34,17 @@ struct says_nothing : least {
 struct no_view : least {
   std::span<const float> row(std::uint32_t) { return {}; }
 };
+struct sampler {
+  status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
+  token_id token(std::uint32_t) { return 0; }
+};
+struct sampler_with_rows : sampler {
+  row_view<float> row(std::uint32_t) { return {}; }
+};
+struct token_of_another_type {
+  status feed(std::uint32_t, std::span<const token_id>, std::uint32_t) { return {}; }
+  std::size_t token(std::uint32_t) { return 0; }
+};
 struct plain_link {
   status send(std::span<const std::byte>) { return {}; }
   result<std::span<const std::byte>> receive(std::optional<session_time>) {
@@ -67,6 +78,12 @@ TEST_CASE("host: what is a language model, and which members are optional") {
   CHECK_FALSE(saving_model<saves_only>);
   CHECK_FALSE(language_model<says_nothing>);
   CHECK_FALSE(language_model<no_view>);
+  CHECK(language_model<sampler>);
+  CHECK(token_model<sampler>);
+  CHECK_FALSE(row_model<sampler>);
+  CHECK(row_model<sampler_with_rows>);
+  CHECK_FALSE(token_model<sampler_with_rows>);
+  CHECK_FALSE(language_model<token_of_another_type>);
 }
 
 TEST_CASE("host: what is a transport, and what is a session") {

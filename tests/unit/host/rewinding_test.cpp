@@ -27,6 +27,17 @@ struct forward_only {
   }
   row_view<float> row(std::uint32_t i) { return engine.rows()[i]; }
 };
+//! Gives the largest logit in place of the row.
+struct forward_only_sampler {
+  forward_only rows;
+  status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t count) {
+    return rows.feed(position, tokens, count);
+  }
+  token_id token(std::uint32_t i) {
+    const std::span<const float> row = rows.engine.logits().subspan(i * pair::vocab_size, pair::vocab_size);
+    return static_cast<token_id>(std::max_element(row.begin(), row.end()) - row.begin());
+  }
+};
 //! With a state that can be copied: how many positions stand.
 struct with_checkpoints : forward_only {
   std::uint32_t stands = 0, saved = 0, loaded = 0;
@@ -189,4 +200,24 @@ TEST_CASE("PRF-7 rewinding: memory is that of make") {
   }
   CHECK(guard.count() == 0);
   CHECK(inner.loaded > 10);
+}
+
+TEST_CASE("host: a target that samples by itself and cannot be cut") {
+  pair_options o;
+  o.format = law_format::token_only;
+  o.rule = wire_rule::greedy;
+  pair plain(o), p(o);
+  plain.finish(plain.start());
+  forward_only_sampler engine{{p.cloud_engine}};
+  auto target = rewinding<forward_only_sampler>::make(engine, 200).value();
+  static_assert(token_model<rewinding<forward_only_sampler>> && row_model<rewinding<forward_only>>);
+  std::vector<bytes> answers;
+  for (bytes question = p.start(); p.edge->state() != edge_state::finished && !question.empty();) {
+    CHECK(deliver(*p.cloud, question, 1).ok());
+    CHECK(drive(exec::seq, *p.cloud, target, [&](const session_output& out) {
+            if (out.action == session_action::send) answers.emplace_back(out.bytes.begin(), out.bytes.end());
+          }).ok());
+    for (const bytes& answer : std::exchange(answers, {})) question = p.hear(answer);
+  }
+  CHECK(p.text() == plain.text());
 }

@@ -30,6 +30,17 @@ errc refusal_of(pair& p, const bytes& message) {
   return told.code;
 }
 
+//! Sessions whose cloud may get tokens in place of rows.
+std::vector<pair_options> sampled_sessions() {
+  pair_options plain{.format = law_format::token_only, .budget = 40, .rule = wire_rule::greedy};
+  pair_options no_bonus = plain, shared = plain, with_laws = plain, stream = plain;
+  no_bonus.bonus = false;
+  shared.noise = noise_kind::philox;
+  with_laws.format = law_format::sparse_drop_zero;
+  stream.mode = session_mode::stream;
+  return {plain, no_bonus, shared, with_laws, stream};
+}
+
 //! The work that the engine has been asked for.
 status supply(pair& p) {
   return p.cloud->supply_rows(exec::seq, row_span_provider<float>(p.cloud_engine.rows(), p.transforms), 1);
@@ -692,4 +703,109 @@ TEST_CASE("SEC-1 cloud: drafts beyond the budget are not fed to the engine") {
   const auto verdict = decode_feedback(place, p.format(), 3, pair::only(p.run_cloud()));
   REQUIRE(verdict.ok());
   CHECK(verdict->accepted + (verdict->next_token != no_token ? 1u : 0u) <= 2);
+}
+
+TEST_CASE("cloud: an engine's own tokens give the text that its rows give") {
+  for (const pair_options& options : sampled_sessions()) {
+    pair rows(options), tokens(options);
+    tokens.engine_samples = true;
+    rows.finish(rows.start());
+    tokens.finish(tokens.start());
+    CHECK(tokens.text() == rows.text());
+    CHECK(tokens.text().size() == 43);
+    const session_statistics one = rows.cloud->statistics(), other = tokens.cloud->statistics();
+    CHECK(one.accepted == other.accepted);
+    CHECK(one.bonus_tokens == other.bonus_tokens);
+    CHECK(one.residual_tokens == other.residual_tokens);
+    CHECK(one.fed_tokens == other.fed_tokens);
+    CHECK(one.bytes_down == other.bytes_down);
+    CHECK(tokens.cloud_journal == rows.cloud_journal);
+    CHECK((options.noise == noise_kind::none) == (tokens.cloud->noise() == coupling_noise{noise_kind::none, 0}));
+  }
+}
+
+TEST_CASE("cloud: tokens that cannot be used are refused by name, and the session waits as before") {
+  for (const pair_options& options : sampled_sessions()) {
+    pair p(options), untouched(options);
+    CHECK(p.cloud->supply_tokens(std::array<token_id, 1>{3}, 1).code == errc::unexpected_message);
+    for (pair* each : {&p, &untouched}) {
+      each->hold_rows = true;
+      CHECK(each->answers(each->exchange(each->start())).empty());
+      each->hold_rows = false;
+    }
+    REQUIRE(p.cloud->wants_rows());
+    const std::uint32_t wanted = p.cloud->wanted_rows();
+    CHECK(wanted == p.cloud_engine.rows().size());
+    const cloud_state before = p.cloud->state();
+    const auto refused = [&](std::span<const token_id> ids, status why) {
+      CHECK(p.cloud->supply_tokens(ids, 1) == why);
+      CHECK_FALSE(p.cloud->has_outputs());
+      CHECK(p.cloud->state() == before);
+      CHECK(p.cloud->wanted_rows() == wanted);
+      CHECK(p.cloud->length() == untouched.cloud->length());
+      CHECK(p.cloud->last_round().round == untouched.cloud->last_round().round);
+    };
+    std::vector<token_id> ids(wanted + 1, 3);
+    refused({}, {errc::size_mismatch, part::session, 0});
+    refused(ids, {errc::size_mismatch, part::session, wanted + 1});
+    ids.pop_back();
+    if (wanted > 1) refused(std::span(ids).first(wanted - 1), {errc::size_mismatch, part::session, wanted - 1});
+    for (const token_id wrong : {token_id{pair::vocab_size}, no_token, std::numeric_limits<token_id>::max()}) {
+      std::vector<token_id> outside = ids;
+      outside.back() = wrong;
+      refused(outside, {errc::token_out_of_range, part::session, wanted - 1});
+      outside.front() = wrong;
+      refused(outside, {errc::token_out_of_range, part::session, 0});
+    }
+    for (pair* each : {&p, &untouched}) {
+      CHECK(supply(*each).ok());
+      CHECK(each->cloud->supply_tokens(ids, 1).code == errc::busy);
+      if (options.mode == session_mode::draft) {
+        each->finish(each->hear(pair::only(each->run_cloud())));
+      } else {
+        for (const bytes& message : each->run_cloud()) (void)each->hear(message);
+      }
+    }
+    CHECK(p.text() == untouched.text());
+    CHECK(p.cloud_journal == untouched.cloud_journal);
+  }
+}
+
+TEST_CASE("cloud: a rule that reads laws takes rows only") {
+  for (const wire_rule rule : {wire_rule::token, wire_rule::semantic}) {
+    pair_options options;
+    options.rule = rule;
+    if (rule == wire_rule::semantic) {
+      options.format = law_format::token_only;
+      options.attachments.hidden = hidden_format::int8;
+      options.attachments.hidden_size = 6;
+      options.attachments.hidden_with_draft = true;
+    }
+    pair p(options), untouched(options);
+    untouched.finish(untouched.start());
+    p.hold_rows = true;
+    CHECK(p.answers(p.exchange(p.start())).empty());
+    p.hold_rows = false;
+    const std::vector<token_id> ids(p.cloud->wanted_rows(), 3);
+    CHECK(p.cloud->supply_tokens(ids, 1) == status{errc::rows_required, part::session, 0});
+    CHECK(p.cloud->wants_rows());
+    CHECK(p.cloud->state() == cloud_state::evaluating);
+    CHECK(supply(p).ok());
+    p.finish(p.hear(pair::only(p.run_cloud())));
+    CHECK(p.text() == untouched.text());
+  }
+}
+
+TEST_CASE("cloud: tokens that come behind the end of the text are dropped") {
+  pair p(sampled_sessions()[0]);
+  p.hold_rows = true;
+  CHECK(p.answers(p.exchange(p.start())).empty());
+  REQUIRE(p.edge->stop(stop_cause::cancelled, p.now).ok());
+  CHECK(p.cloud->receive(pair::only(p.run_edge()), 1).ok());
+  (void)p.run_cloud();
+  REQUIRE(p.cloud->state() == cloud_state::finished);
+  CHECK(p.cloud->supply_tokens(std::array<token_id, 1>{3}, 1).ok());
+  CHECK_FALSE(p.cloud->has_outputs());
+  CHECK_FALSE(p.cloud->wants_rows());
+  CHECK(p.cloud->length() == 3);
 }

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -175,10 +176,32 @@ struct basic_pair {
       if (out.action == sv::session_action::evaluate) {
         CHECK(cloud_engine.feed(out.position, out.tokens, out.rows));
         if (hold_rows) return sent;
+        if (engine_samples) {
+          CHECK(cloud->supply_tokens(samples(out), now).ok());
+          continue;
+        }
         (void)cloud->supply_rows(sv::exec::seq, sv::row_span_provider<float>(cloud_engine.rows(), transforms), now);
       }
     }
     return sent;
+  }
+  //! What an engine samples in place of the rows of an `evaluate`: the largest logit, or over shared noise the first
+  //! arrival of an exponential race with the rates e^z.
+  [[nodiscard]] std::vector<token_id> samples(const sv::session_output& asked) const {
+    const sv::coupling_noise noise = cloud->noise();
+    std::vector<token_id> made;
+    for (std::uint32_t i = 0; i < asked.rows; ++i) {
+      const float* const row = cloud_engine.logits().data() + std::size_t{i} * vocab_size;
+      const auto position = static_cast<std::uint32_t>(asked.position + asked.tokens.size()) - asked.rows + i + 1;
+      const auto score = [&](token_id id) {
+        const double logit = static_cast<double>(row[id]);
+        return noise.kind == sv::noise_kind::none ? logit : logit - std::log(noise.time(position, id));
+      };
+      token_id best = 0;
+      for (token_id id = 1; id < static_cast<token_id>(vocab_size); ++id) best = score(id) > score(best) ? id : best;
+      made.push_back(best);
+    }
+    return made;
   }
   //! The hello of a new session.
   bytes start(std::vector<token_id> prompt = {4, 5, 6}) {
@@ -251,6 +274,7 @@ struct basic_pair {
   std::array<sv::row_transform, 1> transforms{};
   sv::session_time now = 1;
   bool hold_rows = false, hold_scores = false;
+  bool engine_samples = false;  // the cloud's engine gives tokens in place of rows
   std::size_t alone = 0;  // tokens of which the edge's host was told that the edge alone committed them
   std::vector<bytes> scored;
   std::vector<std::uint64_t> scored_positions;

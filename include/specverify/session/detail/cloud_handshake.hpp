@@ -43,7 +43,7 @@ SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& e
 SPECVERIFY_BODY status cloud_session::fail(status why) noexcept {
   failure_ = refusal_ = why;
   state_.enter<cloud_event::fail>();
-  rows_wanted_ = false;
+  rows_wanted_ = 0;
   leave_connection();
   static_cast<void>(refuse(why));
   outputs_.push({.action = session_action::failed, .reason = why});

@@ -6,6 +6,7 @@
 
 #include <specverify/codec/message.hpp>
 #include <specverify/session/cloud_session.hpp>
+#include <specverify/verify/detail/given_tokens.hpp>
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,7 @@ SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
   const std::uint32_t fed = terms_.bonus || drafted == 0 ? std::min(drafted, room - 1) : std::min(drafted, room) - 1;
   feed(place_.length - 1, draft_position() + fed, fed + 1);
-  rows_wanted_ = true;
+  rows_wanted_ = fed + 1;
 }
 
 SPECVERIFY_BODY verify_request cloud_session::round_request() const noexcept {
@@ -51,6 +52,26 @@ SPECVERIFY_BODY verify_request cloud_session::round_request() const noexcept {
   request.remaining_budget = remaining() - drafts_.skipped;
   request.bonus = terms_.bonus;
   return request;
+}
+
+SPECVERIFY_BODY status cloud_session::supply_tokens(std::span<const token_id> ids, session_time) noexcept {
+  if (!outputs_.empty()) return {errc::busy, part::session, 0};
+  if (!wants_rows()) return {errc::unexpected_message, part::session, 0};
+  if (state_ != cloud_state::finished) {
+    if (terms_.rule != wire_rule::greedy) return {errc::rows_required, part::session, 0};
+    if (ids.size() != rows_wanted_)
+      return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(ids.size())};
+    for (std::uint32_t i = 0; i < ids.size(); ++i) {
+      if (!detail::in_vocabulary(ids[i], options_.vocab_size)) return {errc::token_out_of_range, part::session, i};
+    }
+  }
+  journal_.clear();
+  rows_wanted_ = 0;
+  if (state_ == cloud_state::finished) return answer_owed();  // the edge sent stop while the engine worked
+  const verify_request request = round_request();
+  return commit(with_drafts([&](const auto drafts) noexcept {
+    return detail::verify_given_tokens(drafts, detail::given_tokens{ids, options_.vocab_size}, request);
+  }));
 }
 
 //! Commits a verdict: journals the tokens, tells the host and the edge.
