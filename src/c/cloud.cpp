@@ -63,9 +63,10 @@ void cloud_destroy(specverify_cloud* cloud) { destroy(cloud); }
 
 specverify_status serve(specverify_cloud* cloud, const specverify_model* model, const specverify_link* link,
                         const specverify_observer* observer) {
-  return with_host<true>(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
-    return sv::serve(*cloud, its_model, its_link, its_observer);
-  });
+  return with_host<true>(model, link, observer,
+                         [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
+                           return sv::serve(*cloud, its_model, its_link, its_observer);
+                         });
 }
 
 specverify_status cloud_drive(specverify_cloud* cloud, const specverify_model* model,

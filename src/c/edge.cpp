@@ -23,9 +23,10 @@ void edge_destroy(specverify_edge* edge) { destroy(edge); }
 
 specverify_status generate(specverify_edge* edge, const specverify_model* model, const specverify_link* link,
                            const specverify_observer* observer) {
-  return with_host<false>(model, link, observer, [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
-    return sv::generate(*edge, its_model, its_link, its_observer).error();
-  });
+  return with_host<false>(model, link, observer,
+                          [&](c_model& its_model, c_link& its_link, const c_observer& its_observer) {
+                            return sv::generate(*edge, its_model, its_link, its_observer).error();
+                          });
 }
 
 specverify_status edge_drive(specverify_edge* edge, const specverify_model* model, const specverify_observer* observer,

@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "walk.md"
 MOST_LINKS = 12
 FREE_ROOMS = {"core", "distribution"}
 INPUTS = {"start", "restore", "recover", "receive", "tick", "reconnect", "disconnect", "engine_failed", "supply_row",
-          "supply_rows", "supply_scores"}
+          "supply_rows", "supply_tokens", "supply_scores"}
 FROM = re.compile(r"^From \[`(\w+)`\]\(\.\./(include/specverify/[\w/]+\.hpp)\)", re.MULTILINE)
 LINK = re.compile(r"^\d+\. \[`(\w+)`\]\(\.\./(include/specverify/(\w+)/[\w/]+\.hpp)\)", re.MULTILINE)
 

@@ -155,7 +155,8 @@ template <execution_policy Policy, host_session Session, language_model Model>
   const row_transform base = session.transform();
   const detail::model_rows<Model> rows{model, base};
   if constexpr (token_model<Model>) {
-    static_assert(requires { session.wanted_rows(); }, "a drafter must return rows: only a target may return tokens");
+    static_assert(
+        requires { session.wanted_rows(); }, "a drafter must return rows: only a target may return tokens");
     return detail::supply_tokens_of(session, model, now);
   } else if constexpr (detail::takes_one_row<Session, Policy, Model>) {
     std::span<const float> hidden{}, attention{};

@@ -43,8 +43,8 @@ concept row_model = requires(Model& model, std::uint32_t number, std::span<const
 
 //! Takes tokens at a position and returns the token that the engine samples after each of them, in place of rows.
 template <class Model>
-concept token_model = !row_model<Model> &&
-    requires(Model& model, std::uint32_t number, std::span<const token_id> tokens) {
+concept token_model =
+    !row_model<Model> && requires(Model & model, std::uint32_t number, std::span<const token_id> tokens) {
   { model.feed(number, tokens, number) } -> std::same_as<status>;
   { model.token(number) } -> std::same_as<token_id>;
 };

@@ -275,7 +275,7 @@ struct basic_pair {
   sv::session_time now = 1;
   bool hold_rows = false, hold_scores = false;
   bool engine_samples = false;  // the cloud's engine gives tokens in place of rows
-  std::size_t alone = 0;  // tokens of which the edge's host was told that the edge alone committed them
+  std::size_t alone = 0;        // tokens of which the edge's host was told that the edge alone committed them
   std::vector<bytes> scored;
   std::vector<std::uint64_t> scored_positions;
   std::vector<float> attention;

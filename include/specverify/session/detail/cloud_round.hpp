@@ -59,8 +59,7 @@ SPECVERIFY_BODY status cloud_session::supply_tokens(std::span<const token_id> id
   if (!wants_rows()) return {errc::unexpected_message, part::session, 0};
   if (state_ != cloud_state::finished) {
     if (terms_.rule != wire_rule::greedy) return {errc::rows_required, part::session, 0};
-    if (ids.size() != rows_wanted_)
-      return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(ids.size())};
+    if (ids.size() != rows_wanted_) return {errc::size_mismatch, part::session, static_cast<std::uint32_t>(ids.size())};
     for (std::uint32_t i = 0; i < ids.size(); ++i) {
       if (!detail::in_vocabulary(ids[i], options_.vocab_size)) return {errc::token_out_of_range, part::session, i};
     }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <span>
 
-#include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
@@ -41,6 +40,5 @@ template <class Draft>
 
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
-#include <specverify/core/foreign_macros_on.def>
 
 #endif
