@@ -47,7 +47,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
 }
 
-//! Returns the modelled time of a round with this action, s.
+//! Returns the modelled time of a round with this action, s. After a round without a lattice, a draft has the mean size
+//! of the drafts that were sent, in whole messages; otherwise the size by the model's accounting.
 [[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen,
                                                 const window_action& action) noexcept {
   channel_state link = model.link;
@@ -56,7 +57,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (seen.round_trip > 0) link.round_trip = static_cast<double>(seen.round_trip);
   round_times times = model.times;
   if (seen.draft_time > 0) times.draft_time = static_cast<double>(seen.draft_time);
-  const double bits = position_bits(model.accounting, model.vocab_size, model.support_size, action.resolution);
+  const bool is_measured = seen.last_resolution == 0 && seen.drafted > 0 && seen.draft_bytes > 0;
+  const double bits = is_measured
+                          ? 8 * static_cast<double>(seen.draft_bytes) / static_cast<double>(seen.drafted)
+                          : position_bits(model.accounting, model.vocab_size, model.support_size, action.resolution);
   return round_time(action.draft_length, times, action.draft_length * bits,
                     downlink_bits(action.draft_length, model.vocab_size), link);
 }

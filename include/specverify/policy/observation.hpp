@@ -71,6 +71,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 inline constexpr float acceptance_weight = 0.05f;  //!< weight of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before the first draft
+//! Resolution under which `observation::acceptance` keeps the mean of drafts without a lattice.
+inline constexpr std::uint32_t resolution_without_lattice = 1;
 
 //! Returns the expected acceptance of a draft of this resolution. If this resolution has no mean, the function returns
 //! the mean of the nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if none
@@ -90,19 +92,26 @@ inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before t
   return mean;
 }
 
-//! Adds the tested drafts of a round to the mean of this resolution. A fifth resolution replaces the fourth.
+//! Adds the tested drafts of a round to the mean of this resolution. A fifth resolution replaces the fourth. Resolution
+//! 0, for drafts without a lattice, counts as `resolution_without_lattice`. As there is one mean then, the weight of a
+//! test is 1 / (tests so far + 5), but at least 0.01. Tests are counted as accepted drafts + rounds.
 constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
                                  std::uint32_t accepted) noexcept {
-  if (resolution == 0 || drafted == 0) return;
+  if (drafted == 0) return;
+  const bool has_lattice = resolution != 0;
+  if (!has_lattice) resolution = resolution_without_lattice;
   std::uint32_t at = 0;
   while (at + 1 < observed_resolutions && seen.acceptance[at].resolution != resolution &&
          seen.acceptance[at].resolution != 0)
     ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
-  const auto take = [&mean](float outcome) {  // each step is a float because journals store the mean
-    const float move = numeric::product(acceptance_weight, numeric::rounded(outcome - mean.mean));
+  std::uint64_t before = seen.accepted + seen.round + 4;  // the start counts as five tests
+  const auto take = [&](float outcome) {                  // each step is a float because journals store the mean
+    const float weight = has_lattice ? acceptance_weight : 1.0f / static_cast<float>(before < 100 ? before : 100);
+    const float move = numeric::product(weight, numeric::rounded(outcome - mean.mean));
     mean.mean = numeric::rounded(mean.mean + move);
+    ++before;
   };
   for (std::uint32_t i = 0; i < accepted; ++i) take(1.0f);
   if (accepted < drafted) take(0.0f);

@@ -66,6 +66,41 @@ TEST_CASE("model_window: longer and finer on a fast link, and what was accepted 
   CHECK(window.begin(seen) == draft_plan{1, 240});
 }
 
+TEST_CASE("model_window: it learns the acceptance of drafts without a lattice, and their size") {
+  const model_window window{paper_action_grid(), paper_model()};
+  std::uint64_t state = 1;
+  const auto uniform = [&state] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 40) * 0x1.0p-24;
+  };
+  constexpr int runs = 400;
+  for (const std::uint32_t length : {1u, 4u, 8u}) {
+    for (const double truth : {0.3, 0.5, 0.65, 0.8, 0.95}) {
+      double sum = 0, squares = 0, within = 0;
+      for (int run = 0; run < runs; ++run) {
+        observation seen;
+        for (std::uint32_t tested = 0; tested < 200;) {
+          std::uint32_t accepted = 0;
+          while (accepted < length && uniform() < truth) ++accepted;
+          tested += accepted + (accepted < length ? 1u : 0u);
+          record_round(seen, length, accepted, accepted + 1, 2 * length + 2);
+        }
+        const double error = static_cast<double>(acceptance_of(seen, 720)) - truth;
+        sum += error, squares += error * error, within += std::abs(error) < 0.05 ? 1 : 0;
+        const double bits = 8.0 * (2 * length + 2) / length;
+        CHECK(modelled_round_time(window.model, seen, {5, 240}) ==
+              doctest::Approx(45e-3 + 5 * (8e-3 + bits / 350e3)).epsilon(1e-6));
+      }
+      CHECK(std::abs(sum / runs) < 0.02);
+      CHECK(std::sqrt(squares / runs) < 0.045);
+      CHECK(within > 0.75 * runs);
+    }
+  }
+  observation bad;
+  for (int round = 0; round < 40; ++round) record_round(bad, 4, 0, 1, 10);
+  CHECK(window.begin(bad).max_draft_length == 1);
+}
+
 TEST_CASE("NUM-1 model_window: an option outside its range is named before the first round") {
   CHECK(check(paper_model()).ok());
   const auto with = [](auto change) {
