@@ -366,11 +366,16 @@ class c_host {
     for (std::uint32_t i = 0; i < asked->rows; ++i) out[i] = host.wrong(wrong_engine) ? host.any_double() : 0.75;
     return host.wrong(wrong_engine, 12) ? host.any_answer() : 0;
   }
+  static std::int32_t sample(void* self, std::uint32_t index, std::int32_t* given) {
+    c_host& host = *static_cast<engine*>(self)->host;
+    *given = host.any_token(index);
+    return host.wrong(wrong_engine, 24) ? host.any_answer() : 0;
+  }
   const specverify_model* host(engine& self) {
     specverify_model made = specverify_model_of(&self, feed, row, move_to);
     made.keep_from = wrong(wrong_options) ? move_to : nullptr;
     made.transform = (mistakes_ & wrong_rows) != 0 ? change : nullptr;
-    made.extras = add_extras, made.scores = score;
+    made.extras = add_extras, made.scores = score, made.token = sample;
     if (wrong(wrong_options, 16)) made.row = nullptr;
     return given(made);
   }
@@ -501,7 +506,14 @@ class c_host {
     for (std::uint32_t n = wrong(wrong_rows) ? below(12) : wanted_; n > 0; --n) rows.push_back(make_row(data, u8()));
     (void)said(specverify_cloud_supply_rows(cloud_, array_or_none(rows), rows.size(), nullptr, now_));
   }
+  std::int32_t any_token(std::uint32_t place) { return wrong(wrong_rows) ? u8() * 64 - 64 : static_cast<int>(place); }
+  void supply_tokens() {
+    std::vector<std::int32_t> tokens(wrong(wrong_rows) ? below(12) : wanted_);
+    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = any_token(static_cast<std::uint32_t>(i));
+    (void)said(specverify_cloud_supply_tokens(cloud_, array_or_none(tokens), tokens.size(), now_));
+  }
   void supply_scores() {
+    if (cloud_ != nullptr && specverify_cloud_wants_rows(cloud_) != 0) return supply_tokens();
     std::vector<double> scores(wrong(wrong_engine) ? below(9) : wanted_);
     for (double& one : scores) one = wrong(wrong_engine) ? any_double() : 0.5;
     (void)said(specverify_cloud_supply_scores(cloud_, array_or_none(scores), scores.size(), now_));
