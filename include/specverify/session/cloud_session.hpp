@@ -9,6 +9,8 @@
 #define SPECVERIFY_SESSION_CLOUD_SESSION_HPP
 
 #include <specverify/core/execution.hpp>
+#include <specverify/core/noise.hpp>
+#include <specverify/core/secret.hpp>
 #include <specverify/distribution/draft_block.hpp>
 #include <specverify/session/detail/cloud_views.hpp>
 #include <specverify/session/detail/endpoint.hpp>

@@ -3,8 +3,11 @@
 #ifndef SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 
+#include <specverify/core/execution.hpp>
+#include <specverify/core/workspace.hpp>
 #include <specverify/verify/detail/greedy_step.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
