@@ -59,8 +59,7 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
       options_(options),
       drafts_(options, std::move(block)),
       scoring_(options.limits),
-      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length) +
-                    workspace_alignment) {
+      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length)) {
   options_.stop_tokens = {};
 }
 
