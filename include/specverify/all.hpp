@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the whole library except the test kit: `specverify.hpp` plus draft blocks, message codecs, both sides of a
-//! session and the host's loop. Include it if you do not want to choose single headers.
+//! Includes the whole library except the test kit: the headers of `specverify.hpp`, and those for draft blocks, message
+//! codecs, both sides of a session and the host's loop. Include it if you do not want to choose single headers.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 

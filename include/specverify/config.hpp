@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
 //!
-//! One-definition rule: every function is in an inline namespace whose name contains the instruction set, the SIMD back
-//! end and the floating-point mode of the translation unit that includes the header. Therefore you can link object
-//! files that are built with different flags, because they never share a function body. Plain types are in the
-//! enclosing namespace `v0`, so that these object files can exchange values. Member functions of these types must
-//! therefore always be inlined (`SPECVERIFY_INLINE`).
+//! One-definition rule: every function is in an inline namespace. The name of this namespace contains the instruction
+//! set, the SIMD back end and the floating-point mode of the translation unit that includes the header. Therefore you
+//! can link object files that are built with different flags, because they never share a function body. Plain types are
+//! in the enclosing namespace `v0`, so that these object files can exchange values. For this reason, member functions
+//! of these types must always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -33,8 +33,9 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_VECTORS: fallback of the vector kernels without xsimd. 1 uses the vector types of g++ and clang; with
-// 0, exec::simd runs the scalar kernels. Default: 1 if the compiler has these types and x86 has registers for them.
+// SPECVERIFY_WITH_VECTORS: selects the vector kernels that are used without xsimd. 1 uses the vector types of g++ and
+// clang; with 0, exec::simd runs the scalar kernels. Default: 1 if the compiler has these types and, on x86, the target
+// has vector registers for them.
 #ifndef SPECVERIFY_WITH_VECTORS
 #if defined(__GNUC__) && !defined(__CUDACC__) && (!defined(__i386__) || defined(__SSE2__))
 #define SPECVERIFY_WITH_VECTORS 1
@@ -49,8 +50,8 @@
 #define SPECVERIFY_WITH_SIMD 0
 #endif
 
-// SPECVERIFY_ASSERT(condition, message): checks a precondition that only a programming error can break. Can be
-// redefined; off under NDEBUG.
+// SPECVERIFY_ASSERT(condition, message): checks a precondition that only a programming error can break. You can define
+// it yourself. The default checks nothing under NDEBUG.
 #ifndef SPECVERIFY_ASSERT
 #ifdef NDEBUG
 #define SPECVERIFY_ASSERT(condition, message) ((void)0)
@@ -72,8 +73,8 @@
 #define SPECVERIFY_INLINE inline __attribute__((always_inline))
 #endif
 
-// Marks a condition that nearly always holds. Compilers then move the other branch out of line. This matters because an
-// engine's pass evicts the session's code from the cache, and straight-line code can then be prefetched.
+// Marks a condition that is nearly always true. Compilers then move the other branch out of line. This is useful
+// because a pass of the engine evicts the session's code from the cache, and straight-line code can be prefetched.
 #if defined(__GNUC__) || defined(__clang__)
 #define SPECVERIFY_LIKELY(condition) static_cast<bool>(__builtin_expect(static_cast<bool>(condition), 1))
 #else
@@ -140,10 +141,10 @@
 #define SPECVERIFY_ISA_MATH ieee
 #endif
 
-// SPECVERIFY_ALLOCATOR: the allocator of memory that blocks and sessions own, a default-constructible class template.
-// Default: std::allocator. Classes with a different allocator have a different layout, so a translation unit that sets
-// an allocator gets its own namespace, which ends with the word SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program
-// must have a different word. The C library uses `c`.
+// SPECVERIFY_ALLOCATOR: the allocator of the memory that blocks and sessions own. It must be a default-constructible
+// class template; the default is std::allocator. Classes with a different allocator have a different layout. Therefore
+// a translation unit that sets an allocator gets a separate namespace, whose name ends with the word
+// SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program must have a different word. The C library uses `c`.
 #ifndef SPECVERIFY_ALLOCATOR
 #define SPECVERIFY_ALLOCATOR std::allocator
 #define SPECVERIFY_ISA_MEMORY
@@ -160,7 +161,7 @@
 #define SPECVERIFY_ISA \
   SPECVERIFY_ISA_JOIN(SPECVERIFY_ISA_LEVEL, SPECVERIFY_ISA_SIMD, SPECVERIFY_ISA_MATH, SPECVERIFY_ISA_MEMORY)
 
-// Encloses types that objects built with different flags can exchange.
+// Encloses types that object files built with different flags can exchange.
 #define SPECVERIFY_TYPES_BEGIN \
   namespace specverify {       \
   inline namespace v0 {
@@ -168,7 +169,7 @@
   }                          \
   }
 
-// Encloses functions, and classes whose member functions are not trivial.
+// Encloses functions, and classes with nontrivial member functions.
 #define SPECVERIFY_NAMESPACE_BEGIN \
   namespace specverify {           \
   inline namespace v0 {            \

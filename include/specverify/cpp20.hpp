@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stops with one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++.
-//! Headers that CUDA kernels include must also compile as C++17, so they do not include this file: core/random,
+//! Stops with one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++. Headers that
+//! CUDA kernels include must also compile as C++17, so the following headers do not include this file: core/random,
 //! core/status, core/views, core/execution, row/transform, row/acceptance, row/residual, verify/verdict,
 //! distribution/law, kernel/, cuda/, device/batch, device/results and device/rounds.
 #ifndef SPECVERIFY_CPP20_HPP

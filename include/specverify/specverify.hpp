@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes everything that an engine needs to draft and to verify, in the order in which the headers process a token's
-//! distribution. None of these headers allocates.
+//! Includes everything that an engine needs to draft and to verify. The order of the headers is the order in which they
+//! process a token's distribution. None of these headers allocates.
 //!
-//! For messages, sessions and types that own memory, include `specverify/all.hpp`. Include the test kit (testing/)
-//! separately. An engine that needs only one module can include only the headers of that module: for example,
+//! For messages, sessions and types that own memory, include `specverify/all.hpp`. The test kit (testing/) is separate
+//! from both. An engine that needs only one module can include only the headers of that module: for example,
 //! `verify/token.hpp` is enough to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP

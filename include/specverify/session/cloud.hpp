@@ -4,11 +4,12 @@
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
-//! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the token added; round r counts from 1.
+//! Symbols:    n = length(); L = number of drafts in a round; T = number of accepted drafts; y = the token that the
+//!             cloud adds; r = round, numbered from 1.
 //! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent. If the verdict
-//!             did not reach the edge, the cloud sends the committed tokens as text. Uniforms are a function of
-//!             (secret, session id, salt, position, round). After `make_cloud` no heap allocation; noexcept. The
-//!             statistics count every message that was not used, once.
+//!             does not reach the edge, the cloud sends the committed tokens as text. The uniforms (random numbers) are
+//!             a function of (secret, session id, salt, position, round). No heap allocation after `make_cloud`;
+//!             noexcept. The statistics count each unused message once.
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
@@ -27,12 +28,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The host's rows. If the size of a row differs from vocab_size, a rule gets an empty row, which every rule rejects.
+//! Wraps the host's rows. If a row does not have vocab_size entries, the rule gets an empty row, which every rule
+//! rejects.
 template <row_provider Rows>
 struct rows_of_size {
   const Rows& rows;
   std::uint32_t vocab_size;
-  mutable std::uint32_t other_size = 0;  // size of the row that is not read
+  mutable std::uint32_t other_size = 0;  // size of the rejected row
   mutable bool has_other = false;
 
   [[nodiscard]] auto operator()(std::uint32_t index) const noexcept {
@@ -44,7 +46,7 @@ struct rows_of_size {
   }
   [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
-  //! The reason for a failed rule or row. A failed row is reported even if the rule did not need the row.
+  //! Returns `why`, or a more precise error: the wrong size of a row, or the host's `rows.failed()`.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
     if constexpr (requires {

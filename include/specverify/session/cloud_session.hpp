@@ -26,37 +26,38 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Each input returns `busy` while outputs wait; otherwise the returned status shows whether the input was used. If a
-//! session fails, it also emits `failed` and sends the edge a refusal.
+//! While outputs wait, each input function returns `busy`; otherwise the returned status shows whether the input was
+//! used. If a session fails, it also emits `failed` and sends the edge a refusal.
 class cloud_session : public detail::endpoint {
  public:
-  //! The smallest limits for sessions in this format (`format_of` returns the edge's), with text messages of up to
-  //! `text_chunk` tokens.
+  //! Returns the smallest limits for sessions in this format, with up to `text_chunk` tokens per text message.
+  //! `format_of` returns the format of an edge.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format,
                                                std::uint32_t text_chunk = cloud_options{}.text_chunk) noexcept;
 
   // Inputs.
 
-  //! Continues from a journal and returns the end of the last whole record: the host must truncate the file there
-  //! before it appends. Do not call it without a journal, because a new cloud waits for a hello anyway. O(bytes of the
-  //! journal).
+  //! Continues from a journal and returns the end of the last whole record. The host must truncate the file there
+  //! before it appends. If there is no journal, do not call this function: a new cloud already waits for a hello.
+  //! O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
   //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's
   //! journal), output_too_small (the text is longer than max_text_length), errors of a hello that different options can
   //! fix (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
   //! unconditional, but the edge supplied some of the text), unexpected_message (not blank).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
-  //! Takes a message. Returns ok, or the reason not to use it: the refusal of a hello, no_handshake (the edge is told
-  //! and should send a hello), refused_by_peer (the edge has failed; a restarted edge may still connect); or the reason
-  //! why the session has failed.
+  //! Takes a message. Returns ok if the message was used. Otherwise returns why it was not used: the refusal of a
+  //! hello, no_handshake (the edge is told and should send a hello), or refused_by_peer (the edge has failed, but may
+  //! connect again after a restart). If the session has failed, returns the reason.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Reports that the connection of the last hello was lost: the session sends nothing and continues no stream before
-  //! the next hello. The call is optional. A host must not call it for a connection that a later hello has replaced.
+  //! Reports that the connection of the last hello was lost. Until the next hello, the session sends nothing and
+  //! continues no stream. The call is optional. A host must not call it for a connection that a later hello has
+  //! replaced.
   void disconnect() noexcept { leave_connection(); }
   //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens, and
-  //! rows.transform(i) turns this row into a distribution. The optional rows.failed() returns the error if a row or a
-  //! transform is not available. If the edge's host has ended the text in the meantime, the rows are dropped and the
-  //! call returns ok. O(rows * V).
+  //! rows.transform(i) turns this row into a distribution. `rows` may have a member failed(), which returns the error
+  //! if a row or a transform is not available. If the edge's host has ended the text in the meantime, the rows are
+  //! dropped and the call returns ok. O(rows * V).
   //! Errors: unexpected_message (no rows are wanted), row_size_mismatch (`where` = entries of the row, which must be
   //! vocab_size without padding; the session has failed), beyond_limit (at_truncation: a transform takes more workspace
   //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).
@@ -110,8 +111,9 @@ class cloud_session : public detail::endpoint {
   //! the target states that `score` needs.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
   //! Returns the temperature and truncation that the edge's hello requests. The session does not apply them: the text
-  //! follows the distribution of the rows under the transform supplied with *them*. The host should supply this
-  //! transform with each row, or end the session by `engine_failed` with invalid_temperature or invalid_truncation.
+  //! follows the distribution of the rows under the transform that the host supplies with the rows. The host should
+  //! supply the requested transform with each row, or end the session by `engine_failed` with invalid_temperature or
+  //! invalid_truncation.
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
  private:
@@ -124,7 +126,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] std::uint32_t text_limit() const noexcept {
     return detail::text_limit(terms_.token_budget, place_.prompt_length, options_.max_text_length);
   }
-  //! Tokens that may still be generated.
+  //! Returns the number of tokens that may still be generated.
   [[nodiscard]] std::uint32_t remaining() const noexcept {
     return place_.length < text_limit() ? text_limit() - place_.length : 0;
   }
@@ -168,7 +170,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status tell_end() noexcept;
   [[nodiscard]] status on_text(std::span<const std::byte> message) noexcept;
   [[nodiscard]] status on_stop(std::span<const std::byte> message) noexcept;
-  //! Returns whether one of this side's stop tokens ended the text and the edge does not list them.
+  //! Returns whether the text ended with a stop token of this side, and the edge has no list of stop tokens.
   [[nodiscard]] bool knows_end_alone() const noexcept {
     return place_.stop == stop_reason::stop_token && !peer_lists_stops_;
   }

@@ -5,11 +5,13 @@
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
 //!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788
 //!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
-//! Symbols:    n = length(), L = drafts of a round, T = accepted, y = the cloud's token; round r counts from 1.
-//! Guarantees: lost connections and restarts do not change the text. After `make_edge` no heap allocation; noexcept.
-//!             The statistics count every message that was not used, once. Within a connection messages must arrive in
-//!             order and undamaged. If the transport cannot guarantee this, use delivery/.
-//! Deviates:   the sparsifier resumes from states[min(T + 1, L)].
+//! Symbols:    n = length(); L = number of drafts in a round; T = number of accepted drafts; y = the token that the
+//!             cloud adds; r = round, numbered from 1.
+//! Guarantees: lost connections and restarts do not change the text. No heap allocation after `make_edge`; noexcept.
+//!             The statistics count each unused message once. On each connection, messages must arrive in order and
+//!             undamaged. If the transport cannot guarantee this, use delivery/.
+//! Deviates:   after a round, the sparsifier resumes from states[min(T + 1, L)], where states[i] is its state after
+//!             draft i.
 //! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp

@@ -29,8 +29,8 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Values that an engine must return with a row if the session needs them.
 struct row_extras {
-  std::span<const float> hidden{};  //!< the drafter's hidden state after this row; attachments.hidden_size numbers
-  //! attention weights of this row's query over the positions before it: last layer, mean over the heads
+  std::span<const float> hidden{};  //!< the drafter's hidden state after this row: attachments.hidden_size numbers
+  //! attention weights of this row's query over all positions so far, from the last layer, averaged over the heads
   std::span<const float> attention{};
 };
 
@@ -40,7 +40,7 @@ namespace detail {
 
 struct edge_maker;
 
-//! A token drawn for the draft. no_token: the window ended before it.
+//! A token that was drawn for the draft, or no_token if the window ended before this token.
 struct drawn_draft {
   token_id token = no_token;
   bool keep = false;        //!< the edge commits the token without the cloud
@@ -49,9 +49,9 @@ struct drawn_draft {
 
 }  // namespace detail
 
-//! `make_edge` returns one. Each input returns `busy` while outputs wait. While a row is wanted for a token that is
-//! written ahead, all inputs but supply_row, engine_failed and stop return `busy`. Otherwise the returned status shows
-//! whether the input was used. If a session fails, it also emits `failed`.
+//! `make_edge` returns an edge_session. While outputs wait, each input function returns `busy`. While the session waits
+//! for the row of a token that is written ahead, all inputs except supply_row, engine_failed and stop return `busy`,
+//! too. Otherwise the returned status shows whether the input was used. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
@@ -67,13 +67,14 @@ class edge_session : public detail::endpoint {
   //! began with; at_sparsifier: a different sparsifier, or a cloud's journal), output_too_small (the text is longer
   //! than max_text_length), prompt_empty and prompt_too_long (as `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
-  //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle), prompt_empty and
-  //! prompt_too_long as `start`.
+  //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle); prompt_empty and
+  //! prompt_too_long, as for `start`.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! Takes a message. Returns ok, or the reason not to use it: unexpected_message (for example, sent before the
-  //! handshake), checksum_mismatch (a new handshake begins), session_closed; or the reason why the session has failed.
+  //! Takes a message. Returns ok if the message was used. Otherwise returns why it was not used: unexpected_message
+  //! (for example, sent before the handshake), checksum_mismatch (a new handshake begins), or session_closed. If the
+  //! session has failed, returns the reason.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Tells the session that time has passed. Does nothing before `deadline()`.
+  //! Reports the time. Has no effect before `deadline()`.
   [[nodiscard]] status tick(session_time now) noexcept;
   //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
   //! shorter. O(V).
@@ -85,32 +86,31 @@ class edge_session : public detail::endpoint {
                                   session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! Takes a row with hidden state and attention. Errors: also hidden_state_missing, attention_missing (the session has
-  //! failed), size_mismatch.
+  //! Takes a row together with hidden state and attention. Additional errors: hidden_state_missing, attention_missing
+  //! (the session has failed), size_mismatch.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const row_extras& extras, session_time now) noexcept {
     detail::row_of<Policy, Scalar> any(policy, row, transform);
     return take_row(any, row.valid_size(), extras, now);
   }
-  //! Reports that there is a connection, the same or a new one. The handshake begins.
+  //! Reports that a connection is open; it may be the previous connection or a new one. The handshake begins.
   [[nodiscard]] status reconnect(session_time now) noexcept;
-  //! Reports that the connection was lost. An open draft is completed; `edge_options::on_link_loss` determines the
-  //! further behaviour. Errors: link_lost (stop: the session has failed).
+  //! Reports that the connection was lost. An open draft is still completed; then `edge_options::on_link_loss`
+  //! determines the behaviour. Errors: link_lost (link_loss::stop: the session has failed).
   [[nodiscard]] status disconnect(session_time now) noexcept;
   //! Reports that the engine cannot continue; the cloud receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
-  //! Ends the text because the host needs no more tokens. Drops the open draft, tells the cloud and waits for the
-  //! response. The session then emits `finished` (stop_reason::cancelled) and cannot continue: if it is restored before
-  //! that, it ends with the same cause. A text that is already complete ends as usual. `cause` goes to the cloud:
-  //! cancelled, or finished (the host has all that it needs). A row that is wanted must not be supplied afterwards.
-  //! Errors: busy, invalid_argument (`where` = the cause, which is neither of the two), unexpected_message (idle),
-  //! session_closed (over).
+  //! Ends the text because the host needs no more tokens. Drops the open draft, reports the end to the cloud and waits
+  //! for the response. The session then emits `finished` (stop_reason::cancelled) and cannot continue. A session that
+  //! is restored before the response ends with the same cause. If the text is already complete, it ends as usual.
+  //! `cause` is sent to the cloud: cancelled, or finished (the host has all that it needs). After this call, do not
+  //! supply a row that was requested before. Errors: busy, invalid_argument (`where` = the cause, which is neither of
+  //! the two), unexpected_message (idle), session_closed (over).
   [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
-  //! Takes the host's measurements of the link, which are recorded with the next round.
+  //! Records the host's measurements of the link for the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;
-  //! Takes the channel to report to the cloud, and whether the uplink is in its high state. Both are recorded with the
-  //! next round.
+  //! Records the channel to report to the cloud, and whether the uplink is in its high state, for the next round.
   void record_channel(const channel_report& channel, std::uint32_t uplink_state = 0) noexcept;
 
   // Outputs.
@@ -120,7 +120,7 @@ class edge_session : public detail::endpoint {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! Returns when to call `tick`.
+  //! Returns the time at which to call `tick`.
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
     const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
@@ -131,7 +131,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] edge_state state() const noexcept { return state_.now(); }
   //! Returns the temperature and truncation of `edge_options::transform`. Supply this transform with the rows.
   [[nodiscard]] const row_transform& transform() const noexcept { return options_.transform; }
-  //! Returns the length of the prefix that the cloud also has. The edge committed the tokens from there to `length()`
+  //! Returns the length of the prefix that the cloud also has. The edge committed the later tokens, up to `length()`,
   //! on its own.
   [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed; }
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
@@ -158,7 +158,7 @@ class edge_session : public detail::endpoint {
     now_ = now;
   }
   [[nodiscard]] bool is_stream() const noexcept { return options_.mode == session_mode::stream; }
-  //! Returns whether there is a connection, over which hello was sent.
+  //! Returns whether a connection is open, over which this side has sent a hello.
   [[nodiscard]] bool is_connected() const noexcept {
     const edge_state now = state_.now();
     return now >= edge_state::handshaking && now <= edge_state::stopping;
@@ -243,7 +243,7 @@ class edge_session : public detail::endpoint {
   wiped<edge_options> options_;
   detail::drafter drafter_;
   detail::sparsifier_states states_;
-  struct fetched_text {  // text that only the cloud has; used only when it is complete
+  struct fetched_text {  // text that only the cloud has; used only when complete
     std::uint32_t length = 0, round = 0;
     std::uint64_t hash = 0;
     verdict_notice last{};
@@ -261,13 +261,13 @@ class edge_session : public detail::endpoint {
   feedback_message verdict_{};
   coupling_noise noise_{noise_kind::none, 0};  // as in the cloud's hello
   session_state<edge_table> state_;
-  session_time now_ = 0;  // time of the present input
+  session_time now_ = 0;  // time of the current input
   std::optional<session_time> deadline_{};
-  owned_memory<token_id> shown_ahead_;        // tokens shown ahead, while text is fetched that may replace them
+  owned_memory<token_id> shown_ahead_;        // tokens shown ahead; saved while text is fetched that may replace them
   std::size_t body_ = 0;                      // bytes of the draft that is ready in `message_`
   std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
   std::uint32_t furthest_ = 0;                // length of the longest text that the cloud has reported
-  std::uint32_t stale_from_ = 0;              // the engine works on an obsolete row, for a text that ended here
+  std::uint32_t stale_from_ = 0;              // length of the text of the obsolete row on which the engine works
   stop_cause cause_ = stop_cause::cancelled;  // sent with `stop` if the host ends the text
   bool row_wanted_ = false;
   bool row_stale_ = false;  // the wanted row is obsolete
@@ -275,10 +275,10 @@ class edge_session : public detail::endpoint {
 
 namespace detail {
 
-//! Makes sessions; the same code for all kinds of parts.
+//! Makes an edge; this code is compiled only once for all types of parts.
 struct edge_maker {
   [[nodiscard]] static status check(const edge_options& options, const wire_format& format) noexcept;
-  //! Passes on exceptions of the allocator.
+  //! If the allocator throws, the exception passes through.
   [[nodiscard]] static result<edge_session> make(const edge_options& options, const parts_facts& facts,
                                                  held_parts&& parts);
 };

@@ -3,9 +3,9 @@
 //! restart.
 //!
 //! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
-//!           little-endian), a 64-bit check of these 16 bytes; then the payload: bytes of the snapshot (4 bytes), ids,
-//!           snapshot (may be empty), and the edge's open draft in the remaining bytes; then a 64-bit check of the
-//!           payload.
+//!           little-endian), and a 64-bit check of these 16 bytes. The payload follows: size of the snapshot (4 bytes),
+//!           ids, snapshot (may be empty), and the edge's open draft in the remaining bytes. A 64-bit check of the
+//!           payload ends the record.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: the ids of a record
 //!             replace the text from the record's first position on. The last snapshot and the last draft are used. An
 //!             incomplete record at the end is ignored: either the file ends inside it (for example, the process was
@@ -58,14 +58,14 @@ inline constexpr std::uint32_t journal_layout = 5;
 inline constexpr std::size_t journal_head_bytes = 24;
 inline constexpr std::size_t journal_check_bytes = 8;
 
-//! Size of a record whose snapshot and draft have these sizes.
+//! Returns the size of a record with `tokens` ids, and a snapshot and a draft of these sizes.
 [[nodiscard]] constexpr std::size_t journal_bytes(std::size_t tokens, std::size_t snapshot_bytes,
                                                   std::size_t draft_bytes = 0) noexcept {
   const saturating ids = saturating(4) * tokens + journal_head_bytes + 4 + journal_check_bytes;
   return static_cast<std::size_t>((ids + snapshot_bytes + draft_bytes).value);
 }
 
-//! Parts of one record, as bytes. If the snapshot is empty, the previous snapshot stays valid.
+//! Parts of one record, as bytes. If the snapshot is empty, the previous snapshot remains valid.
 struct journal_record {
   std::uint32_t first_position = 0;
   std::span<const token_id> ids{};
@@ -76,7 +76,8 @@ struct journal_record {
 [[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
-  // The compiler must assume that the sum may wrap. The first test lets it remove the rest if it sees a small span.
+  // The compiler must assume that the sum may wrap. If it sees that the span is small, the first comparison lets it
+  // remove the rest of the function.
   if (out.size() < journal_bytes(0, 0) || out.size() < bytes)
     return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
@@ -99,8 +100,8 @@ struct journal_record {
   return out.first(bytes);
 }
 
-//! The payload of the first record of `rest`. Ok without a payload means that the record is incomplete.
-//! Errors: journal_corrupt, unsupported (a different layout).
+//! Returns the payload of the first record of `rest`. An ok result without a payload means that the record is
+//! incomplete. Errors: journal_corrupt, unsupported (a different layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
   using opened = result<std::span<const std::byte>>;
   constexpr std::span<const std::byte> unfinished{};
@@ -124,7 +125,8 @@ struct journal_record {
   return inside;
 }
 
-//! Reads records whose snapshots have `snapshot_bytes` bytes. Snapshots and draft point into the journal.
+//! Reads records whose snapshots have `snapshot_bytes` bytes. The snapshots and the draft in the result point into the
+//! journal.
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> read_journal_bytes(
     std::span<const std::byte> bytes, std::size_t snapshot_bytes, std::span<token_id> text) noexcept {
   journal_content<std::span<const std::byte>> content;
@@ -163,10 +165,9 @@ struct journal_record {
 
 }  // namespace detail
 
-//! Reads a whole journal; the ids go to the front of `text`.
+//! Reads a whole journal and writes the ids to the beginning of `text`.
 //! Errors (`where` = byte of the record): journal_corrupt; unsupported (a different layout); size_mismatch (snapshots
-//! of a
-//!         different type); output_too_small (`text` is too short; `where` = ids of the record).
+//!         of a different type); output_too_small (`text` is too short; `where` = ids of the record).
 template <class Snapshot>
 [[nodiscard]] result<journal_content<Snapshot>> read_journal(std::span<const std::byte> bytes,
                                                              std::span<token_id> text) noexcept {
@@ -184,8 +185,9 @@ namespace detail {
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
 
 //! Reads a journal for `restore`. Snapshots must have `snapshot_bytes` bytes. Errors: as for `read_journal`;
-//! options_disagree at `where` (snapshots of a different size, because they belong to the other side or to a different
-//! sparsifier). If there is no whole record: unknown_session, or truncated if there are bytes of a first record.
+//! options_disagree at `where` if snapshots have a different size, because the journal belongs to the other side or to
+//! a different sparsifier. If there is no whole record, the error is unknown_session, or truncated if the file begins
+//! with an incomplete record.
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> journal_to_restore(
     std::span<const std::byte> journal, std::size_t snapshot_bytes, std::uint32_t where,
     std::span<token_id> text) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options of an edge and of a cloud.
+//! Options of an edge and options of a cloud.
 //!
-//! Use it in code that sets options but makes no session; edge.hpp and cloud.hpp include it.
+//! Use it in code that sets options but makes no session. session/edge.hpp and session/cloud.hpp include this header.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/options.md, tests/unit/session/options_test.cpp
 #ifndef SPECVERIFY_SESSION_OPTIONS_HPP
@@ -23,32 +23,34 @@ SPECVERIFY_TYPES_BEGIN
 enum class link_loss : std::uint8_t {
   wait,           //!< waits until `reconnect`
   stop,           //!< fails with link_lost; the journal can be restored later
-  continue_local  //!< writes tentative tokens ahead of the cloud, which verifies them when the link is back
+  continue_local  //!< writes tentative tokens ahead of the cloud, which verifies the tokens when the link is back
 };
 
-//! Whether an edge journals the draft of a round before it sends it. After a restart, the edge sends a journaled draft
-//! again. Without a journaled draft, the edge fetches the text if the cloud has decided the round; otherwise it makes a
-//! new draft.
+//! Whether an edge journals the draft of a round before it sends the draft. After a restart, the edge sends a journaled
+//! draft again. Without a journaled draft, the edge fetches the text if the cloud has decided the round; otherwise it
+//! makes a new draft.
 enum class draft_journaling : std::uint8_t {
-  automatic,  //!< if the record has at most `automatic_draft_record` bytes
+  automatic,  //!< only if the record has at most `automatic_draft_record` bytes
   always,
   never
 };
 inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
 
-//! check_bits: 8 if `generate` or `serve` know that the transport delivers in order and undamaged; otherwise 16.
+//! value of check_bits: 8 bits if `generate` or `serve` know that the transport delivers in order and undamaged,
+//! otherwise 16.
 inline constexpr std::uint8_t automatic_check = 255;
 
 struct edge_options {
-  std::uint64_t session_id = 1;          //!< unique per secret, because the keys of the draws derive from it
+  std::uint64_t session_id = 1;          //!< unique per secret, because the random numbers derive from both
   session_secret secret{};               //!< of this device; required; never sent (docs/decisions/0003)
   std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; required, and equal to the cloud's
   row_transform transform{};             //!< temperature and truncation, sent to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: no limit but max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
-  law_format format = law_format::sparse_drop_zero;  //!< format of the laws; the sparsifier sets K, the window L and l
-  //! attachments of draft messages; the session sets resolution_with_draft and drafted_probability, whatever their
-  //! values here
+  //! format of the laws; the sparsifier sets K, and the window sets L and l
+  law_format format = law_format::sparse_drop_zero;
+  //! attachments of draft messages; the session sets resolution_with_draft and drafted_probability itself, and ignores
+  //! their values here
   attachment_format attachments{};
   std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
@@ -56,25 +58,25 @@ struct edge_options {
   noise_kind noise = noise_kind::none;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
-  double threshold = 0.5;  //!< wire_rule::semantic: sent to the cloud; finite, >= 0
-  //! if all drafts are accepted, the cloud adds a token of its own; false: as in the rounds of HLM
+  double threshold = 0.5;  //!< threshold of wire_rule::semantic; sent to the cloud; finite, >= 0
+  //! whether the cloud adds a token if all drafts are accepted; false: as in the rounds of HLM
   bool bonus = true;
-  //! top_k_tail: draws tokens from the whole row and sends their probability, which the accept test uses; the law is
-  //! used only after rejections. As in the paper; lossy
+  //! top_k_tail only: draws tokens from the whole row and sends their probability, which the acceptance test uses; the
+  //! law is used only after rejections. As in the paper; lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
-  //! microseconds to wait for a response before a new handshake. 0: off. The host must then report each lost
-  //! connection, because otherwise a lost message stalls the session
+  //! microseconds to wait for a response before a new handshake. 0: off; the host must then report each lost
+  //! connection, because otherwise a lost message stalls the session forever
   session_time retry_timeout = 0;
-  std::uint32_t retry_limit = 64;  //!< handshakes without progress before peer_timeout
-  //! bits of the check of each message that is not a hello: 0, 8 or 16; both sides use the larger value
+  std::uint32_t retry_limit = 64;  //!< handshakes without progress before the error peer_timeout
+  //! bits of the check in each message except hellos: 0, 8 or 16; both sides use the larger value
   std::uint8_t check_bits = automatic_check;
-  //! for the nonces of hellos; 0: derived from secret, session and time. If messages can outlive the process (for
-  //! example, at a broker), use a different value in each process
+  //! input of the nonces of hellos; 0: they derive from secret, session and time. If messages can outlive the process
+  //! (for example, at a broker), use a different value in each process
   std::uint64_t salt = 0;
   std::uint32_t text_chunk = 256;  //!< tokens per text message, in both directions; 1 or more
   link_loss on_link_loss = link_loss::wait;
-  std::uint32_t max_ahead = 64;  //!< continue_local: tokens beyond the drafts of the open round
+  std::uint32_t max_ahead = 64;  //!< continue_local: maximum tokens after the drafts of the open round
   draft_journaling journal_drafts = draft_journaling::automatic;
 
   // `where` of the errors of `make_edge`, `start` and `restore`
@@ -82,7 +84,8 @@ struct edge_options {
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_retry_limit = 2;
   static constexpr std::uint32_t at_max_skipped = 3;
-  static constexpr std::uint32_t at_support_size = 4;  //!< for `restore`, as at_max_draft_length and at_resolution
+  //! K; also an error of `restore`, like at_max_draft_length and at_resolution
+  static constexpr std::uint32_t at_support_size = 4;
   static constexpr std::uint32_t at_secret = 5;
   static constexpr std::uint32_t at_vocab_size = 6;
   static constexpr std::uint32_t at_format = 7;
@@ -94,26 +97,27 @@ struct edge_options {
   static constexpr std::uint32_t at_sparsifier = 14;  //!< options_disagree: no law of the format lists a support
   static constexpr std::uint32_t at_transform = 15;   //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_threshold = 16;   //!< wire_rule::semantic: not finite, or negative
-  // options_disagree of `restore`: the option has changed since the journal began; so have K, L and l above
+  // options_disagree of `restore`: the option (or K, L or l above) has changed since the journal began
   static constexpr std::uint32_t at_session_id = 17;
   static constexpr std::uint32_t at_rule = 18;
   static constexpr std::uint32_t at_mode = 19;
   static constexpr std::uint32_t at_bonus = 20;
-  static constexpr std::uint32_t at_token_budget = 21;  //!< or max_text_length, if that ends the text
+  //! token_budget has changed, or max_text_length if it ends the text
+  static constexpr std::uint32_t at_token_budget = 21;
   static constexpr std::uint32_t at_fingerprint = 22;
   static constexpr std::uint32_t at_check_bits = 23;
   static constexpr std::uint32_t at_noise = 24;  //!< unknown, or not with greedy rule and token_only
 };
 
-//! Limits for all edges of a cloud. They size the buffers, and a hello that exceeds a limit is refused with the number
-//! of the limit. The defaults are enough for edges with default options; for other formats use
+//! Limits for all edges of a cloud. They determine the sizes of the buffers. A hello that exceeds a limit is refused
+//! with the number of the limit. The defaults are enough for edges with default options; for other formats use
 //! `cloud_session::limits_for`.
 struct cloud_limits {
   std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
   std::uint32_t max_law_entries = 4096;        //!< ids in all laws of a message, 1 or more
-  std::uint32_t max_skipped = 0;               //!< skipped ids per message (committed by the edge), 0..2^16
-  std::uint32_t max_hidden_bytes = 0;          //!< hidden states of all drafts of a message
-  std::uint32_t max_message_bytes = 1u << 14;  //!< any message of either side, including padding
+  std::uint32_t max_skipped = 0;               //!< maximum skipped ids per message (committed by the edge), 0..2^16
+  std::uint32_t max_hidden_bytes = 0;          //!< maximum bytes of the hidden states of all drafts of a message
+  std::uint32_t max_message_bytes = 1u << 14;  //!< maximum bytes of any message of either side, including padding
   friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
 };
 
@@ -128,20 +132,22 @@ struct cloud_limits {
 struct cloud_options {
   session_secret secret{};  //!< of this cloud; required; never sent (docs/decisions/0003)
   //! unique per session, not 0, from the system's random source (`salt_from`); never sent (docs/decisions/0014). A
-  //! restored session uses the salt of the journal
+  //! restored session uses the salt in its journal
   std::uint64_t salt = 0;
   std::uint32_t vocab_size = 0;  //!< V of the models, 1..2^24; required, and equal to each edge's
-  //! determines only the size of the workspace: a hello or row is refused if its truncation needs more. The transform
-  //! of each row is supplied with the row (see cloud_session::transform)
+  //! determines only the size of the workspace: a hello or a row is refused if its truncation needs more. The host
+  //! supplies the transform of each row with the row (see cloud_session::transform)
   row_transform transform{};
   cloud_limits limits{};
-  std::uint32_t max_text_length = 4096;   //!< tokens of prompt and text together
-  guarantee required = guarantee::lossy;  //!< refuses edges with a weaker guarantee: guarantee_too_weak
+  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
+  //! minimum guarantee; edges with a weaker guarantee are refused (guarantee_too_weak)
+  guarantee required = guarantee::lossy;
   vocabulary_fingerprint fingerprint{};
-  std::span<const token_id> stop_tokens{};    //!< copied
-  std::uint32_t trial_cap = 32;               //!< for token_rule
-  std::uint32_t text_chunk = 256;             //!< maximum tokens per text message; the edge chooses
-  bool lazy = false;                          //!< semantic rule, hidden states on request: one mismatch per request
+  std::span<const token_id> stop_tokens{};  //!< copied
+  std::uint32_t trial_cap = 32;             //!< as in `token_rule`
+  std::uint32_t text_chunk = 256;           //!< maximum tokens per text message; the edge chooses the number
+  //! semantic rule, hidden states on request: whether each request asks for only one mismatch
+  bool lazy = false;
   std::uint8_t check_bits = automatic_check;  //!< as edge_options::check_bits
 
   // `where` of the errors of `make_cloud` and `restore`, and number of the limit that a hello exceeds

@@ -31,7 +31,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   law_format format = law_format::sparse_drop_zero;
-  std::optional<Sparsifier> sparsifier{};  //!< none if no law lists a support
+  std::optional<Sparsifier> sparsifier{};  //!< no value if no law lists a support
   Window window{};
   Skip skip{};
   attachment_format attachments{};
@@ -95,8 +95,8 @@ template <class Sparsifier, class Skip, class Window>
 }
 
 //! Makes a cloud whose buffers have room for the preset's messages. If a limit in the options is larger (for example,
-//! because of padding), the larger limit is used. Include session/cloud.hpp for the bodies. Errors: as for
-//! `make_cloud`.
+//! because of padding), the larger limit is used. The function bodies are in session/cloud.hpp, which the caller must
+//! include. Errors: as for `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
@@ -117,7 +117,7 @@ template <class Sparsifier, class Skip, class Before, window_policy Window>
   return made;
 }
 
-//! QS: a lattice point over the whole vocabulary.
+//! QS: quantizes the drafter's distribution over the whole vocabulary to counts with the sum l.
 struct qs_settings {
   std::uint32_t resolution = 240;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
@@ -126,7 +126,7 @@ struct qs_settings {
   return {.format = law_format::dense_lattice, .window = {set.max_draft_length, set.resolution}};
 }
 
-//! K-SQS: a lattice point on the K most probable tokens.
+//! K-SQS: quantizes the distribution over the K most probable tokens to counts with the sum l.
 struct k_sqs_settings {
   std::uint32_t support_size = 16;     //!< K
   std::uint32_t resolution = 100;      //!< l
@@ -139,7 +139,7 @@ struct k_sqs_settings {
           .window = {set.max_draft_length, set.resolution}};
 }
 
-//! C-SQS: a lattice point on the tokens above a threshold that adapts to the dropped mass.
+//! C-SQS: quantizes the distribution over the tokens above a threshold, which adapts to the dropped mass.
 struct c_sqs_settings {
   std::uint32_t max_support_size = 0;  //!< required; V for no limit (docs/algorithms/conformal.md has the cost)
   std::uint32_t resolution = 100;      //!< l
@@ -152,12 +152,12 @@ struct c_sqs_settings {
   return {.sparsifier = kept, .window = {set.max_draft_length, set.resolution}};
 }
 
-//! Target: no drafts, the cloud writes the whole text. The baseline of every paper.
+//! Target: no drafts; the cloud generates the whole text. This is the baseline of every paper.
 [[nodiscard]] constexpr preset<> target_alone() noexcept {
   return {.format = law_format::token_only, .window = {1}, .mode = session_mode::stream};
 }
 
-//! HLM: whole distributions in half precision. The paper drafts one token per round and has no bonus token.
+//! HLM: sends whole distributions in half precision. The paper drafts one token per round and has no bonus token.
 struct hlm_settings {
   std::uint32_t max_draft_length = 1;  //!< L
   bool bonus = true;                   //!< false: the paper's rounds
@@ -166,7 +166,8 @@ struct hlm_settings {
   return {.format = law_format::fp16_row, .window = {set.max_draft_length}, .bonus = set.bonus};
 }
 
-//! Maximum number of tokens that an edge may commit between two uploads; the next token is always sent.
+//! Maximum number of tokens that an edge may skip (commit without the cloud) between two uploads. The next token is
+//! always sent.
 inline constexpr std::uint32_t preset_max_skipped = 63;
 
 namespace detail {
@@ -183,7 +184,8 @@ template <class Skip>
 
 }  // namespace detail
 
-//! Rand-HLM sends tokens at random, U-HLM uncertain tokens, UI tokens that are uncertain and important. All are lossy.
+//! Rand-HLM sends tokens at random, U-HLM sends uncertain tokens, and UI sends tokens that are uncertain and important.
+//! All three are lossy.
 [[nodiscard]] constexpr preset<top_k, random_skip> rand_hlm(const random_skip& skip = {}) noexcept {
   return detail::gated_hlm(skip);
 }
@@ -195,11 +197,11 @@ template <class Skip>
   return detail::gated_hlm(skip);
 }
 
-//! CU-HLM: U-HLM that uploads the k largest entries and a uniform tail. The token is drawn from the whole row; its
-//! probability there is sent with it, and the test uses that probability. Lossy.
+//! CU-HLM: like U-HLM, but uploads the k largest entries and a uniform tail. The token is drawn from the whole row. The
+//! token's probability in the row is sent, too, and the acceptance test uses this probability. Lossy.
 struct cu_hlm_settings {
-  std::uint32_t support_size = 30;  //!< k; for the online rule a maximum
-  std::uint32_t resolution = 255;   //!< l for the entries
+  std::uint32_t support_size = 30;  //!< k; for the online rule, the maximum of k
+  std::uint32_t resolution = 255;   //!< l, the sum of the counts of the entries
   uncertainty_gate skip{};
 };
 template <class Sparsifier>
@@ -222,8 +224,8 @@ template <class Sparsifier>
   return cu_hlm(set, kept);
 }
 
-//! CU-HLM's laws without a skip policy, with tokens that are drawn from these laws. k is the smallest number with N(k)
-//! <= epsilon. Exact.
+//! The laws of CU-HLM without a skip policy. Tokens are drawn from these laws, so the text is exact. k is the smallest
+//! number with N(k) <= epsilon (sparsify/vocabulary_budget.hpp).
 struct compressed_hlm_settings {
   std::uint32_t max_support_size = 1024;  //!< maximum k
   std::uint32_t resolution = 255;         //!< l
@@ -254,8 +256,8 @@ struct shared_noise_settings {
 
 //! WISV: greedy, but a decision head scores mismatches from hidden states and the channel. Lossy.
 struct wisv_settings {
-  std::uint32_t hidden_size = 0;       //!< d, size of the drafter's states; required
-  bool with_draft = false;             //!< FH; false: on request (SH, lazy)
+  std::uint32_t hidden_size = 0;       //!< d, numbers in a hidden state of the drafter; required
+  bool with_draft = false;             //!< FH: hidden states are sent with each draft; false: on request (SH, lazy)
   std::uint32_t max_draft_length = 8;  //!< L
 };
 [[nodiscard]] constexpr preset<> wisv(const wisv_settings& set) noexcept {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Snapshots: the state of an edge or a cloud that a journal record contains, and from which a restarted session
-//! continues.
+//! Snapshots: the state of an edge or a cloud in a journal record, from which a restarted session continues.
 //!
 //! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
 //! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so it
@@ -20,22 +19,23 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Snapshot of an edge, written with the ids before a round's first message; the same for every sparsifier.
+//! Snapshot of an edge without the sparsifier's state. It is written with the ids before a round's first message.
 struct edge_snapshot_head {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
   observation seen{};
   channel_report channel{};
   philox_key draft_key{};
-  session_terms terms{};  //!< of the hello
+  session_terms terms{};  //!< terms of the hello
   std::uint32_t round = 0;
   std::uint32_t prompt_length = 0;
   std::uint32_t length = 0;
-  //! drafts before position carry_end use the counters of this round, because they were written ahead in this round
+  //! round whose random numbers draw the drafts before position carry_end, because these tokens were written ahead in
+  //! that round
   std::uint32_t carry_round = 0;
   std::uint32_t carry_end = 0;
-  //! length of the prefix that the cloud also has, and that prefix_hash covers. The edge committed the later tokens on
-  //! its own
+  //! length of the prefix that the cloud also has; prefix_hash is the hash of this prefix. The edge committed the later
+  //! tokens on its own
   std::uint32_t base_length = 0;
   stop_reason stop = stop_reason::none;
   bool finished = false;       //!< both sides have agreed on the end
@@ -50,12 +50,12 @@ struct edge_snapshot : edge_snapshot_head {
 
 //! The edge's text, if it is longer than the cloud's.
 struct text_target {
-  std::uint32_t length = 0;  //!< 0: no text is wanted
+  std::uint32_t length = 0;  //!< 0: no text is awaited
   std::uint64_t hash = 0;
-  bool handed_over = false;  //!< the edge supplied text beyond the prompt, which this cloud has not verified
+  bool handed_over = false;  //!< the edge supplied text after the prompt, which this cloud has not verified
 };
 
-//! Snapshot of a cloud, written with the ids before each verdict is sent.
+//! Snapshot of a cloud. It is written with the ids before each verdict is sent.
 struct cloud_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
 //!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.
-//!             Without assertions `enter` is one store. After a wrong pair the session is then in the event's target
+//!             Without assertions, `enter` is one store. After a wrong pair, the session is then in the event's target
 //!             state, and later inputs check that state as usual.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
@@ -56,8 +56,8 @@ enum class cloud_event : std::uint8_t {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-// In both tables the first state is the beginning, and the last two are the ends. An event may have several rows. The
-// pages take their tables and diagrams from these lines: perl scripts/lint/states.pl --fix
+// In both tables the first state is the initial state, and the last two states are final. An event may have several
+// rows. The pages take their tables and diagrams from these lines: perl scripts/lint/states.pl --fix
 
 struct edge_table {
   using state = edge_state;
@@ -157,7 +157,7 @@ static_assert(every_kind_is_taken<edge_table, cloud_table>(), "states: a kind of
 
 }  // namespace detail
 
-//! The state of one side. Only `enter` changes the state.
+//! The state of one side. Only `enter` changes this state.
 template <class Table>
 class session_state {
  public:
@@ -167,8 +167,8 @@ class session_state {
   [[nodiscard]] constexpr state now() const noexcept { return now_; }
   [[nodiscard]] friend constexpr bool operator==(const session_state& a, state b) noexcept { return a.now_ == b; }
 
-  //! Enters the target state of an event. `Known`: all possible states at the call, if the caller knows them; a pair
-  //! that is not in the table then does not compile.
+  //! Enters the target state of an event. `Known`: all possible states at the call, if the caller knows them. A pair of
+  //! state and event that is not in the table then does not compile.
   template <event What, state... Known>
   constexpr void enter() noexcept {
     constexpr auto moves = detail::transition_of<Table>(What);
@@ -179,7 +179,7 @@ class session_state {
     now_ = moves.to;
   }
 
-  //! Asserts that a message of this kind counts in the present state.
+  //! Asserts that a message of this kind is accepted in the current state.
   constexpr void take([[maybe_unused]] message_kind kind) const noexcept {
     SPECVERIFY_ASSERT(detail::taken_in<Table>(now_).has(kind), "states: no message that counts in this state");
   }

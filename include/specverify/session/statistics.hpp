@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of a session, which can be added over sessions, and figures that are derived from the counters.
+//! Counters of a session, and figures that are derived from the counters. Counters of several sessions can be added.
 //!
 //! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
-//! Symbols:    rounds r, L_r = drafts of round r, A_r = accepted drafts, 1 = the target's own token y.
-//! Guarantees: trivially copyable; merging adds counters, in any order. emitted = sum of commit lengths + skipped;
-//!             accepted <= evaluated <= drafted.
+//! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r; y = the target's own token,
+//!             which counts as 1.
+//! Guarantees: trivially copyable; merging adds counters, so the order does not matter. emitted = sum of commit lengths
+//!             + skipped; accepted <= evaluated <= drafted.
 //! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.
 //! Cost:       O(1), but O(drafts) for `count_drafts`; no allocation.
 //! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp
@@ -25,26 +26,26 @@ struct session_statistics {
   // the text
   std::uint64_t rounds = 0;   //!< decided rounds
   std::uint64_t drafted = 0;  //!< drafts of decided rounds
-  //! tested drafts: the accepted ones, and the first rejected one of a round
+  //! drafts that were tested: the accepted drafts, and the first rejected draft of a round
   std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;  //!< drafts that were accepted
   std::uint64_t emitted = 0;   //!< committed tokens, prompt not included
-  std::uint64_t skipped = 0;   //!< emitted by the edge without the cloud
-  //! tokens skipped even though the skip policy found them uncertain (UI: because they are unimportant)
+  std::uint64_t skipped = 0;   //!< tokens that the edge committed without the cloud; included in `emitted`
+  //! tokens that were skipped although they were uncertain (UI: because they are unimportant)
   std::uint64_t skipped_uncertain = 0;
-  std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, beyond the drafts of the open round
+  std::uint64_t written_ahead = 0;        //!< tokens shown while the link was lost, after the drafts of the open round
   std::uint64_t residual_tokens = 0;      //!< tokens emitted after a rejection
   std::uint64_t bonus_tokens = 0;         //!< tokens emitted after a fully accepted draft
   std::uint64_t residual_fallbacks = 0;   //!< draws from p, because the residual had no usable mass
   std::uint64_t budget_clamp = 0;         //!< drafts whose support the window's bit budget cut; counted by the edge
   std::uint64_t near_ties = 0;            //!< decisions inside the near-tie margin; counted by the cloud
-  std::uint64_t mismatches = 0;           //!< drafts that a scorer decided (semantic rule); counted by the cloud
+  std::uint64_t mismatches = 0;           //!< mismatches that a scorer decided (semantic rule); counted by the cloud
   std::uint64_t accepted_mismatches = 0;  //!< mismatches that were accepted
   std::uint64_t accepted_scores = 0;      //!< sum of the accepted scores in units of 2^-32: exact in any order
-  std::uint64_t largest_score = 0;        //!< the largest accepted score, same unit; merging takes the maximum
+  std::uint64_t largest_score = 0;        //!< the largest accepted score, in the same unit; merging takes the maximum
   std::uint64_t evaluated_at[statistics_positions] = {};
   std::uint64_t accepted_at[statistics_positions] = {};
-  // messages; sizes include headers, but not the framing of the transport
+  // messages; sizes include headers, but not the transport's framing
   std::uint64_t messages_up = 0;  //!< edge to cloud
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
@@ -52,8 +53,8 @@ struct session_statistics {
   std::uint64_t draft_bytes = 0;   //!< draft messages, each draft once
   std::uint64_t supply_bytes = 0;  //!< supply messages (second uploads), each once
   // connections and faults
-  std::uint64_t handshakes = 0;  //!< hellos: an edge counts sent ones, a cloud answered or refused ones
-  std::uint64_t stale = 0;       //!< messages that are out of date: sent before the handshake, or no longer useful
+  std::uint64_t handshakes = 0;  //!< hellos that an edge sent, or that a cloud answered or refused
+  std::uint64_t stale = 0;       //!< messages that arrived too late: sent before the handshake, or no longer useful
   std::uint64_t corrupt = 0;     //!< unreadable messages, and messages with a wrong check
   std::uint64_t timeouts = 0;    //!< deadlines that passed
   std::uint64_t refusals = 0;    //!< refuse messages sent
@@ -66,41 +67,43 @@ struct session_statistics {
                                                      const session_statistics&) noexcept = default;
 };
 
-//! One round with its times, in microseconds of the host's clock. OBS-3.
+//! Data of one round, with times in microseconds of the host's clock. OBS-3.
 struct round_record {
   std::uint32_t round = 0;
   std::uint32_t resolution = 0;  //!< l of the laws; 0 if they are not lattice points
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  std::uint32_t skipped = 0;  //!< tokens skipped since the round before; not in `emitted`
+  std::uint32_t skipped = 0;  //!< tokens skipped since the previous round; not in `emitted`
   std::uint32_t clamped = 0;  //!< drafts counted as `session_statistics::budget_clamp`
-  //! sum over the drafts of K, the tokens that the sparsifier kept; 0 if the format takes no support
+  //! sum of K over the drafts, where K is the number of tokens that the sparsifier kept; 0 if the format has no support
   std::uint64_t support_sum = 0;
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
-  std::uint64_t began = 0;     //!< time of the request for the draft's first row
-  std::uint64_t sent = 0;      //!< time of the first send; sent - began is the drafting time
-  std::uint64_t answered = 0;  //!< answered - sent is uplink, verification and downlink
+  std::uint64_t began = 0;  //!< time at which the row for the first draft was requested
+  std::uint64_t sent = 0;   //!< time of the first send; the drafting time is sent - began
+  //! time of the verdict; answered - sent is the time for uplink, verification and downlink
+  std::uint64_t answered = 0;
 };
 
-//! Details of a round's verdict that only the cloud sees, for `mismatch_history::record`. OBS-3.
+//! Details of a round's verdict that only the cloud knows, for `mismatch_history::record`. OBS-3.
 struct decided_round {
   std::uint32_t round = 0;    //!< 0: this process has not decided a round yet
   std::uint32_t drafted = 0;  //!< L
   std::uint32_t accepted = 0;
-  //! M, semantic rule: drafts that a scorer could decide, including those after a rejection
+  //! M, semantic rule: drafts that differ from the target's argmax and that a scorer could decide, including drafts
+  //! after a rejection
   std::uint32_t mismatches = 0;
-  std::uint32_t scored = 0;   //!< mismatches up to the first rejected one
+  std::uint32_t scored = 0;   //!< mismatches up to and including the first rejected mismatch
   double accepted_score = 0;  //!< sum of the scores of the accepted mismatches
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Calls visit(name, counter) for every counter that can be added, except the positions. The names are the names of the
-//! struct's members; add a prefix for a metrics system.
+//! Calls visit(name, counter) for every counter that can be added, except the per-position counters. The names are the
+//! names of the struct's members; add a prefix for your metrics system.
 template <class Statistics, class Visitor>
 constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rounds", s.rounds);
@@ -135,7 +138,7 @@ constexpr void for_each_counter(Statistics& s, Visitor&& visit) {
   visit("rollbacks", s.rollbacks);
 }
 
-//! Adds every counter of `added`; the largest score becomes the maximum of both.
+//! Adds every counter of `added` to `into`; the largest score becomes the maximum of both scores.
 constexpr void merge(session_statistics& into, const session_statistics& added) noexcept {
   constexpr std::uint32_t capacity = 64;
   const std::uint64_t* from[capacity] = {};
@@ -150,8 +153,8 @@ constexpr void merge(session_statistics& into, const session_statistics& added) 
   if (added.largest_score > into.largest_score) into.largest_score = added.largest_score;
 }
 
-//! Converts a score or a sum of scores to units of 2^-32, rounded to the nearest, as the counters hold it. `score` must
-//! be in [0, 2^31].
+//! Converts a score, or a sum of scores, to the unit of the counters (2^-32), rounded to the nearest. `score` must be
+//! in [0, 2^31].
 [[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept {
   return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5);
 }
@@ -176,40 +179,41 @@ namespace detail {
 }
 }  // namespace detail
 
-//! accepted / evaluated: the probability that a tested draft is accepted.
+//! Returns accepted / evaluated: the probability that a tested draft is accepted.
 [[nodiscard]] constexpr double acceptance_per_evaluated(const session_statistics& s) noexcept {
   return detail::ratio(s.accepted, s.evaluated);
 }
-//! accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
+//! Returns accepted / drafted: sum A_r / sum L_r, the global acceptance rate of WISV IV-C.
 [[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept {
   return detail::ratio(s.accepted, s.drafted);
 }
-//! The sum of the scores of accepted mismatches; a verdict accepts only mismatches with a score under the threshold.
-//! For calibrated scores this is the expected number of changes of meaning in the text. Counted by the cloud. COR-11.
+//! Returns the sum of the scores of accepted mismatches; a verdict accepts only mismatches with a score below the
+//! threshold. If scores are calibrated, this sum is the expected number of changes of meaning in the text. Counted by
+//! the cloud. COR-11.
 [[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept {
   return static_cast<double>(s.accepted_scores) / 4294967296.0;
 }
-//! The largest accepted score; 0 if no mismatch was accepted.
+//! Returns the largest accepted score; 0 if no mismatch was accepted.
 [[nodiscard]] constexpr double largest_spent_score(const session_statistics& s) noexcept {
   return static_cast<double>(s.largest_score) / 4294967296.0;
 }
-//! Conditional acceptance at draft position `position` (0-based), given that it was reached.
+//! Returns the probability that a draft at position `position` (from 0) is accepted if it is tested.
 [[nodiscard]] constexpr double acceptance_at(const session_statistics& s, std::uint32_t position) noexcept {
   return position < statistics_positions ? detail::ratio(s.accepted_at[position], s.evaluated_at[position]) : 0.0;
 }
-//! accepted / rounds: accepted length without the target's own token.
+//! Returns accepted / rounds: the accepted length without the target's own token.
 [[nodiscard]] constexpr double accepted_per_round(const session_statistics& s) noexcept {
   return detail::ratio(s.accepted, s.rounds);
 }
-//! emitted / rounds: accepted length with the target's own token (AAL of WISV Table I, E27).
+//! Returns emitted / rounds: the accepted length with the target's own token (AAL in Table I of WISV, E27).
 [[nodiscard]] constexpr double tokens_per_round(const session_statistics& s) noexcept {
   return detail::ratio(s.emitted, s.rounds);
 }
-//! Bits on the uplink per committed token: all messages, including headers and retries.
+//! Returns the uplink bits per committed token. All messages count, including headers and retries.
 [[nodiscard]] constexpr double uplink_bits_per_token(const session_statistics& s) noexcept {
   return 8.0 * detail::ratio(s.bytes_up, s.emitted);
 }
-//! bytes_up / accepted; returns 0 if no draft was accepted.
+//! Returns bytes_up / accepted; 0 if no draft was accepted.
 [[nodiscard]] constexpr double bytes_per_accepted_token(const session_statistics& s) noexcept {
   return detail::ratio(s.bytes_up, s.accepted);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Description of a method: name, settings with ranges, and shape. session/systems.hpp has the list of methods.
+//! Describes a method: name, settings with ranges, and shape (format, guarantee, requirements). The list of methods is
+//! in session/systems.hpp.
 //!
 //! Cost: O(letters); no allocation.
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp
@@ -15,7 +16,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The value of a setting; a switch is 0 or 1.
+//! A setting and its value. The value of a switch is 0 or 1.
 struct setting {
   std::string_view name{};
   double value = 0;
@@ -25,7 +26,7 @@ struct setting {
 struct setting_info {
   std::string_view name{};
   double least = 0, most = 0;  //!< range
-  double usual = 0;            //!< default; if outside the range, the setting is required
+  double usual = 0;            //!< default; if it is outside the range, the setting is required
   bool whole = false;          //!< must be a whole number
   std::string_view meaning{};
 
@@ -36,7 +37,7 @@ struct system_info {
   std::string_view name{};
   std::string_view sentence{};
   guarantee strength = guarantee::lossy;  //!< guarantee of the text with default settings
-  bool greedy = false;                    //!< the text is the target's greedy text, or close to it
+  bool greedy = false;                    //!< the text is the target's greedy text or, for WISV, close to it
   bool needs_attention = false;           //!< the drafter's engine must return attention rows
   bool needs_hidden_states = false;       //!< both engines must return hidden states
   bool needs_head = false;                //!< the cloud's host must score mismatches with a decision head
@@ -44,7 +45,7 @@ struct system_info {
   std::span<const setting_info> settings{};
 };
 
-//! Properties of a method with given settings.
+//! Properties of a method with particular settings.
 struct system_shape {
   wire_format format{};  //!< format of the draft messages
   wire_rule rule = wire_rule::token;
@@ -54,8 +55,8 @@ struct system_shape {
   bool draw_from_row = false;
   bool gates = false;              //!< the edge may skip tokens: commit them without the cloud
   bool needs_uncertainty = false;  //!< the skip policy measures the drafter's uncertainty
-  bool plans_rounds = false;       //!< the number of drafts changes from round to round
-  bool chooses_support = false;    //!< the number of tokens per law changes
+  bool plans_rounds = false;       //!< the number of drafts may change from round to round
+  bool chooses_support = false;    //!< the number of tokens per law may change
 };
 
 SPECVERIFY_TYPES_END
@@ -73,7 +74,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   }
 }
 
-//! Reads "support_size=32". The returned name points into `text`. Errors: invalid_argument (not name=number).
+//! Parses a setting such as "support_size=32". The returned name points into `text`. Errors: invalid_argument (not
+//! name=number).
 [[nodiscard]] inline result<setting> setting_from(std::string_view text) noexcept {
   const std::size_t equals = text.find('=');
   const auto value = equals == text.npos ? std::nullopt : detail::number_from<double>(text.substr(equals + 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes sessions of the papers' methods by a name that is known only at run time. The list of names is used by hosts
-//! in C++ and C, by programs and by help texts.
+//! Makes sessions of the papers' methods by a name that is known only at run time. C++ and C hosts, programs and help
+//! texts use the same list of names.
 //!
 //! Use it when a person or a file chooses the method: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If your
 //! code chooses the method, use a preset (session/presets.hpp) instead, because the compiler then checks the settings.
@@ -30,18 +30,19 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! All methods, in the order of the pages.
 [[nodiscard]] std::span<const system_info> systems() noexcept;
-//! All names for a message: "target, qs, k-sqs, ...".
+//! Returns all names as one text, for messages: "target, qs, k-sqs, ...".
 [[nodiscard]] std::string_view system_names() noexcept;
 
-//! Errors: unknown_system.
+//! Returns the description of a method. Errors: unknown_system.
 [[nodiscard]] result<system_info> find_system(std::string_view name) noexcept;
 
-//! The shape of a system for a vocabulary of V tokens. Errors: unknown_system; unknown_setting and setting_out_of_range
-//! (`where` = index in `settings`); setting_missing (`where` = index in the system's own list).
+//! Returns the shape of a method for a vocabulary of V tokens. Errors: unknown_system; unknown_setting and
+//! setting_out_of_range (`where` = index in `settings`); setting_missing (`where` = index in the method's own list of
+//! settings).
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 
-//! Makes an edge for a method. If a setting occurs twice, the last one counts. `network`: required by some methods;
+//! Makes an edge for a method. If a setting occurs twice, the last value is used. `network`: required by some methods;
 //! must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options, std::string_view system,
                                              std::span<const setting> settings, const dqn_weights* network = nullptr);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compressed vocabulary: keeps the sent tokens (exactly, or on a lattice) and spreads the remaining mass evenly over
-//! all others.
+//! Compressed vocabulary: keeps the probabilities of the sent tokens (exactly, or as lattice counts) and spreads the
+//! remaining mass evenly over all other tokens.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, (14), (15).
-//! Symbols:    x = drafter's distribution, k = kept.size(), x^ = the result, d = drawn token, r = resolution of the
-//!             lattice.
+//! Symbols:    x = drafter's distribution; V = vocabulary size; k = kept.size(); x^ = the resulting distribution; TV =
+//!             total variation distance; d = drawn token; r = resolution (sum of the counts) of the lattice; b_i =
+//!             lattice count of entry i; D = r minus the sum of the rounded counts.
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
 //!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), counts b_i (V - k) and
 //!             tail_count b_tail, sum r (V - k). The counts define the distribution, whatever the rounding, so tokens
@@ -25,7 +26,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class value_format : std::uint8_t {
-  exact,   //!< as precise as 32-bit counts allow
+  exact,   //!< as exact as 32-bit counts allow
   lattice  //!< r = 2^b - 1 for b bits per value
 };
 
@@ -47,7 +48,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! counts[i] = round(w_i R / W), tail = floor(R T / (W others)), for the largest R at which no sum can overflow.
+//! Sets counts[i] = round(w_i R / W) and the tail's count = floor(R T / (W others)), for the largest R at which no sum
+//! can overflow. W = total weight; T = tail weight.
 inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total,
                                   std::uint64_t tail_weight, std::uint32_t others,
                                   std::span<std::uint32_t> counts) noexcept {
@@ -60,16 +62,16 @@ inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::u
   return static_cast<std::uint32_t>(each);
 }
 
-//! Weights of listed and other entries, and the number of the others.
+//! Sums of the weights of the listed entries and of all other entries, and the number of other entries.
 struct lattice_tail {
   std::uint64_t listed = 0;  // sum of the listed weights
   std::uint64_t weight = 0;  // sum of all other weights
   std::uint32_t others = 0;  // number of other entries
 };
 
-//! Finds the lattice point over the entries. If there are others, the tail is one more entry, and comes last. Returns
-//! false if the workspace is too small. Because resolution * others < 2^32 and no weight is above 2^31, resolution *
-//! tail_weight < 2^63.
+//! Finds the lattice point over the entries. If there are other entries, the tail is one more entry, and comes last.
+//! Returns false if the workspace is too small. Because resolution * others < 2^32 and no weight is above 2^31,
+//! resolution * tail_weight < 2^63, so the product cannot overflow.
 [[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, const lattice_tail& tail,
                                          std::uint32_t resolution, std::span<std::uint32_t> counts,
                                          workspace& scratch) noexcept {
@@ -96,7 +98,7 @@ struct lattice_tail {
   return true;
 }
 
-//! Checks a support that x^ lists with `size` entries.
+//! Checks a support for an x^ that lists `size` entries.
 [[nodiscard]] inline status check_compressed(const support& kept, std::uint32_t size,
                                              const compressed_law_options& options) noexcept {
   if (kept.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};
@@ -112,7 +114,7 @@ struct lattice_tail {
   return {};
 }
 
-//! Writes the support and the entry, if it is a token, by ascending id. Returns the sum of the weights.
+//! Writes the support by ascending id, together with `entry` if it is a token. Returns the sum of the weights.
 [[nodiscard]] inline std::uint64_t list_entries(const support& kept, token_id entry, std::uint32_t entry_weight,
                                                 std::span<token_id> ids, std::span<std::uint32_t> weights) noexcept {
   std::uint64_t listed = 0;
@@ -127,7 +129,7 @@ struct lattice_tail {
   return listed;
 }
 
-//! Makes x^ of a support, and perhaps one more entry, in arrays from `scratch`.
+//! Makes x^ from a support, and from `entry` if it is a token, in arrays from `scratch`.
 [[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
                                                  const compressed_law_options& options, workspace& scratch) noexcept {
   const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
@@ -165,8 +167,8 @@ struct lattice_tail {
 
 }  // namespace detail
 
-//! Returns x^ of a support: the distribution to draw from, to send and to verify against (lossless). The arrays stay
-//! taken from `scratch`. On an error `scratch` is unchanged.
+//! Returns x^ of a support: the distribution to draw from, to send and to verify against (lossless). The arrays remain
+//! allocated in `scratch`. On an error `scratch` is unchanged.
 //! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
 //!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small.
 [[nodiscard]] inline result<law> compressed_law(const support& kept, const compressed_law_options& options,
@@ -174,9 +176,9 @@ struct lattice_tail {
   return detail::make_compressed(kept, no_token, 0, options, scratch);
 }
 
-//! Makes a draft in the paper's order: `token` is drawn from x itself and is tested against x_d, whatever the format.
-//! x^ is only used for the residual after a rejection. The token must be among the reading's survivors; otherwise it
-//! has weight 0, and any positive target probability accepts it. Lossy: for `lossy_token_rule`.
+//! Makes a draft in the paper's order: `token` was drawn from x itself and is tested against x_d in either format. x^
+//! is used only for the residual after a rejection. The token must be among the reading's top entries (survivors).
+//! Otherwise it has weight 0, so any positive target probability accepts it. Lossy: for `lossy_token_rule`.
 //! Errors: as for `compressed_law`; token_out_of_range, reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,

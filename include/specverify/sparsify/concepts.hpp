@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It chooses from a
-//! reading and a small state.
+//! reading (a row that is ready to sample and test) and a small state.
 //!
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so the text keeps exactly the
@@ -36,9 +36,9 @@ struct drawn_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` must return what a reading must gather for `select` under a state. `select` must write ids (ascending) and
-//! weights into `scratch`, where they stay; on an error it must leave `scratch` unchanged. `workspace_size` bytes must
-//! suffice for one support.
+//! `request` must return the results that a reading needs so that `select` works with this state. `select` must write
+//! ids (ascending) and weights into `scratch`, where they remain. On an error it must leave `scratch` unchanged.
+//! `workspace_size` bytes must be enough for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
     requires(const Sparsifier& sparsifier, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
@@ -50,8 +50,8 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier with a fixed number of tokens, K. A session reads K, announces it in the hello, and sets it to the K
-//! that a window plans. Satisfied by `top_k`.
+//! A sparsifier with a fixed number of tokens, K. A session announces K in the hello. If a window plans a different K
+//! for a round, the session sets this K in the sparsifier. Satisfied by `top_k`.
 template <class Sparsifier>
 concept sized_sparsifier = requires(Sparsifier& sparsifier) {
   requires std::same_as<decltype((sparsifier.support_size)), std::uint32_t&>;
@@ -63,16 +63,17 @@ concept capped_sparsifier = !sized_sparsifier<Sparsifier> && requires(Sparsifier
   requires std::same_as<decltype((sparsifier.max_support_size)), std::uint32_t&>;
 };
 
-//! A sparsifier that may also use the drawn token. Such a support may only be sent with a token drawn from the row
-//! (lossy), because the token cannot be drawn from a distribution that depends on the token. Satisfied by
-//! `online_vocabulary_budget`.
+//! A sparsifier that may also use the drawn token. A support that depends on the drawn token may be sent only if the
+//! token was drawn from the whole row (which is lossy), because the token cannot be drawn from a distribution that
+//! depends on it. Satisfied by `online_vocabulary_budget`.
 template <class Sparsifier>
 concept token_sparsifier = sparsifier<Sparsifier> &&
     requires(const Sparsifier& sparsifier, const row_summary& row, const drawn_token& drawn, workspace& scratch) {
   { sparsifier.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
-//! Returns the state with the largest request; size arrays by it if they must serve every state.
+//! Returns the state with the largest request. Use it for the sizes of arrays that must be large enough for every
+//! state.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& sparsifier) noexcept {
   if constexpr (requires { sparsifier.widest_state(); }) {
@@ -82,11 +83,12 @@ template <sparsifier Sparsifier>
   }
 }
 
-//! Returns the index of the state to continue with after a window, given states[0] before the first draft and states[i]
-//! after the i-th. It is the state after the last position of the window that produced a token. For example, after T
-//! accepted drafts a rejection produced the token at T + 1, so the index is T + 1. The position of a bonus token is
-//! after the window. `beyond_known`: the distribution after the last draft was also made (a budget closed the window),
-//! and the sparsifier counts it for the bonus token: states[L + 1].
+//! Returns the index of the state to continue with after a window; states[0] is the state before the first draft and
+//! states[i] the state after the i-th. The function returns the index of the state after the last position of the
+//! window that produced a token. For example, after T accepted drafts a rejection produced the token at T + 1, so the
+//! index is T + 1. The position of a bonus token is after the window. `beyond_known`: the distribution after the last
+//! draft was also made (because a budget closed the window), and the sparsifier counts this distribution for a bonus
+//! token; the index is then L + 1, where L is the number of drafts.
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

@@ -4,18 +4,19 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS, Algorithm 1, (28), (30).
-//! Symbols:    beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n = dropped_mass(support),
-//!             beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln beta_{n+1} = min(0, ln beta_n - eta
-//!             (d_n - alpha)).
-//! Guarantees: mean of d_1..d_N <= `dropped_mass_bound`, for every sequence of distributions and every eta > 0, while
-//!             the cap does not bind; never empty; O(top entries); no allocation. Supports are bit-exact for a given
-//!             beta. beta itself never leaves the device. Its value is the same in every build, except that x87 doubles
-//!             have more bits.
-//! Deviates:   beta is limited to 1, which keeps the bound. Without the limit, beta could grow forever: the largest
-//!             token always stays, so d can stay below alpha. beta has no lower limit, except while the cap binds. The
-//!             limit is then -eta (1 - alpha), because otherwise beta would fall without bound. If beta leaves the
-//!             range of doubles (0 from a product, or -infinity), it returns to the least threshold, or to -eta (1 -
-//!             alpha). The logarithmic update and the least threshold are ours, and the paper gives no beta_1.
+//! Symbols:    n = a token's index; beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n =
+//!             dropped_mass(support) at token n, beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln
+//!             beta_{n+1} = min(0, ln beta_n - eta (d_n - alpha)).
+//! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`,
+//!             for every sequence of distributions and every eta > 0. The support is never empty; O(top entries); no
+//!             allocation. Supports are bit-exact for a given beta. beta is never sent. Its value is the same in every
+//!             build, except that x87 doubles have more bits.
+//! Deviates:   beta is limited to 1, which keeps the bound. Without this limit beta could grow forever, because the
+//!             largest token always stays, so d can stay below alpha. beta has no lower limit unless the cap binds.
+//!             While the cap binds, the lower limit is -eta (1 - alpha); otherwise beta would fall without bound. If
+//!             beta leaves the range of doubles (0 from a product, or -infinity), it returns to the least threshold, or
+//!             to -eta (1 - alpha). The logarithmic update and the least threshold are ours, and the paper gives no
+//!             beta_1.
 //! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 #define SPECVERIFY_SPARSIFY_CONFORMAL_HPP
@@ -30,16 +31,16 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class conformal_update : std::uint8_t {
   linear,      //!< as in the paper: beta moves by eta (d - alpha)
-  logarithmic  //!< moves ln beta instead: adapts to flat rows within tens of tokens, linear needs 10^4
+  logarithmic  //!< moves ln beta instead; adapts to flat rows within tens of tokens instead of 10^4
 };
 
-//! State learned so far. Counts only positions whose update was applied: if a session returns to an earlier state, it
+//! The learned state. It counts only positions whose update was applied: if a session returns to an earlier state, it
 //! restores all of these fields.
 struct conformal_state {
   double beta = 0;            //!< at most 1
   double dropped = 0;         //!< sum of d_n
   std::uint32_t updates = 0;  //!< N
-  //! updates whose support dropped mass because of `max_support_size` or a budget; the bound need not hold for them
+  //! updates whose support lost mass to `max_support_size` or a budget; these updates need not satisfy the bound
   std::uint32_t cap_hits = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const conformal_state& a, const conformal_state& b) noexcept {
     return a.beta == b.beta && a.dropped == b.dropped && a.updates == b.updates && a.cap_hits == b.cap_hits;
@@ -56,16 +57,18 @@ struct conformal;
 struct conformal {
   using state_type = conformal_state;
   double target = 5e-4;  //!< alpha in [0, 1]: target for the dropped mass
-  //! eta >= 0; 0: a fixed threshold, without a guarantee. For a logarithmic update use about 2, at most 512
+  //! eta >= 0; 0: a fixed threshold, without a guarantee. For a logarithmic update set it to about 2, at most 512
   double step = 1e-3;
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
-  //! logarithmic only: tokens above this probability are never dropped; 0: alpha / V, the largest that keeps the bound
+  //! logarithmic only: tokens above this probability are never dropped; 0: alpha / V, the largest value that keeps the
+  //! bound
   double least_threshold = 0;
-  //! Maximum number of tokens; keeps the largest. Must be set, because a flat row moves beta below 0, and then every
-  //! token stays for about 1 / alpha more tokens. Set it to V for no limit
+  //! Maximum number of tokens; the largest are kept. Must be set, because a flat row moves beta below 0, and then every
+  //! token is kept for about 1 / alpha more tokens. Set it to V for no limit
   std::uint32_t max_support_size = 0;
-  bool update_on_bonus = false;  //!< the distribution after the window also counts, if it is known (`resumed_state`)
+  //! the distribution after the window also updates beta, if it is known (see `resumed_state`)
+  bool update_on_bonus = false;
 
   [[nodiscard]] constexpr conformal_state initial_state() const noexcept {
     conformal_state state;
@@ -74,7 +77,8 @@ struct conformal {
   }
   [[nodiscard]] constexpr conformal_state widest_state() const noexcept { return {}; }
 
-  //! Returns the state after a token with this support. A support without W leaves the state unchanged.
+  //! Returns the state after a token with this support. A support without W (the total weight) leaves the state
+  //! unchanged.
   [[nodiscard]] conformal_state advance(const conformal_state& state, const support& kept) const noexcept {
     if (kept.total_weight == 0) return state;
     const double dropped = dropped_mass(kept);
@@ -89,7 +93,8 @@ struct conformal {
     const double unwound =
         logarithmic ? least(kept.vocab_size) * kernel::exponential(-step * (1 - target)) : -step * (1 - target);
     if (capped && next.beta < unwound) next.beta = unwound;
-    if (logarithmic ? next.beta < 0x1.0p-1022 : !kernel::is_finite(next.beta))  // it would stay there forever
+    // a beta of 0 or -infinity could never change again
+    if (logarithmic ? next.beta < 0x1.0p-1022 : !kernel::is_finite(next.beta))
       next.beta = logarithmic ? least(kept.vocab_size) : unwound;
     if (next.beta > 1) next.beta = 1;
     return next;
@@ -112,13 +117,14 @@ struct conformal {
     return at(state, row.vocab_size()).select(row, {}, scratch);
   }
 
-  //! Returns the least threshold of a logarithmic update, beta_min.
+  //! Returns beta_min, the least threshold of a logarithmic update.
   [[nodiscard]] constexpr double least(std::uint32_t vocab_size) const noexcept {
     return least_threshold > 0 ? least_threshold : target / static_cast<double>(vocab_size == 0 ? 1 : vocab_size);
   }
 
  private:
-  //! Returns the threshold for one position. A logarithmic beta below the least threshold is stored, but not used.
+  //! Returns the threshold for one position. A logarithmic beta below the least threshold is stored, but the least
+  //! threshold is used.
   [[nodiscard]] constexpr threshold at(const conformal_state& state, std::uint32_t vocab_size) const noexcept {
     const double bottom = update == conformal_update::logarithmic ? least(vocab_size) : state.beta;
     return {state.beta > bottom ? state.beta : bottom, max_support_size, true};
@@ -139,10 +145,10 @@ inline status check(const conformal& sparsifier) noexcept {
   return sparsifier.max_support_size > 0 ? status{} : wrong(5);
 }
 
-//! Returns an upper bound of the mean dropped mass over any `updates` tokens, for all distributions: linear alpha +
-//! max(0, beta_1 + eta (1 - alpha)) / (eta N), logarithmic alpha + max(0, ln(beta_1 / beta_min) + eta (1 - alpha)) /
-//! (eta N) if V beta_min <= alpha. Returns 1 if there is no guarantee (eta = 0, N = 0, a larger beta_min). Steps
-//! counted in `cap_hits` are not covered.
+//! Returns an upper bound of the mean dropped mass over any N = `updates` tokens, for all distributions. Linear: alpha
+//! + max(0, beta_1 + eta (1 - alpha)) / (eta N). Logarithmic, if V beta_min <= alpha: alpha + max(0, ln(beta_1 /
+//! beta_min) + eta (1 - alpha)) / (eta N). Returns 1 if there is no guarantee (eta = 0, N = 0, or a larger beta_min).
+//! Updates counted in `cap_hits` are not covered.
 [[nodiscard]] inline double dropped_mass_bound(const conformal& sparsifier, std::uint64_t updates,
                                                std::uint32_t vocab_size) noexcept {
   if (!(sparsifier.step > 0) || updates == 0) return 1;
@@ -158,13 +164,13 @@ inline status check(const conformal& sparsifier) noexcept {
   return bound < 1 ? bound : 1;
 }
 
-//! Returns the mean of the dropped mass so far; 0 before the first update.
+//! Returns the mean of the dropped mass over all updates; 0 before the first update.
 [[nodiscard]] constexpr double mean_dropped_mass(const conformal_state& state) noexcept {
   return state.updates == 0 ? 0.0 : state.dropped / static_cast<double>(state.updates);
 }
 
-//! Returns `base` for a text of `horizon` tokens: with eta = c / sqrt(N) and alpha = d / sqrt(N), the sum of the
-//! dropped mass grows like sqrt(N). c > 0; d in [0, sqrt(N)].
+//! Returns `base` for a text of N = `horizon` tokens, with eta = c / sqrt(N) and alpha = d / sqrt(N). The sum of the
+//! dropped mass then grows like sqrt(N). c > 0; d in [0, sqrt(N)].
 [[nodiscard]] inline conformal horizon_schedule(double c, double d, std::uint64_t horizon,
                                                 conformal base = {}) noexcept {
   const double root = std::sqrt(static_cast<double>(horizon > 0 ? horizon : 1));

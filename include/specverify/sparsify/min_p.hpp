@@ -2,7 +2,8 @@
 //! Keeps the tokens whose probability is at least a given share of the largest probability.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) mentions this rule as a possible choice.
-//! Symbols:    m = ratio, X = { v : w_v >= m max w - 1/2 } on integer weights, which are rounded to integers.
+//! Symbols:    m = ratio; w_v = integer weight of token v; X = { v : w_v >= m max w - 1/2 } is the support (1/2,
+//!             because weights are rounded).
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
@@ -23,7 +24,7 @@ struct min_p;
 struct min_p {
   using state_type = no_state;
   double ratio = 0.05;  //!< m in [0, 1]
-  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
+  //! maximum number of tokens, of which the largest are kept; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -34,7 +35,8 @@ struct min_p {
     if (max_support_size > 0 && max_support_size < vocab_size) {
       wanted.survivors = max_support_size;
     } else {
-      wanted.survivors = vocab_size;  // max q may be as small as 1 / V, so no probability bounds the support
+      // max q may be as small as 1 / V, so there is no fixed least probability of a kept token
+      wanted.survivors = vocab_size;
     }
     wanted.sums = false;
     return wanted;
@@ -43,8 +45,8 @@ struct min_p {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (some tokens above the share were not
-  //!         gathered), workspace_too_small.
+  //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (the reading does not list all tokens
+  //!         above the share), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

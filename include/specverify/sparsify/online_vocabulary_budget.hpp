@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The online sparsifier of CU-HLM: the number of tokens to send depends on the drawn token, its probability and the
-//! drafter's uncertainty.
+//! The online sparsifier of CU-HLM. The number of tokens to send depends on the drawn token, on its probability and on
+//! the drafter's uncertainty.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).
-//! Symbols:    k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^)) <= theta }, x_d = probability of the drawn
-//!             token, u = disagreements / samples, beta^ = clip(a u + b, 0, 1), s = softplus with sharpness eta, N(k) =
-//!             `tail_profile::distortion`.
-//! Guarantees: the size does not decrease with beta^. A token drawn from the row and verified against the sent
-//!             distribution is lossy, and theta does not bound the bias: softplus exceeds max(0, z), so the denominator
-//!             is too large. `vocabulary_budget` has a bound. As a plain sparsifier (`select`) it uses beta^ = 1, the
-//!             largest size for any token. Because that size does not depend on the token, the text is exact if the
-//!             token is drawn from the result.
+//! Symbols:    x_d = probability of the drawn token; u = disagreements / samples; beta^ = clip(a u + b, 0, 1), the
+//!             estimated probability that the target rejects the token; s = softplus with sharpness eta; theta =
+//!             distortion; N(k) = `tail_profile::distortion`; k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^))
+//!             <= theta }.
+//! Guarantees: the size does not decrease with beta^. If the token is drawn from the row and verified against the sent
+//!             distribution, the text is lossy, and theta does not bound the bias: softplus exceeds max(0, z), so the
+//!             denominator is too large. `vocabulary_budget` has a bound. `select`, which does not know the token, uses
+//!             beta^ = 1, for which the size is largest. Because that size does not depend on the token, the text is
+//!             exact if the token is drawn from the result.
 //! Deviates:   the paper does not give the sharpness; our default is 2.
 //! Cost:       O(V); no allocation.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
@@ -27,8 +28,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z). It exceeds max(0, z) by at most ln 2 / sharpness,
-//! at z = 0. `sharpness` must be > 0.
+//! Returns ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z). It exceeds max(0, z) by at most ln 2 / sharpness;
+//! the maximum is at z = 0. `sharpness` must be > 0.
 [[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
   const double scaled = numeric::product(sharpness, z);
   return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;
@@ -39,9 +40,9 @@ struct online_size_options {
   double sharpness = 2;     //!< eta > 0, of the softplus; the paper does not give it
 };
 
-//! Returns the limit of N(k) for a token with probability `draft_probability` under x that the target rejects with
-//! about `rejection_probability` (a u + b, clipped to [0, 1]): theta ((1 - x_d) s(-1) + x_d s(-beta^)). A more probable
-//! rejection lowers the limit, so more tokens are sent.
+//! Returns the maximum N(k) for a token: theta ((1 - x_d) s(-1) + x_d s(-beta^)). x_d = `draft_probability`, the
+//! token's probability under x. beta^ = `rejection_probability`, an estimate of the probability that the target rejects
+//! the token. A more probable rejection lowers the maximum, so more tokens are sent.
 [[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
                                           online_size_options options = {}) noexcept {
   const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
@@ -88,13 +89,13 @@ struct online_vocabulary_budget {
     return value > 0 ? (value < 1 ? value : 1.0) : 0.0;
   }
 
-  //! Selects a support that suits any token. Errors: as for `select_with_token`. O(V).
+  //! Selects a support that does not depend on the drawn token. Errors: as for `select_with_token`. O(V).
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     return select_with_token(row, {}, scratch);
   }
   //! Selects a support for the drawn token; x_d is its share of the row's integer weights. O(V). On an error `scratch`
   //! is unchanged.
-  //! Errors: invalid_argument (an option that is not a number, theta or eta not positive), digest_insufficient,
+  //! Errors: invalid_argument (an option is not a number, or theta or eta is not positive), digest_insufficient,
   //!         workspace_too_small.
   [[nodiscard]] result<support> select_with_token(const row_summary& row, const drawn_token& drawn,
                                                   workspace& scratch) const noexcept {

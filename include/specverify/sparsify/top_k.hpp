@@ -4,10 +4,10 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             K-SQS.
 //! Symbols:    K = support_size, X = the support.
-//! Guarantees: min(K, tokens with a positive integer weight) tokens; ties to the smaller id; O(top entries); no
-//!             allocation; bit-exact.
-//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only to fill up
-//!             (`exactly`).
+//! Guarantees: keeps min(K, number of tokens with a positive integer weight) tokens; ties go to the smaller id; O(top
+//!             entries); no allocation; bit-exact.
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only with
+//!             `exactly`, to fill up the support.
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
@@ -24,9 +24,10 @@ struct top_k;
 struct top_k {
   using state_type = no_state;
   std::uint32_t support_size = 16;  //!< K >= 1
-  //! also requests W, which retained_mass and `lattice` need, but not `sparse_lattice`
+  //! also requests W (the total weight), which retained_mass and `lattice` need; `sparse_lattice` does not need W
   bool with_total_weight = false;
-  //! always keep min(K, V) tokens, as the paper's code needs; fills up with the smallest ids, with weight 0
+  //! always keeps min(K, V) tokens, as the paper's encoding needs; missing tokens are filled up with the smallest ids,
+  //! with weight 0
   bool exactly = false;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -43,9 +44,9 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! total_weight is 0 if the reading has no W. A reading with more survivors than K also works.
-  //! Errors: invalid_argument (K = 0), digest_insufficient (fewer than K survivors, and not all; `where` = K),
-  //!         workspace_too_small.
+  //! total_weight is 0 if the reading has no W. The reading may have more than K survivors. Errors: invalid_argument (K
+  //! = 0), digest_insufficient (the reading has fewer than K survivors and does not list all; `where` = K),
+  //! workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

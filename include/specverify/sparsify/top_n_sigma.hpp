@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose logit is within n standard deviations of the largest.
+//! Keeps the tokens whose logit is at most n standard deviations below the largest logit.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
-//! Symbols:    n = deviations, sigma = row_summary::standard_deviation, X = { v : z_v >= max z - n sigma }.
-//! Guarantees: never empty; the same tokens at every temperature (except tokens below 2^-32 of the largest probability,
-//!             which no sparsifier keeps); O(top entries), no sort; no allocation. Logits within 2^-26 octaves of the
-//!             bound may be on either side. Near-tie, because sigma is a sum of V doubles.
-//! Deviates:   only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
+//! Symbols:    z_v = logit of token v; n = deviations; sigma = row_summary::standard_deviation; X = { v : z_v >= max z
+//!             - n sigma }.
+//! Guarantees: never empty. Keeps the same tokens at every temperature, except that no sparsifier keeps tokens below
+//!             2^-32 of the largest probability. O(top entries), no sort; no allocation. A logit that is within 2^-26
+//!             octaves of the bound may be kept or dropped. Exact except at near ties, because sigma is a sum of V
+//!             doubles.
+//! Deviates:   supports only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 #define SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
@@ -24,7 +26,7 @@ struct top_n_sigma;
 struct top_n_sigma {
   using state_type = no_state;
   double deviations = 1;  //!< n >= 0; the paper uses 1
-  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
+  //! maximum number of tokens, of which the largest are kept; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
   bool with_total_weight = false;  //!< also requests W, which dropped_mass needs
 
@@ -43,9 +45,9 @@ struct top_n_sigma {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! If the reading was made without the deviation, sigma is 0, so only the largest logit and equal ones are kept.
+  //! If the reading has no standard deviation, sigma is 0, so only the largest logit and logits equal to it are kept.
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //!         (tokens above the bound were not gathered), workspace_too_small.
+  //! (the reading does not list all tokens above the bound), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the most probable tokens until they hold the mass p: the smallest such prefix of the order (weight descending,
-//! id ascending).
+//! Keeps the most probable tokens until they hold the mass p. The kept tokens are the fewest first tokens in the order
+//! (weight descending, id ascending) that reach p.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
-//! Symbols:    p = mass, X = the prefix whose weight first reaches p W, up to half a unit for each of V weights.
-//! Guarantees: never empty; with one token fewer, the prefix would hold less than p; O(top entries); no allocation;
+//! Symbols:    p = mass; W = total weight; X = the fewest first tokens whose weights reach p W, up to a rounding error
+//!             of 1/2 for each of the V weights.
+//! Guarantees: never empty; with one token fewer, the support would hold less than p; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp
@@ -25,7 +26,7 @@ struct top_p;
 struct top_p {
   using state_type = no_state;
   double mass = 0.95;  //!< p in (0, 1]
-  //! maximum number of tokens, keeps the largest; 0: no cap (the reading then needs up to V top entries)
+  //! maximum number of tokens, of which the largest are kept; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
   bool with_total_weight = false;  //!< also requests W; without it, dropped_mass is 0
 
@@ -35,7 +36,7 @@ struct top_p {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.integer_total = with_total_weight;
-    wanted.sums = !with_total_weight;  // they bound W
+    wanted.sums = !with_total_weight;  // the sums bound W
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;
   }
@@ -59,7 +60,7 @@ struct top_p {
   }
 
  private:
-  //! Returns how many survivors, which weigh `listed`, are kept if W is `total`.
+  //! Returns how many of the survivors, whose weights sum to `listed`, are kept if W is `total`.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
     const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);

@@ -4,15 +4,16 @@
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
-//! Symbols:    x = drafter's distribution, y = target's; x^_k = the k largest of x unchanged and r_k / (V - k) on the
-//!             others, r_k = mass of the others; N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) =
-//!             tail_profile::distortion(k); TV = total variation.
+//! Symbols:    x = drafter's distribution; y = target's distribution; r_k = mass of all tokens except the k largest;
+//!             x^_k = x on the k largest tokens, and r_k / (V - k) on each other token; TV = total variation distance;
+//!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k).
 //! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
 //!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double. It differs by at most
-//!             2^-50 r_k from N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from N(k) of the exact
-//!             distribution, because weights have 31 bits. If N(k) <= epsilon, then for any y: a token d drawn from x
-//!             and tested against x_d has a distribution within epsilon of y. A token drawn from x^_k and verified
-//!             against x^_k has exactly the distribution y, and acceptance falls by at most epsilon / 2.
+//!             2^-50 r_k from the N(k) of the integer weights. It differs by at most V / 2^30 + 2^-23 from the N(k) of
+//!             the exact distribution, because weights have 31 bits. If N(k) <= epsilon, the following holds for any y.
+//!             A token d that is drawn from x and tested against x_d has a distribution within epsilon of y. A token
+//!             that is drawn from x^_k and verified against x^_k has exactly the distribution y, and the acceptance
+//!             probability falls by at most epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,
@@ -26,19 +27,19 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The weights of a distribution in descending order, with prefix sums. Computes N(k), and the smallest k for a budget.
-//! A view of arrays in a workspace.
+//! The weights of a distribution in descending order, with prefix sums; a view of arrays in a workspace. Computes N(k),
+//! and the smallest k whose N(k) is within a budget.
 class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;
-  //! `descending`: the weights; sums[j] = sum of the first j, one more than weights. Ids beyond them have weight 0.
-  //! `total_weight` must be > 0.
+  //! `descending`: the weights. `sums`: sums[j] is the sum of the first j weights, so there is one more sum than
+  //! weights. Ids without a weight have weight 0. `total_weight` must be > 0.
   constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums,
                          std::uint32_t vocab_size) noexcept
       : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}
 
   [[nodiscard]] constexpr std::uint32_t vocab_size() const noexcept { return vocab_size_; }
-  //! Returns the number of tokens with a positive weight; N(k) is 0 if k is at least this.
+  //! Returns the number of tokens with a positive weight. If k is at least this number, N(k) is 0.
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(weights_.size()); }
 
   //! Returns N(k), in [0, 2]. O(log V).
@@ -46,7 +47,7 @@ class tail_profile {
     if (k >= size() || k >= vocab_size_) return 0;
     const std::uint64_t rest = sums_[size()] - sums_[k];
     const double mean = static_cast<double>(rest) / static_cast<double>(vocab_size_ - k);
-    std::uint32_t low = k, high = size();  // the first weight that is not above the mean
+    std::uint32_t low = k, high = size();  // the search finds the first weight that is not above the mean
     while (low < high) {
       const std::uint32_t middle = low + (high - low) / 2;
       if (static_cast<double>(weights_[middle]) > mean) {
@@ -60,7 +61,7 @@ class tail_profile {
     return above > 0 ? 2 * above / static_cast<double>(sums_[size()]) : 0.0;
   }
 
-  //! Returns the smallest k >= 1 with N(k) <= budget; at most `size()`. O(log^2 V).
+  //! Returns the smallest k >= 1 with N(k) <= budget. The result is at most `size()`. O(log^2 V).
   [[nodiscard]] constexpr std::uint32_t smallest(double budget) const noexcept {
     std::uint32_t low = 1, high = size() > 1 ? size() : 1;
     while (low < high) {
@@ -80,7 +81,7 @@ class tail_profile {
   std::uint32_t vocab_size_ = 0;
 };
 
-//! Returns the bytes of workspace that `make_tail_profile` takes and keeps.
+//! Returns the bytes of workspace that `make_tail_profile` takes; they remain allocated.
 [[nodiscard]] constexpr std::size_t tail_profile_workspace_size(std::uint32_t vocab_size) noexcept {
   return 2 * slice_bytes<std::uint32_t>(vocab_size) + slice_bytes<std::uint64_t>(std::size_t{vocab_size} + 1) +
          workspace_alignment;
@@ -138,7 +139,8 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 namespace detail {
 
-//! Keeps the fewest largest tokens with N(k) <= budget, but at least `least` and at most `most` (0: no cap).
+//! Keeps the smallest number of tokens with N(k) <= budget, but at least `least` and at most `most` tokens (0: no cap).
+//! The largest tokens are kept.
 [[nodiscard]] inline result<support> keep_within(const row_summary& row, double budget, std::uint32_t least,
                                                  std::uint32_t most, workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
@@ -158,7 +160,7 @@ struct vocabulary_budget;
 //! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const vocabulary_budget& sparsifier) noexcept;
 
-//! Keeps the smallest number of tokens with N(k) <= distortion. This bounds the bias without any data from the target.
+//! Keeps the smallest number of tokens with N(k) <= distortion. This bounds the bias without data from the target.
 //! `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
   using state_type = no_state;
@@ -179,8 +181,8 @@ struct vocabulary_budget {
     return tail_profile_workspace_size(vocab_size) + detail::support_bytes(vocab_size);
   }
 
-  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (some tokens with a positive
-  //!         weight were not gathered), workspace_too_small.
+  //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (the reading does not list all
+  //!         tokens with a positive weight), workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     return detail::keep_within(row, distortion, min_support_size, max_support_size, scratch);
@@ -193,14 +195,14 @@ constexpr status check(const vocabulary_budget& sparsifier) noexcept {
   return distance ? status{} : status{errc::invalid_argument, part::sparsify, 0};
 }
 
-//! Sums of U_TV(k, t) = N(k) / TV(x, y) over uploaded rounds, which determine the fixed size k*.
+//! Sums of U_TV(k, t) = N(k) / TV(x, y) over the uploaded rounds t. These sums determine the paper's fixed size k*.
 struct offline_calibration {
-  std::span<double> sums{};       //!< the caller's, initially zero: sums[k - 1] for k = 1 .. sums.size()
+  std::span<double> sums{};       //!< the caller's array, initially zero: sums[k - 1] for k = 1 .. sums.size()
   std::uint32_t rounds = 0;       //!< rounds recorded
-  double least_variation = 1e-6;  //!< rounds with a TV(x, y) of at most this are left out
+  double least_variation = 1e-6;  //!< rounds whose TV(x, y) is at most this value are ignored
 };
 
-//! Records one uploaded round: the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
+//! Records one uploaded round from the drafter's profile and TV(x, y), which the server reports. O(sums.size() log V).
 inline void record(offline_calibration& into, const tail_profile& profile, double total_variation) noexcept {
   if (numeric::is_nan(total_variation) || !(total_variation > into.least_variation)) return;
   for (std::size_t k = 1; k <= into.sums.size() && k < profile.size(); ++k)
@@ -208,8 +210,8 @@ inline void record(offline_calibration& into, const tail_profile& profile, doubl
   ++into.rounds;
 }
 
-//! Returns k* = min{ k : mean_t U_TV(k, t) <= distortion }, or 0 if no recorded size suffices or nothing was recorded.
-//! O(log sums.size()).
+//! Returns k* = min{ k : mean over t of U_TV(k, t) <= distortion }. Returns 0 if no recorded size is sufficient or
+//! nothing was recorded. O(log sums.size()).
 [[nodiscard]] inline std::uint32_t calibrate_offline(const offline_calibration& from, double distortion) noexcept {
   if (from.rounds == 0 || from.sums.empty()) return 0;
   const double allowed = distortion * static_cast<double>(from.rounds);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests whether a sample follows a distribution: Pearson's chi-square with rare cells merged, the p-value, the power,
-//! and a test of independence.
+//! Tests whether a sample follows a distribution: Pearson's chi-square test, in which rare cells are merged. Also
+//! computes p-values and the power of the test, and tests independence.
 //!
 //! Paper:      Pearson 1900; p-values from the incomplete gamma function, power from the noncentral distribution (a
 //!             Poisson mixture).
-//! Symbols:    n = draws, p_i = expected distribution, o_i = observed, X^2 = sum (o_i - n p_i)^2 / (n p_i), lambda = n
-//!             sum (p'_i - p_i)^2 / p_i.
-//! Guarantees: O(cells); no allocation; p-values to about 1e-9 relative for up to 10^6 cells. With fixed seeds every
-//!             result is repeatable. Power: for example, 10^6 draws over 8 equal cells at level 1e-4 detect a shift of
-//!             0.2 % of the mass with probability > 0.99 (measured by the unit test).
+//! Symbols:    n = number of draws; p_i = expected probability of cell i; o_i = observed count of cell i; X^2 = sum
+//!             (o_i - n p_i)^2 / (n p_i); p'_i = actual probability of cell i; lambda = n sum (p'_i - p_i)^2 / p_i.
+//! Guarantees: O(cells); no allocation; the relative error of p-values is about 1e-9 for up to 10^6 cells. With fixed
+//!             seeds every result is repeatable. Example of the power: 10^6 draws over 8 equal cells at level 1e-4
+//!             detect a shift of 0.2 % of the mass with a probability above 0.99 (measured by the unit test).
 //! Deviates:   cells with n p_i < min_expected become one cell. If this cell is still rare, it joins the smallest other
 //!             cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp
@@ -26,14 +26,15 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct chi_square_options {
-  double min_expected = 5.0;  //!< cells with a smaller expectation are merged; must be > 0
+  double min_expected = 5.0;  //!< cells with a smaller expected count are merged; must be > 0
 };
 
 struct chi_square_result {
   double statistic = 0;
-  double p_value = 1;                    //!< probability of a statistic at least this large under the distribution
+  //! probability that draws from the distribution give a statistic at least this large
+  double p_value = 1;
   std::uint32_t degrees_of_freedom = 0;  //!< cells - 1; (rows - 1)(columns - 1) for independence
-  std::uint32_t cells = 0;               //!< after merging
+  std::uint32_t cells = 0;               //!< number of cells after merging
   std::uint64_t draws = 0;
   std::uint64_t impossible = 0;  //!< draws in cells with probability 0; if there are any, the p-value is 0
 };
@@ -47,7 +48,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   const double a = degrees_of_freedom / 2, x = statistic / 2;
   if (a <= 0 || x <= 0) return 1;
   const double front = std::exp(a * std::log(x) - x - std::lgamma(a));
-  if (x < a + 1) {  // series of the lower function
+  if (x < a + 1) {  // series of the lower incomplete gamma function
     double term = 1 / a, sum = term;
     for (int i = 1; i < 1000000 && term > sum * 1e-17; ++i) {
       term *= x / (a + i);
@@ -74,7 +75,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return front * h;
 }
 
-//! Returns the statistic whose tail is `level`, by bisection. `level` must be in (0, 1).
+//! Returns the statistic whose tail probability is `level`, by bisection. `level` must be in (0, 1).
 [[nodiscard]] inline double chi_square_critical(double degrees_of_freedom, double level) noexcept {
   double low = 0, high = degrees_of_freedom + 1;
   while (chi_square_tail(high, degrees_of_freedom) > level && high < 1e9) high *= 2;
@@ -87,7 +88,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Returns the sum of a distribution over `cells` cells, which must be 1 within 1e-3.
+//! Returns the sum of a distribution over `cells` cells. The sum must be within 1e-3 of 1.
 [[nodiscard]] inline result<double> check_cells(std::size_t cells, std::span<const double> law, double draws,
                                                 chi_square_options options) noexcept {
   if (cells != law.size()) return status{errc::size_mismatch, part::host, 0};
@@ -102,7 +103,7 @@ namespace detail {
   return total;
 }
 
-//! Sums (value_i - n p_i)^2 / (n p_i) over merged cells. value_i is a count, or an expected count under another
+//! Sums (value_i - n p_i)^2 / (n p_i) over the merged cells. value_i is a count, or the expected count under another
 //! distribution.
 template <class Value>
 [[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
@@ -123,7 +124,7 @@ template <class Value>
     } else if (expected < options.min_expected) {
       rare_expected += expected;
       rare_value += value;
-      // this cell is kept until the end, because the rare cells may have to be merged with it
+      // keep this cell until the end, because the merged rare cells may have to join it
     } else if (smallest_expected <= 0 || expected < smallest_expected) {
       if (smallest_expected > 0) add(smallest_value, smallest_expected);
       smallest_expected = expected;
@@ -145,7 +146,7 @@ template <class Value>
 
 }  // namespace detail
 
-//! Compares the counts of the cells with a distribution. `law` must sum to 1 within 1e-3 and is renormalized.
+//! Compares the counts of the cells with a distribution. `law` must sum to 1 within 1e-3; it is then normalized.
 //! Errors: size_mismatch, invalid_argument (min_expected, no draws), row_is_negative, row_not_normalised.
 [[nodiscard]] inline result<chi_square_result> chi_square(std::span<const std::uint64_t> observed,
                                                           std::span<const double> law,
@@ -159,8 +160,8 @@ template <class Value>
   return found;
 }
 
-//! Returns the power of the test: the probability that `draws` draws from `actual` give a p-value below `level` in a
-//! test against `law`. Errors: as for `chi_square`; invalid_argument also for a level outside (0, 1).
+//! Returns the power of the test: the probability that the p-value is below `level` if `draws` draws from `actual` are
+//! tested against `law`. Errors: as for `chi_square`; invalid_argument also if `level` is outside (0, 1).
 [[nodiscard]] inline result<double> chi_square_power(std::span<const double> law, std::span<const double> actual,
                                                      std::uint64_t draws, double level,
                                                      chi_square_options options = {}) noexcept {
@@ -185,9 +186,9 @@ template <class Value>
 }
 
 //! Tests whether two outcomes are independent. `table` contains rows * width joint counts, row by row. Empty rows and
-//! columns are left out, because their expectation is 0.
-//! Errors: size_mismatch; invalid_argument if the expectation of a cell is below min_expected (merge classes first) or
-//!         nothing was counted.
+//! columns are ignored, because the expected counts there are 0.
+//! Errors: size_mismatch; invalid_argument if the expected count of a cell is below min_expected (merge classes first)
+//!         or all counts are 0.
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
                                                                        std::uint32_t rows, std::uint32_t width,
                                                                        chi_square_options options = {}) noexcept {

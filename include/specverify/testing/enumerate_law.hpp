@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
-//! The function runs on a scripted source. For each number that it reads, the search finds the intervals on which it
-//! behaves the same: the earlier numbers are fixed, and this number is bisected to its last bit on (outcome, counters
-//! read). Later numbers are tried at several settings (all 0, all near 1, middle, scattered), so that a breakpoint is
-//! found even if it shows only when a later number is small. Widths are multiples of 2^-53 and are summed without
-//! rounding.
-//! Paper:      none. Such a test measures the library's own function, so it needs no acceptance formula.
-//! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter.
-//! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that changes and returns
-//!             between two probes of the grid, or that no setting shows. Therefore the result predicts the outcome at
-//!             `checks` random points. A wrong prediction adds a probe and a setting, and starts a new search; if one
-//!             remains after `refinements` searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings)
-//!             calls. Allocates (test kit); one thread.
-//! Deviates:   the low 11 of 64 bits are constant, so integer draws over bounds below 2^10 never retry.
+//! The function runs on a scripted source. For each random number that the function reads, the search finds the
+//! intervals of this number on which the function behaves the same. The earlier numbers are fixed, and this number is
+//! bisected to the last bit; the behaviour is the outcome together with the counters read. The later numbers have
+//! several settings (all 0, all near 1, middle, scattered), so that a breakpoint is found even if it appears only when
+//! a later number is small. The widths of intervals are multiples of 2^-53 and are summed without rounding.
+//! Paper:      none. The test measures the library's own function, so it needs no formula for the acceptance.
+//! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter, which is one random
+//!             number.
+//! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that begins and ends between
+//!             two probes of the grid, or that appears under no setting. Therefore the result predicts the outcome at
+//!             `checks` random points, and the function is run there. After a wrong prediction, a new search has one
+//!             more probe and one more setting. If a prediction is still wrong after `refinements` such searches,
+//!             `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls. Allocates (test kit); one thread.
+//! Deviates:   the low 11 of the 64 bits are constant, so integer draws with bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
@@ -34,41 +35,41 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 struct enumerate_law_options {
   std::uint32_t grid = 4;  //!< probes inside [0, 1) per dimension, in addition to both ends
-  //! further probes at 4^-j and 1 - 4^-j, j = 1.. (<= 26): for distributions with heavy tails
+  //! additional probes at 4^-j and 1 - 4^-j for j = 1, ..., end_probes (at most 26): for distributions with heavy tails
   std::uint32_t end_probes = 0;
   std::uint32_t checks = 2000;    //!< number of random points at which the result is tested
-  std::uint32_t refinements = 4;  //!< maximum number of searches after a failed check
-  //! maximum calls of the function; above it the result is not `complete`
+  std::uint32_t refinements = 4;  //!< maximum number of additional searches after failed checks
+  //! maximum calls of the function; if they are not enough, the result is not `complete`
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;
-  //! maximum dimensions read on one path; above it the result is not `complete`
+  //! maximum dimensions that are read on one path; if they are not enough, the result is not `complete`
   std::uint32_t max_depth = 256;
-  std::span<const double> hints{};  //!< further probes in [0, 1), for every dimension
+  std::span<const double> hints{};  //!< additional probes in [0, 1), for every dimension
 };
 
 template <class Outcome>
 struct enumerated_outcome {
   Outcome outcome{};
   exact_mass mass{};       //!< exact
-  double probability = 0;  //!< mass, rounded
+  double probability = 0;  //!< `mass`, rounded to a double
 };
 
 //! Record of an enumeration.
 struct enumeration_record {
   bool complete = false;
-  bool grid_may_be_too_coarse = false;      //!< the last search still predicted a random point wrongly
-  std::uint32_t searches = 0;               //!< 1, plus one per refinement
-  std::uint64_t leaves = 0;                 //!< combinations of intervals
+  bool grid_may_be_too_coarse = false;      //!< some prediction was still wrong after the last search
+  std::uint32_t searches = 0;               //!< 1, plus the number of refinements
+  std::uint64_t leaves = 0;                 //!< number of combinations of intervals
   std::uint64_t evaluations = 0;            //!< calls of the function
-  std::uint32_t depth = 0;                  //!< maximum dimensions on one path
+  std::uint32_t depth = 0;                  //!< maximum number of dimensions on one path
   std::uint64_t narrowest = uniform_steps;  //!< width of the narrowest interval, in units of 2^-53
 };
 
 template <class Outcome>
 struct enumerated_law : enumeration_record {
-  std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< ascending
+  std::vector<enumerated_outcome<Outcome>> outcomes{};  //!< in ascending order of outcomes
   exact_mass total{};                                   //!< exactly 1 if complete
 
-  //! Returns the probability of an outcome, 0 if it never occurred.
+  //! Returns the probability of an outcome; 0 if it never occurred.
   [[nodiscard]] double probability(const Outcome& of) const {
     for (const auto& entry : outcomes) {
       if (!(entry.outcome < of) && !(of < entry.outcome)) return entry.probability;
@@ -99,9 +100,9 @@ struct enumerated_law : enumeration_record {
   }
 };
 
-//! Returns the distribution of `function(source)` over uniform sources. Apart from these numbers `function` must be
-//! pure. It must return a value with operator< (a token, a vector of tokens, a tuple). The head of this file describes
-//! cases that can be missed, and how they are reported.
+//! Returns the distribution of `function(source)` over uniform sources. Apart from the random numbers, `function` must
+//! be pure. The result must have operator< (for example, a token, a vector of tokens, a tuple). The comment at the
+//! beginning of this file describes the cases that can be missed, and how they are reported.
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;
@@ -119,8 +120,8 @@ template <class Function>
   return law;
 }
 
-//! Returns half the sum of absolute differences between a distribution over ids and a span of probabilities. Outcomes
-//! outside the span count in full.
+//! Returns half the sum of the absolute differences between a distribution over ids and a span of probabilities. The
+//! full mass of outcomes outside the span counts.
 template <class Outcome>
 [[nodiscard]] double total_variation(const enumerated_law<Outcome>& measured, std::span<const double> expected) {
   static_assert(std::is_integral_v<Outcome>, "for laws over token ids; take a marginal first");

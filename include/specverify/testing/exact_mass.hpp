@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes exact sums of products of interval widths. Each width is a multiple of 2^-53, and no result is rounded.
+//! Computes sums and products of interval widths exactly. Each width is a multiple of 2^-53, and no result is rounded.
 //!
 //! Paper:      none; test kit.
 //! Guarantees: sums and products are exact; `value` is within one unit in the last place. O(digits); allocates.
@@ -17,11 +17,11 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Number of values of a decision uniform.
+//! Number of values that a decision uniform can have.
 inline constexpr std::uint64_t uniform_steps = std::uint64_t{1} << 53;
 
-//! A number in [0, 2^53) as digits of base 2^53: digit 0 is the integer part, digit i weighs 2^(-53 i). Addition and
-//! scaling are exact.
+//! A number in [0, 2^53) with digits of base 2^53: digit 0 is the integer part, and digit i has the weight 2^(-53 i).
+//! Addition and scaling are exact.
 class exact_mass {
  public:
   exact_mass() = default;
@@ -63,7 +63,7 @@ class exact_mass {
 
   friend bool operator==(const exact_mass& a, const exact_mass& b) { return a.digits_ == b.digits_; }
 
-  //! Returns the nearest double, within one unit in the last place.
+  //! Returns this number as a double, within one unit in the last place.
   [[nodiscard]] double value() const {
     double sum = 0;
     for (std::size_t i = digits_.size(); i-- > 0;) sum = sum * 0x1.0p-53 + static_cast<double>(digits_[i]);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A blocking transport between two threads of one process, for examples and tests: one end for the edge, one for the
-//! cloud.
+//! A blocking transport between two threads of one process, for examples and tests. The edge uses one end and the cloud
+//! the other.
 //!
-//! The pipe has its own time, in microseconds from 0, which does not advance while a side works. If both sides wait,
-//! time jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both wait
-//! without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of blocking forever.
-//! Guarantees: messages arrive whole, once and in order. If an end is destroyed, the other end first receives the
+//! The pipe has a separate time, in microseconds from 0. This time does not advance while a side works. If both sides
+//! wait, the time jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both
+//! sides wait without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of
+//! blocking forever.
+//! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other end first receives the
 //!             messages that were sent before, and then link_lost. If the destroyed end is constructed again, the other
-//!             end can send to it.
+//!             end can send to it again.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
@@ -39,8 +40,8 @@ class message_pipe {
   };
 
  public:
-  //! Transport of one side (host/language_model.hpp). Only one thread may use it at a time, because it keeps the last
-  //! message. The pipe must outlive it.
+  //! Transport of one side (host/language_model.hpp). Only one thread may use it at a time, because it stores the last
+  //! message. The pipe must outlive this object.
   class end {
    public:
     static constexpr bool ordered_and_whole = true;
@@ -53,9 +54,9 @@ class message_pipe {
     }
     end& operator=(end&&) = delete;
 
-    //! Errors: link_lost (the other end is gone).
+    //! Sends a message. Errors: link_lost (the other end is gone).
     [[nodiscard]] status send(std::span<const std::byte> message) { return pipe_->send(own_, message); }
-    //! Errors: link_lost (the other end is gone, or both would wait forever).
+    //! Waits for a message until `until`. Errors: link_lost (the other end is gone, or both ends would wait forever).
     [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<std::uint64_t> until) {
       auto arrived = pipe_->receive(own_, until);
       if (!arrived) return arrived.error();
@@ -126,8 +127,8 @@ class message_pipe {
     mine.waits = false;
     return outcome;
   }
-  //! If both wait and nothing is in flight, advances to the earlier deadline. Returns true if that is this side's
-  //! deadline.
+  //! If both ends wait and no message is in flight, advances the time to the earlier deadline. Returns true if this is
+  //! the deadline of `own`.
   [[nodiscard]] bool let_time_pass(std::size_t own) {
     const side &mine = sides_[own], &peer = sides_[1 - own];
     if (!peer.waits || !peer.arrived.empty()) return false;
@@ -139,7 +140,7 @@ class message_pipe {
     changed_.notify_all();
     return mine.until.has_value() && *mine.until <= now_;
   }
-  //! Returns whether an end was open and is now closed. An end that was never open may still open.
+  //! Returns whether an end was open and is now closed. An end that has never been open may still be opened.
   [[nodiscard]] bool is_gone(std::size_t which) const { return ever_open_[which] && !sides_[which].open; }
   [[nodiscard]] std::uint64_t now() {
     const std::lock_guard lock(mutex_);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A source of uniform random numbers that a test sets beforehand, by counter. It records the counters that are read.
+//! A source of uniform random numbers. A test sets the numbers in advance, by counter, and the source records the
+//! counters that are read.
 //!
 //! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
 //! Paper:      none; test kit.
-//! Symbols:    k = a decision uniform times 2^53; half = one of a counter's two 64-bit words.
-//! Guarantees: every counter has a value: the value that was set, otherwise the one that `script_fill` specifies.
-//!             Allocates; one thread.
-//! Cost:       O(n), n = numbers that are set.
+//! Symbols:    k = a decision uniform times 2^53; half = one of the two 64-bit words of a counter.
+//! Guarantees: every counter has a value: the value that the test set, otherwise the value that `script_fill`
+//!             specifies. Allocates; one thread.
+//! Cost:       O(n), n = number of values that are set.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
 #define SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
@@ -20,7 +21,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Value of a half (two words) that the script does not list.
+//! Value of each half (two 32-bit words) that the script does not list.
 enum class script_fill : std::uint8_t {
   zero,            //!< the smallest uniform, 0
   near_one,        //!< the largest uniform, 1 - 2^-53
@@ -29,8 +30,9 @@ enum class script_fill : std::uint8_t {
   scattered_first  //!< half 0 is a hash, half 1 is zero
 };
 
-//! Numbers for counters. A half contains k in [0, 2^53): the decision uniform is k 2^-53, and the 64 bits are k 2^11 +
-//! 2^10. The low bits are in the middle of the range, so an integer draw over a bound below 2^10 never retries.
+//! Random numbers by counter. Each half contains a k in [0, 2^53): its decision uniform is k 2^-53, and its 64 bits are
+//! k 2^11 + 2^10. The low bits are in the middle of the range, so an integer draw with a bound below 2^10 never
+//! retries.
 class uniform_script {
  public:
   explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}
@@ -44,16 +46,16 @@ class uniform_script {
     }
     entries_.push_back({counter, half, steps});
   }
-  //! Sets 64-bit half `half` of `counter` so that its decision uniform is `uniform`, in [0, 1), rounded down to 53
-  //! bits.
+  //! Sets half `half` of `counter` so that its decision uniform is `uniform`, rounded down to 53 bits. `uniform` must
+  //! be in [0, 1).
   void set_uniform(random_counter counter, int half, double uniform) {
     set(counter, half, static_cast<std::uint64_t>(uniform * 0x1.0p53));
   }
   void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
   void pop() { entries_.pop_back(); }
   void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
-  //! Sets the values of unlisted halves. Hashes depend on the seed, so each seed is one point of the cube of all
-  //! uniforms.
+  //! Selects the values of halves that the script does not list. The hashes depend on the seed, so each seed is one
+  //! random point.
   void set_fill(script_fill fill, std::uint32_t seed = 0) {
     fill_ = fill;
     seed_ = seed;
@@ -73,7 +75,7 @@ class uniform_script {
 
   //! Returns the counters read since the last `forget`, each once, in order of the first read.
   [[nodiscard]] const std::vector<random_counter>& reads() const { return reads_; }
-  //! Bit h is set if half h of some counter that the script does not list was read since the last `forget`.
+  //! Returns a mask: bit h is set if half h of an unlisted counter was read since the last `forget`.
   [[nodiscard]] unsigned filled_halves() const { return filled_; }
   void forget() {
     reads_.clear();
@@ -138,7 +140,7 @@ class uniform_script {
   std::uint32_t seed_ = 0;
 };
 
-//! The handle for the code under test; it satisfies `uniform_source`. The script must outlive it.
+//! The source that the code under test receives; satisfies `uniform_source`. The script must outlive it.
 class scripted_source {
  public:
   explicit scripted_source(uniform_script& script) noexcept : script_(&script) {}

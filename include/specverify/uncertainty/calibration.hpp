@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns uncertainty into a decision to skip: a linear fit of the rejection probability to the uncertainty, two
-//! thresholds, the risk of skipping, and a comparison with the exact values.
+//! Turns uncertainty into a decision to skip a token. Contains a linear fit of the rejection probability to the
+//! uncertainty, two thresholds, the risk of skipping, and a comparison with the exact values.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
 //!             and rejection risk.
-//! Symbols:    beta ~ a u + b: slope, intercept; Delta = `rejectable`, P(y_d < x_d); u_th = (Delta - b) / a
-//!             (risk-prone) and -b / a (risk-averse); m_j = P(u = j / M); R = sum of beta_j m_j over -b / a < j / M <=
-//!             u_th.
+//! Symbols:    u = uncertainty; beta = rejection probability; beta ~ a u + b is the fit (a = slope, b = intercept);
+//!             Delta = `rejectable`, P(y_d < x_d), the probability that the target considers the draft token d less
+//!             likely than the drafter does; u_th = (Delta - b) / a (risk-prone) or -b / a (risk-averse); M = number of
+//!             samples, so u = j / M; beta_j = fitted beta at u = j / M; m_j = P(u = j / M); R = sum of beta_j m_j over
+//!             -b / a < j / M <= u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
-//! Deviates:   u is discrete, so risk and bound are sums. The printed integral bound holds for a density and is a
-//!             separate function. R does not count u <= -b / a, but the realized `false_skip` does, so neither number
-//!             bounds the other. Report both, but do not compare them.
+//! Deviates:   u is discrete, so risk and bound are sums. The paper's bound is an integral, which holds for a density;
+//!             it is a separate function. R ignores tokens with u <= -b / a, but the realized `false_skip` counts them,
+//!             so neither number bounds the other. Report both, but do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
@@ -35,8 +37,8 @@ struct linear_fit {
 };
 
 struct uncertainty_thresholds {
-  double risk_prone = 0;   //!< skip while the expected rejection is at most Delta
-  double risk_averse = 0;  //!< skip while the fit expects no rejection
+  double risk_prone = 0;   //!< skip a token if the expected rejection probability is at most Delta
+  double risk_averse = 0;  //!< skip a token if the fit expects no rejection
 };
 
 SPECVERIFY_TYPES_END
@@ -44,7 +46,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The least of some values, and how far the largest is above it.
+//! The smallest of some values, and the difference between the largest and the smallest.
 struct value_range {
   double least = 0;
   double width = 0;
@@ -81,16 +83,16 @@ struct value_range {
 
 }  // namespace detail
 
-//! Fits rejection on uncertainty by least squares. If all rejections are equal, the slope is 0 and r_squared is 1.
-//! O(n).
+//! Fits the rejection probability to the uncertainty by least squares. If all rejection probabilities are equal, the
+//! slope is 0 and r_squared is 1. O(n).
 //! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
 //!         or a range or a fit that exceeds a double).
 [[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
                                                    std::span<const double> rejection) noexcept {
   if (const status why = detail::check_points(uncertainty, rejection); !why.ok()) return why;
   const std::size_t size = uncertainty.size();
-  // Values are scaled to the ranges, because then no square overflows, and equal values have a range of exactly 0. A
-  // sum of squares around a rounded mean would not be exactly 0.
+  // The values are scaled to their ranges. Then no square overflows, and equal values have a range of exactly 0. A sum
+  // of squares around a rounded mean would not be exactly 0.
   const detail::value_range u = detail::range_of(uncertainty), beta = detail::range_of(rejection);
   if (!(u.width > 0.0) || !kernel::is_finite(u.width) || !kernel::is_finite(beta.width))
     return status{errc::invalid_argument, part::uncertainty, 0};
@@ -124,7 +126,7 @@ struct value_range {
   return fit;
 }
 
-//! Returns the fitted rejection probability, in [0, 1].
+//! Returns the rejection probability according to the fit, limited to [0, 1].
 [[nodiscard]] constexpr double expected_rejection(const linear_fit& fit, double uncertainty) noexcept {
   const double value = numeric::product(fit.slope, uncertainty) + fit.intercept;
   return value > 0.0 ? (value < 1.0 ? value : 1.0) : 0.0;
@@ -149,8 +151,9 @@ struct value_range {
 }
 
 //! Returns the largest number of disagreements among `samples` that does not exceed the threshold: floor(u_th M +
-//! 1e-9), or -1 if even 0 does. A token is uncertain iff its disagreements exceed this integer. If the threshold is not
-//! finite or there are no samples, it returns -1, so every token is uncertain.
+//! 1e-9). Returns -1 if even 0 exceeds the threshold. A token is uncertain if its disagreements exceed the returned
+//! integer. If the threshold is not finite or there are no samples, the function returns -1, so every token is
+//! uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
   if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
   const double limit = std::floor(numeric::product(uncertainty_threshold, static_cast<double>(samples)) + 1e-9);
@@ -160,7 +163,7 @@ struct value_range {
 
 namespace detail {
 
-//! Calls `visit(beta_j, m_j)` for every grid point j of the skipped band.
+//! Calls `visit(beta_j, m_j)` for every grid point j whose tokens are skipped.
 template <class Visit>
 inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass,
                          const Visit& visit) noexcept {
@@ -197,15 +200,15 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return std::sqrt(betas * shares);
 }
 
-//! Returns the paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the band). A
-//! sampled histogram may exceed it.
+//! Returns the paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the skipped u).
+//! The risk of a sampled histogram may exceed this bound.
 [[nodiscard]] inline double risk_bound_of_density(const linear_fit& fit, double rejectable,
                                                   double squared_density) noexcept {
   return rejectable * std::sqrt(rejectable / (3.0 * fit.slope) * squared_density);
 }
 
-//! Returns the cost of skipping in a record: the mean of 1[skipped] * rejection. `skipped[i]` not 0: token i was kept
-//! without verification. If the spans differ in length, only the common part counts.
+//! Returns the measured cost of skipping: the mean of 1[skipped] * rejection. If `skipped[i]` is not 0, token i was
+//! skipped, that is, kept without verification. If the lengths of the spans differ, only the common part counts.
 [[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped,
                                        std::span<const double> rejection) noexcept {
   const std::size_t size = skipped.size() < rejection.size() ? skipped.size() : rejection.size();

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Importance of a draft token, from the attention row of the query that produced its logits.
+//! Determines whether a draft token is important, from the attention row of the query that produced the token's logits.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590).
-//! Symbols:    A = attention (n visible positions), theta_imp = max(A) - gamma * std(A), a_(k) = the k-th largest
-//!             weight.
-//! Rule:       eligible iff a_(k) > theta_imp + 1e-12 max(A), that is, iff at least k weights exceed it. If n < k, not
-//!             eligible. A larger k makes the rule stricter, and a larger gamma makes it looser. An option uses the
-//!             mean of the k largest weights instead of a_(k).
+//! Symbols:    A = attention row (n visible positions); std = standard deviation; theta_imp = max(A) - gamma * std(A);
+//!             a_(k) = the k-th largest weight.
+//! Rule:       a token is eligible if a_(k) > theta_imp + 1e-12 max(A), that is, if at least k weights exceed this
+//!             threshold. If n < k, it is not eligible. A larger k makes the rule stricter, and a larger gamma makes it
+//!             looser. An option uses the mean of the k largest weights instead of a_(k).
 //! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), or O(32 n) with
 //!             the mean; no allocation; noexcept.
-//! Deviates:   the paper does not specify which attention row, which k-statistic, or which kind of standard deviation.
-//!             According to the paper's text, rows with a few large weights (sharp rows) should pass, but the rule
-//!             passes rows with many weights near the largest. `inverted` is the complement of the rule (n >= k), so
-//!             sharp rows pass, but also exactly uniform rows.
+//! Deviates:   the paper does not specify which attention row, which statistic of the k largest weights, or which kind
+//!             of standard deviation to use. According to the paper's text, the rule should accept rows with a few
+//!             large weights (sharp rows), but the rule accepts rows with many weights near the largest. `inverted` is
+//!             the complement of the rule (for n >= k), so it accepts sharp rows, but also exactly uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
@@ -36,8 +36,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the bit pattern of the k-th largest of n >= k weights. This works because non-negative floats are ordered
-//! like their bits.
+//! Returns the bit pattern of the k-th largest of n >= k weights. Non-negative floats have the same order as their bit
+//! patterns.
 [[nodiscard]] inline std::uint32_t kth_largest_bits(std::span<const float> weights, std::uint32_t k) noexcept {
   std::uint32_t bits = 0;
   for (std::uint32_t bit = std::uint32_t{1} << 30; bit != 0; bit >>= 1) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the uncertainty of a draft token: how often a draw at a random temperature gives a different token.
+//! Measures the uncertainty of a draft token: the share of draws at random temperatures that give a different token.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
 //!             2508.12590.
-//! Symbols:    M = samples, theta_m = maximum_temperature * U (purpose 4, lane m), d^(m) ~ softmax(z / theta_m)
-//!             (purpose 5, lane m), u = #{m : d^(m) != d} / M; u-bar = mean over a fixed grid of 1 - softmax(z /
-//!             theta)_d.
-//! Guarantees: given d, disagreements ~ Binomial(M, e_d), e_d = 1 - the mean over theta of softmax(z / theta)_d,
-//!             exactly, because the streams are disjoint from those of the draft. In addition to the reading, all M
-//!             draws together need only a fraction of a read of the row (row/tempered.hpp); no allocation; noexcept;
-//!             near-tie.
+//! Symbols:    d = the draft token; z = logits; M = samples; theta_m = maximum_temperature * U (U uniform; purpose 4,
+//!             lane m); d^(m) ~ softmax(z / theta_m) (purpose 5, lane m); u = #{m : d^(m) != d} / M; u-bar = mean over
+//!             a fixed grid of temperatures of 1 - softmax(z / theta)_d.
+//! Guarantees: given d, the number of disagreements has exactly the distribution Binomial(M, e_d), where e_d = 1 - the
+//!             mean over theta of softmax(z / theta)_d, because these random numbers are not used for the draft. After
+//!             the reading, all M draws together need only a fraction of a further read of the row (row/tempered.hpp).
+//!             No allocation; noexcept; exact except at near ties.
 //! Deviates:   one uniform decides the event d^(m) != d, and the token d^(m) itself is never drawn. A theta below 1e-6
 //!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
 //! Cost:       O(V) at most per temperature.
@@ -32,7 +32,7 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct perturbation_options {
-  std::uint32_t samples = 20;      //!< M, [1, 2^16]: draws, or points of the grid
+  std::uint32_t samples = 20;      //!< M, [1, 2^16]: number of draws, or of grid points
   double maximum_temperature = 2;  //!< above 1e-6, at most max_temperature; temperatures are uniform on [0, this)
 };
 
@@ -41,14 +41,14 @@ struct perturbation_options {
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave a different token
   std::uint32_t samples = 0;        //!< M
-  tempered_reads reads{};           //!< reads of the row that were needed to decide
+  tempered_reads reads{};           //!< reads of the row that the decision needed
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept {
     return samples == 0 ? 0.0 : static_cast<double>(disagreements) / static_cast<double>(samples);
   }
 };
 
-//! Bounds: lower <= u-bar <= upper.
+//! Bounds on u-bar: lower <= u-bar <= upper.
 struct disagreement_bounds {
   double lower = 0;
   double upper = 1;
@@ -57,7 +57,7 @@ struct disagreement_bounds {
   [[nodiscard]] SPECVERIFY_INLINE constexpr double value() const noexcept { return 0.5 * (lower + upper); }
 };
 
-//! Top entries that a reading should have, so that a perturbation needs few further reads.
+//! Number of top entries that a reading should have, so that a perturbation needs few further reads.
 inline constexpr std::uint32_t perturbation_survivors = 64;
 #endif  // C++20
 
@@ -79,15 +79,15 @@ namespace detail {
   return {code, part::uncertainty, where};
 }
 
-//! Returns the number of samples to decide together, beginning with `first`.
+//! Returns the number of samples to decide together, from sample `first` on.
 [[nodiscard]] inline std::uint32_t samples_from(const perturbation_options& options, std::uint32_t first) noexcept {
   return options.samples - first < temper_group ? options.samples - first : temper_group;
 }
 
 }  // namespace detail
 
-//! Returns the transform for reading a row here: bias and mask, and a temperature whose coarse sum gives good bounds at
-//! other temperatures.
+//! Returns the transform for a reading that a perturbation uses: only bias and mask, and a temperature whose coarse sum
+//! gives good bounds at other temperatures.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;
@@ -96,7 +96,7 @@ namespace detail {
   return plain;
 }
 
-//! Returns the request for a reading with which a perturbation needs few further reads.
+//! Returns the request for a reading that a perturbation uses, so that it needs few further reads.
 [[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
   wanted.survivors = perturbation_survivors;
@@ -134,18 +134,17 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return found;
 }
 
-//! Returns whether a reading is good enough for a perturbation, so that reading the row again would not save time. The
-//! reading must be of logits, at a temperature of 0.45 to 1 times the maximum temperature, with 32 top entries and
-//! computed sums. The options must have passed check.
+//! Returns whether a reading is good enough for a perturbation; if it is, reading the row again would not save time.
+//! The reading must be of logits, at a temperature of 0.45 to 1 times the maximum temperature, with 32 top entries and
+//! computed sums. The options must have passed `check`.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&
          (row.survivors_complete() || row.survivor_ids().size() >= 32);
 }
 
-//! Reads the row again, with the transform and request that suit a perturbation best: only bias and mask, 64 top
-//! entries. Takes at most `perturbation_workspace_size` bytes of `scratch`. Errors: as for check(options) and
-//! `read_row`.
+//! Reads the row again with the best transform and request for a perturbation: only bias and mask, and 64 top entries.
+//! Takes at most `perturbation_workspace_size` bytes of `scratch`. Errors: as for `check(options)` and `read_row`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_for_perturbation(const row_reading<Policy, Scalar>& row,
                                                                         const perturbation_options& options,
@@ -162,9 +161,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns u-bar, without a random number: the mean of 1 - p_theta(token) over the midpoints theta =
-//! maximum_temperature (m + 1/2) / samples. It depends only on row and token, and is the midpoint rule for the mean e_d
-//! of the draws. Needs one exact read of the row per point. Errors: as for `temperature_perturbation`.
+//! Returns u-bar, without random numbers: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature
+//! (m + 1/2) / samples. The result depends only on the row and the token. It is the midpoint rule for e_d, the expected
+//! disagreement of one draw. Needs one exact read of the row per grid point. Errors: as for `temperature_perturbation`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> expected_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                    const perturbation_options& options) noexcept {
@@ -182,8 +181,8 @@ template <execution_policy Policy, class Scalar>
   return sum / static_cast<double>(options.samples);
 }
 
-//! Bounds the same mean to at most `width`, with as few reads of the row as this needs. The reads are those of
-//! `tempered_bounds`: exact for a width below about 1e-4; 4e-12 is the least width.
+//! Returns bounds on u-bar that differ by at most `width`, with as few reads of the row as possible. `tempered_bounds`
+//! reads the row: exactly if the width is below about 1e-4. The least possible width is 4e-12.
 //! Errors: as for `expected_disagreement`; invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<disagreement_bounds> expected_disagreement_within(const row_reading<Policy, Scalar>& row,

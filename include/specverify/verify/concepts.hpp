@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts for verification: drafts that can be verified without loss, providers of rows, acceptance rules.
+//! Concepts for verification: drafts that can be verified without loss, providers of target rows, and acceptance rules.
 //!
-//! Symbols:    rows(i) = logits or probabilities of p_{i+1}, i in [0, L]; rows.transform(i) = transform that makes them
-//!             the final distribution.
+//! Symbols:    L = number of drafts; rows(i) = logits or probabilities of p_{i+1}, the target's distribution after i
+//!             accepted drafts, i in [0, L]; rows.transform(i) = the transform that turns this row into the final
+//!             distribution.
 //! Guarantees: a rule requests rows in order, and requests a row only after it has accepted the draft before that row.
 //! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp
 #ifndef SPECVERIFY_VERIFY_CONCEPTS_HPP
@@ -23,19 +24,21 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A drafted token, as rules use it. `strength` is the guarantee that the token's origin allows.
+//! A drafted token as acceptance rules use it. `strength` is the strongest guarantee that the origin of the token
+//! allows.
 template <class Draft>
 concept token_draft = requires {
   { Draft::strength } -> std::convertible_to<guarantee>;
 };
 
-//! A token that was drawn from the distribution that it is verified against. `mismatched_draft` does not satisfy this.
+//! A token that was drawn from the distribution against which it is verified. `mismatched_draft` does not satisfy this
+//! concept.
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
 //! Target rows by index, produced on request. `rows(i)` returns a view of row i. `rows.transform(i)` may return a value
-//! or a reference. The memory of both must stay valid until the rule asks for row i + 1 or returns. A rule asks for
-//! both once per row, for the row first.
+//! or a reference. The memory of both must remain valid until the rule requests row i + 1 or returns. A rule requests
+//! the row and then the transform, each once.
 template <class Rows>
 concept row_provider = requires(const Rows& rows, std::uint32_t index) {
   requires is_row_scalar<typename std::remove_cvref_t<decltype(rows(index))>::scalar_type>;
@@ -48,7 +51,7 @@ concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
   { rows.size() } -> std::convertible_to<std::uint32_t>;
 };
 
-//! Rows in memory. There must be one transform for all rows, or one per row.
+//! Rows in memory. There must be either one transform for all rows or one per row.
 template <class Scalar>
 class row_span_provider {
  public:
@@ -81,7 +84,7 @@ concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_
   { Rule::strength } -> std::convertible_to<guarantee>;
 };
 
-//! Guarantee of a rule on drafts of one type: the weaker of the rule's and the drafts' guarantees.
+//! Returns the guarantee of a rule for drafts of one type: the weaker of the rule's and the drafts' guarantees.
 template <class Rule, token_draft Draft>
 inline constexpr guarantee combined_guarantee = Rule::strength < Draft::strength ? Rule::strength : Draft::strength;
 

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verification with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp)
-//! gives the same token. The text is therefore the text that the target would draw without a drafter, whatever was
-//! drafted.
+//! gives the same token. Therefore, whatever was drafted, the text is the text that the target would draw without a
+//! drafter.
 //!
-//! Use it when the device can draft with the same noise, that is, call `row.race(noise, position)` on the drafter's
-//! row. Then the device sends only ids, because the cloud needs no distribution to decide.
+//! Use it when the device can draft with the same noise: the device calls `row.race(noise, position)` on the drafter's
+//! row. Then it sends only ids, because the cloud needs no distribution to decide.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
-//! Symbols:    x_i = drafts[i], y_i = the winner of the race over p_i, T = first i with x_i != y_i. Two races agree
-//!             with the chance sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), at least (1 - TV) / (1 + TV).
-//! Guarantees: unconditional: each token is the winner of the target's race at that position, so over random noise it
-//!             is a draw from p, whether the drafter is honest or not. Noise depends on the position but not on the
-//!             round. So if a device abandons a round and drafts again, the target picks the same tokens. The rule
-//!             compares tokens. It uses no ratio p / q, which would be wrong because the draws are dependent. One read
-//!             per row; rows after the first mismatch are not read; no uniforms are read; no allocation.
+//! Symbols:    p_i = target's distribution at draft i; q = drafter's distribution; x_i = drafts[i]; y_i = the winner of
+//!             the race over p_i; T = first i with x_i != y_i. The probability that the two races give the same token
+//!             is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), which is at least (1 - TV) / (1 + TV), where TV is the
+//!             total variation distance of p and q.
+//! Guarantees: unconditional: each token is the winner of the target's race at its position. Over random noise the
+//!             token is therefore a draw from p, whether or not the drafter is honest. The noise depends on the
+//!             position but not on the round. So if a device abandons a round and drafts again, the target picks the
+//!             same tokens. The rule compares tokens. It uses no ratio p / q, which would be wrong because the two
+//!             draws are dependent. One read per row; rows after the first mismatch are not read; no uniforms are read;
+//!             no allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP

@@ -3,8 +3,8 @@
 //! (`row_reading::acceptance_probability`).
 //!
 //! Paper:      arXiv 2211.17192 (1); the second form is from the authors' code of arXiv 2507.00605.
-//! Symbols:    a_j = acceptance probability at position j if j is reached; E[tokens] = 1 + sum_k prod_{j<=k} a_j =
-//!             sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
+//! Symbols:    a_j = probability that draft j is accepted if it is reached; L = number of drafts; E[tokens] = 1 + sum_k
+//!             prod_{j<=k} a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
 //! Guarantees: O(L); no allocation.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp
@@ -19,8 +19,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the expected tokens of a round. Draft j (0-based) is accepted with probability acceptance[j] if it is
-//! reached. The next token counts, so without drafts the result is 1.
+//! Returns the expected number of tokens in a round. Draft j (from 0) is accepted with probability acceptance[j] if it
+//! is reached. The token after the accepted drafts counts, so without drafts the result is 1.
 [[nodiscard]] constexpr double expected_tokens(std::span<const double> acceptance) noexcept {
   double sum = 1;
   double reached = 1;
@@ -31,8 +31,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return sum;
 }
 
-//! Returns the expected tokens for `draft_length` drafts with the same acceptance probability in [0, 1]. It adds up the
-//! sum, because the closed form divides by zero at probability 1; there it returns draft_length + 1.
+//! Returns the expected number of tokens for `draft_length` drafts that have the same acceptance probability, in [0,
+//! 1]. The function adds up the sum, because the closed form divides by zero at probability 1; there the result is
+//! draft_length + 1.
 [[nodiscard]] constexpr double expected_tokens(double acceptance, std::uint32_t draft_length) noexcept {
   double sum = 1;
   double reached = 1;

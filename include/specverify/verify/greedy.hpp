@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy verification: accepts drafts while they are the target's argmax, so the text is the target's own greedy text.
+//! Greedy verification: accepts a draft if it is the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if
 //!             there is none; y = argmax p_T.
-//! Guarantees: unconditional, relative to greedy decoding: for any drafts, the text equals the text of greedy decoding.
-//!             The rule reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch.
-//!             No uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
-//!             largest logits are within the margin.
-//! Deviates:   temperature and truncation of the transform do not matter here, but bias and mask do.
+//! Guarantees: unconditional relative to greedy decoding: for any drafts, the text equals the target's greedy text. The
+//!             rule reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch. No
+//!             uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
+//!             largest logits differ by less than the margin.
+//! Deviates:   temperature and truncation of the transform have no effect, but bias and mask do.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,
 //!             benchmarks/bench_greedy.cpp
@@ -31,9 +31,9 @@ struct greedy_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Log-probabilities are computed under
-  //! the row's transform and cost one more read per row, for which the workspace must have room; without them the
-  //! workspace is unused. Errors (`where` = row): the errors of `argmax` for the rows read; too_few_rows,
-  //! output_too_small, size_mismatch, workspace_too_small.
+  //! the row's transform; they cost one more read per row and need workspace. Without log-probabilities, the workspace
+  //! is unused. Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small,
+  //! size_mismatch, workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

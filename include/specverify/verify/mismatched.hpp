@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification for drafts that were drawn from a different distribution than the one that is sent. The
-//! papers use this lossy verification as a baseline.
+//! Token-level verification of drafts that were drawn from a different distribution than the distribution that is sent.
+//! The papers use this lossy verification as a baseline.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
 //!             Language Model (arXiv 2505.11788), compressed vocabulary: the token is drawn from the full distribution,
-//!             but the residual is taken against the sent one.
-//! Symbols:    q = distribution drawn from, q^ = claimed_law, t = count / resolution of the token (default: q^ of the
-//!             token), a(v) = min(1, p(v) / t(v)), 1 if t(v) = 0 < p(v); committed distribution q(v) a(v) + sum_z q(z)
-//!             (1 - a(z)) norm((p - q^_z)+)(v), q^_z = claim of a draft of z.
-//! Guarantees: exactly that committed distribution, which is p only if t = q^ = q. As with `token_rule`: one read per
-//!             row, no allocation, near-tie.
+//!             but the residual is computed with the sent distribution.
+//! Symbols:    p = target's distribution; q = distribution from which the token is drawn; q^ = claimed_law, the sent
+//!             distribution; t = count / resolution of the token (by default its probability under q^); a(v) = min(1,
+//!             p(v) / t(v)), but 1 if t(v) = 0 < p(v); q^_z = the claim in a draft of token z; the committed
+//!             distribution is q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p - q^_z)+)(v), where norm scales to the sum 1.
+//! Guarantees: the committed tokens have exactly the committed distribution above, which is p only if t = q^ = q. As
+//!             with `token_rule`: one read per row, no allocation, exact except at near ties.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp
@@ -26,9 +27,9 @@ struct lossy_token_rule {
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! Verifies like `token_rule::verify`, and takes drafts of any kind. The workspace must have `verify_workspace_size`
-  //! bytes. Errors (`where` = row): the errors of `token_rule::verify`; invalid_resolution if a count exceeds the
-  //! resolution, or if a claimed distribution has none (`where` = index of the draft).
+  //! Verifies like `token_rule::verify`, but accepts drafts of any kind. The workspace must have
+  //! `verify_workspace_size` bytes. Errors (`where` = row): those of `token_rule::verify`; invalid_resolution if a
+  //! count exceeds the resolution, or if a claimed distribution has no resolution (`where` = index of the draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic verification: a draft that differs from the target's argmax can be accepted if a scorer finds that the
-//! meaning does not change.
+//! Semantic verification: a draft that differs from the target's argmax can still be accepted if a scorer finds that
+//! the draft does not change the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    x_i = drafts[i], C = {i : x_i != argmax p_i} = mismatches, rho_i = score of draft i, tau = threshold;
-//!             x_i in C is rejected iff rho_i >= tau; T = first rejected index, or L if there is none; y = argmax p_T.
-//! Guarantees: lossy. If tau <= 0, the verdict equals the result of greedy_rule bit for bit; if tau > 1, every draft
-//!             that the target can emit is accepted. Positions outside C never reach the scorer. A draft that is
-//!             outside the target's vocabulary, or that the mask or bias forbids, does not reach it either, because
-//!             such a draft is always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact
-//!             except for the scores.
-//! Deviates:   nothing is compared after the first stop token, forced reject or impossible draft, because it cannot
-//!             matter.
+//! Symbols:    x_i = drafts[i]; p_i = target's distribution at draft i; C = {i : x_i != argmax p_i} = mismatches; rho_i
+//!             = score of draft i; tau = threshold; draft i in C is rejected if rho_i >= tau; L = number of drafts; T =
+//!             index of the first rejected draft, or L if there is none; y = argmax p_T.
+//! Guarantees: lossy. If tau <= 0, the verdict equals the result of greedy_rule bit for bit. If tau > 1, every draft
+//!             that the target can emit is accepted. Drafts outside C are never scored. A draft that is outside the
+//!             target's vocabulary, or that the mask or bias forbids, is not scored either, because such a draft is
+//!             always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact except for the
+//!             scores.
+//! Deviates:   after the first stop token, forced reject or impossible draft, no draft is compared, because the
+//!             comparison cannot change the verdict.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp,
 //!             benchmarks/bench_semantic.cpp
@@ -33,8 +34,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the probability, in [0, 1], that draft `draft_index` changes the meaning. It is called only for mismatches,
-//! in ascending order.
+//! Returns the probability, in [0, 1], that draft `draft_index` changes the meaning. A rule calls the scorer only for
+//! mismatches, in ascending order.
 template <class Scorer>
 concept mismatch_scorer = requires(const Scorer& scorer, std::uint32_t draft_index) {
   { scorer.score(draft_index) } noexcept -> std::same_as<result<double>>;
@@ -80,17 +81,17 @@ struct no_rows {};
 
 //! Output of `compare_greedily`, in the caller's memory. After an error the contents are unspecified.
 struct greedy_comparison {
-  std::span<token_id> best{};             //!< argmax of each row read, no_token elsewhere; one more than drafts
-  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: drafts that need a score
-  //! position_words(drafts) words, or empty: rows whose argmax can differ on another backend
+  std::span<token_id> best{};             //!< argmax of each row read, no_token for other rows; drafts + 1 entries
+  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: marks the drafts that need a score
+  //! position_words(drafts) words, or empty: marks the rows whose argmax can differ on another backend
   std::span<std::uint64_t> near_ties{};
 };
 
 //! Step 1, without scores: writes the argmax of each row that can matter to `out.best`, and marks the mismatches that
-//! need a score. A draft that differs from `best` and has no mark is always rejected. The request's stop tokens,
-//! budget, forced rejects and row states are respected. O(V) per row. Errors (`where` = row): the errors of `argmax`;
-//! output_too_small, too_few_rows, size_mismatch; unsupported (the request asks for log-probabilities, which only
-//! semantic_rule computes).
+//! need a score. A draft that differs from `best` and is not marked is always rejected. The request's stop tokens,
+//! budget, forced rejects and row states have their usual effect. O(V) per row. Errors (`where` = row): those of
+//! `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported (the request asks for log-probabilities, which
+//! only semantic_rule computes).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
 [[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                       const verify_request& request, const greedy_comparison& out) noexcept {
@@ -135,7 +136,8 @@ namespace detail {
   return {};
 }
 
-//! Commits a draft that is not rejected, and otherwise the target's token. Returns true if the round ends here.
+//! Commits a draft that is not rejected; for a rejected draft, commits the target's token. Returns true if the round
+//! ends here.
 [[nodiscard]] inline bool settle_draft(round& round, token_id token, token_id best, bool stands) noexcept {
   if (!stands) round.finish(best, token_source::residual);
   return !stands || round.accept(token);
@@ -143,10 +145,11 @@ namespace detail {
 
 }  // namespace detail
 
-//! Step 2: returns the verdict from the output of step 1 and one score per mark, ascending. If a needed score is
-//! missing, the outcome is `needs` and `accepted` is the index of that draft; the marks from there on are the scores to
-//! ask for, but a lazy host asks only for the first. Scores after a rejection may be missing. `request` must be that of
-//! step 1; the row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
+//! Step 2: returns the verdict from the output of step 1 and the scores, one per mark in ascending order. If a needed
+//! score is missing, the outcome is `needs`, and `accepted` is the index of the draft without a score. The host should
+//! then request the scores of this mark and all later marks, or only of this mark to save uploads. Scores of marks
+//! after a rejection may be missing. `request` must be the request of step 1; the row states are not written again.
+//! `vocab_size` affects only the counter of invalid tokens. O(drafts).
 //! Errors: invalid_argument (the threshold is NaN; a score is outside [0, 1], `where` = index of the score),
 //!         output_too_small (`best` or `mismatches` is shorter than the drafts), not_read (`best` has no id for a row
 //!         that is needed, `where` = row), unsupported (log-probabilities).
@@ -192,16 +195,16 @@ template <token_draft Draft>
   return round.done();
 }
 
-//! Does both steps row by row and returns the same verdict. After a rejection it asks for no more rows or scores.
+//! Does both steps row by row and returns the same verdict. After a rejection, it requests no more rows or scores.
 template <mismatch_scorer Scorer>
 struct semantic_rule {
   Scorer scorer{};
-  double threshold = 0.5;  //!< tau; <= 0: as greedy_rule; > 1: accepts all. Must not be NaN
+  double threshold = 0.5;  //!< tau; <= 0: as greedy_rule; > 1: accepts all mismatches. Must not be NaN
 
   static constexpr guarantee strength = guarantee::lossy;
 
   //! Verifies like `greedy_rule::verify`. Errors: as for `greedy_rule::verify`; invalid_argument (the threshold is NaN,
-  //! or a score is outside [0, 1]: `where` = draft); the scorer's errors.
+  //! or a score is outside [0, 1]: `where` = draft); those of the scorer.
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

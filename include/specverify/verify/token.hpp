@@ -4,16 +4,17 @@
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
-//! Symbols:    x_i = drafts[i], q^_i = count / resolution, p_i = rows(i) under rows.transform(i), U_i = the acceptance
-//!             uniform, accept iff U_i * count * Z < resolution * e^(z - reference); y ~ norm((p_i - q^_i)+) after a
-//!             rejection of x_i, y ~ p_L if no draft x_0 .. x_{L-1} was rejected.
+//! Symbols:    L = number of drafts; x_i = drafts[i]; p_i = rows(i) under rows.transform(i), with logits z and
+//!             normalizer Z; q^_i = count / resolution, the probability of x_i in its own distribution; U_i = the
+//!             acceptance uniform; x_i is accepted if U_i * count * Z < resolution * e^(z - reference); y ~ norm((p_i -
+//!             q^_i)+) after a rejection of x_i, y ~ p_L if none of the drafts x_0 .. x_{L-1} was rejected.
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
-//!             `claimed_draft` without a count. Such a draft counts as a point mass: it is accepted with probability
-//!             p(x), otherwise y is drawn from p without x. The rule reads each row once, O(V), and requests no row
-//!             after the first rejection. O(1) draws; no allocation. Near-tie: decisions equal exact arithmetic outside
-//!             a margin of 2^-20.
-//! Deviates:   a count without a distribution cannot be resampled here, so a rejection returns `deferred`. Stop tokens
-//!             and the budget can end a round early.
+//!             `claimed_draft` without a count. Such a draft is treated as a point mass: it is accepted with
+//!             probability p(x), otherwise y is drawn from p without x. The rule reads each row once, O(V), and
+//!             requests no row after the first rejection. O(1) draws; no allocation. Near ties: decisions equal exact
+//!             arithmetic unless both sides of the comparison are within a relative margin of 2^-20.
+//! Deviates:   if a draft has a count but no distribution, the rule cannot draw the residual, so a rejection returns
+//!             `deferred`. Stop tokens and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
 //!             tests/law/token_test.cpp, benchmarks/bench_token.cpp
 #ifndef SPECVERIFY_VERIFY_TOKEN_HPP
@@ -43,7 +44,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The distribution that a draft is tested against. For a claim without a count it is the point mass on the token.
+//! The distribution against which a draft is tested. For a claim without a count, this is the point mass on the token.
 class tested_law {
  public:
   explicit tested_law(const draft& drafted) noexcept
@@ -84,15 +85,16 @@ class tested_law {
 struct lossy_token_rule;
 
 struct token_rule {
-  //! maximum proposals per draw before the exact pass, >= 1; changes the tokens, but never the distribution
+  //! maximum number of proposals per draw before the exact pass, >= 1; a different value can give different tokens, but
+  //! never a different distribution
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies `drafts` against rows 0..L and returns the tokens to commit. An id of -1 ends the drafts. Any other id
-  //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i): acceptance, and
-  //! residual_draw or bonus_draw at the end. Errors (`where` = row): the errors of `read_row` for the rows read;
-  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (a claim whose count
+  //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i) for its acceptance, and for
+  //! the residual or bonus draw if the round ends there. Errors (`where` = row): those of `read_row` for the rows read;
+  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (the count of a claim
   //! exceeds the resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,

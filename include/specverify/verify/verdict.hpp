@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens to
-//! commit, and the cost.
+//! commit, and the cost of the decision.
 //!
 //! Each call of a rule returns a complete verdict, and only a verdict can commit tokens. It commits the first
 //! `accepted` drafts and then `next_token`, if it has one: `commit_length` tokens in total.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
 //! Symbols:    T = accepted, y = next_token, L = number of drafts, n = position of the first draft.
-//! Guarantees: trivially copyable; a rule sets every field and never accumulates. Requirements COR-7, COR-13, PKG-11.
+//! Guarantees: trivially copyable; a rule sets every field and never adds to old values. Requirements COR-7, COR-13,
+//!             PKG-11.
 //! Deviates:   if a stop token or the budget ends a round before y is drawn, there is no next token.
 //! Cost:       O(stop_tokens); no allocation.
 //! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp
@@ -28,10 +29,11 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
   decided,  //!< the tokens to commit are known
-  //! a rule with a second upload must request more data before it decides. Nothing is committed yet; the first
+  //! the rule must request more data (a second upload) before it decides. Nothing is committed yet; the first
   //! `accepted` drafts are accepted so far
   needs,
-  deferred  //!< draft `accepted` was rejected, but has no distribution; a host that has it can draw the residual
+  //! draft `accepted` was rejected, but has no distribution; a host that has the distribution can draw the residual
+  deferred
 };
 
 //! Origin of `next_token`.
@@ -53,20 +55,20 @@ enum class stop_reason : std::uint8_t {
 
 //! Costs and special events of one verdict.
 struct verdict_counters {
-  std::uint32_t drafted = 0;    //!< drafts, up to the first id -1
-  std::uint32_t evaluated = 0;  //!< drafts tested against the target (at most one of them fails)
+  std::uint32_t drafted = 0;    //!< number of drafts before the first id -1
+  std::uint32_t evaluated = 0;  //!< drafts tested against the target; at most one of them is rejected
   std::uint32_t accepted = 0;   //!< drafts accepted
-  //! decisions inside the margin 2^-20, which can differ on another backend
+  //! decisions inside the relative margin 2^-20, which can differ on another backend
   std::uint32_t near_ties = 0;
-  std::uint32_t residual_fallbacks = 0;  //!< residuals without usable mass
+  std::uint32_t residual_fallbacks = 0;  //!< residuals whose mass is too small for doubles
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
   std::uint32_t exact_normalisers = 0;   //!< rows that were read once more for an exact normalizer
   std::uint32_t forced_rejects = 0;      //!< rejections by force
-  //! drafted ids outside the target's vocabulary (rejected, never used as an index)
+  //! drafted ids outside the target's vocabulary; they are rejected and never used as an index
   std::uint32_t invalid_tokens = 0;
-  std::uint32_t mismatches = 0;           //!< semantic rule: drafts other than the argmax that were scored
+  std::uint32_t mismatches = 0;           //!< semantic rule: scored drafts, which differ from the target's argmax
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted
-  //! semantic rule: sum of the accepted scores, which estimates the meaning lost in this round. COR-11
+  //! semantic rule: sum of the accepted scores, an estimate of the meaning lost in this round. COR-11
   double accepted_score = 0;
   double largest_accepted_score = 0;  //!< semantic rule: largest accepted score, below the threshold
 };
@@ -98,11 +100,12 @@ struct verify_request {
   std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
   //! whether a token follows if all drafts are accepted; without drafts, a token always follows
   bool bonus = true;
-  //! indexed by draft; not zero: reject the draft and draw from the target (q counts as empty)
+  //! indexed by draft; if not zero, the draft is rejected and the token is drawn from the target (q is treated as
+  //! empty)
   std::span<const std::uint8_t> forced_rejects{};
-  //! output, L + 1 or more: ln p of every committed token under its final distribution
+  //! output with at least L + 1 entries: ln p of every committed token under its final distribution
   std::span<double> log_probabilities{};
-  //! output, L + 1 or more, indexed by row: ok, the row's error, or not_read after the stop
+  //! output with at least L + 1 entries, indexed by row: ok, the row's error, or not_read after the round has ended
   std::span<status> row_states{};
 };
 #endif  // C++20

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens under the
+//! A 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens with the
 //! same ids.
 //!
-//! Paper:      none; FNV-1a with 128 bits (Fowler, Noll, Vo; RFC 9923) over (id, class, length, bytes) of every token,
-//!             ids ascending.
+//! Paper:      none; the 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923) of (id, class, length, bytes) of every token,
+//!             in ascending order of ids.
 //! Symbols:    V = number of tokens added.
 //! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
-//! Deviates:   FNV is not a cryptographic hash, so it detects mistakes, but not forgeries.
+//! Deviates:   FNV is not a cryptographic hash, so it detects mistakes but not forgeries.
 //! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
@@ -32,13 +32,13 @@ struct vocabulary_fingerprint {
   }
 };
 
-//! Kind of token behind an id. Padding ids are part of the fingerprint only if you add them.
+//! Kind of the token with an id. Padding ids are part of the fingerprint only if you add them.
 enum class token_class : std::uint8_t { text = 0, special = 1, byte = 2 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Takes the tokens in ascending order of ids; `finish` returns the fingerprint.
+//! Computes a fingerprint: `add` the tokens in ascending order of ids, then call `finish`.
 class fingerprint_builder {
  public:
   //! Adds a token. On an error nothing is added.
@@ -56,8 +56,8 @@ class fingerprint_builder {
 
   [[nodiscard]] constexpr std::uint32_t size() const noexcept { return count_; }
 
-  //! Returns the fingerprint of the tokens added so far. It also depends on the number of tokens, so the fingerprint of
-  //! a prefix differs.
+  //! Returns the fingerprint of the tokens added so far. The fingerprint also depends on the number of tokens, so the
+  //! fingerprint of a prefix of the vocabulary differs.
   [[nodiscard]] constexpr vocabulary_fingerprint finish() const noexcept {
     fingerprint_builder copy = *this;
     copy.fold_number(count_);
@@ -80,7 +80,7 @@ class fingerprint_builder {
   constexpr void fold_number(std::uint32_t number) noexcept {
     for (int shift = 0; shift < 32; shift += 8) fold(static_cast<std::uint8_t>(number >> shift));
   }
-  //! state = (state xor byte) * (2^88 + 0x13B) mod 2^128.
+  //! Sets state = (state xor byte) * (2^88 + 0x13B) mod 2^128.
   constexpr void fold(std::uint8_t byte) noexcept {
     const std::uint64_t low = state_.low ^ byte;
     const wide_product product = multiply_wide(low, 0x13Bu);

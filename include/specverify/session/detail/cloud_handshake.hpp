@@ -63,7 +63,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
   statistics_.messages_up += 1;
   statistics_.bytes_up += message.size();
   const result<message_kind> kind = kind_of(message);
-  const bool is_of_before = kind.error().code == errc::unknown_version;  // version 2 may begin with a resume
+  const bool is_of_before = kind.error().code == errc::unknown_version;  // version 2 may begin with a resume message
   if (is_of_before) return on_hello(message);
   if (!kind) return on_misfit(kind.error());
   if (*kind == message_kind::hello) return on_hello(message);
@@ -77,7 +77,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
     return drop(errc::no_handshake);
   }
   if (detail::taken_in<cloud_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // sent before the edge was told that the text has ended
+  // the edge sent the message before it was told that the text has ended
   if (state_ == cloud_state::closing && knows_end_alone()) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
 }
@@ -103,12 +103,14 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return why;
 }
 
-//! Handles a message that the decoder rejected: the message belongs to a different position, or no edge sends it.
+//! Handles a message that the decoder rejected, because it belongs to a different position, or because no correct edge
+//! sends it.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! The edge has failed and sent the reason. A restarted edge may still begin a handshake. Refusals are never answered.
+//! Handles the edge's refusal, which contains the reason why the edge failed. A restarted edge may still begin a
+//! handshake. A refusal is never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
   if (!read || !shaken_) return drop(errc::unexpected_message);
@@ -117,8 +119,8 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return {errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
 }
 
-//! Checks whether this cloud can serve a session on these terms, from a hello or a journal: the terms must be within
-//! the limits, so that messages fit in the buffers.
+//! Checks whether this cloud can serve a session on these terms, which come from a hello or a journal. The terms must
+//! be within the limits, because the limits determine the sizes of the buffers.
 SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
                                                   std::uint32_t prompt_length) const noexcept {
   const wire_format& format = terms.format;
@@ -146,7 +148,8 @@ SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
 
 //! Checks whether a hello belongs to this session, or may begin one.
 SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) const noexcept {
-  // The format limits the guarantee that an edge may claim: for example, drafts with laws need an honest drafter.
+  // The format limits the guarantee that an edge may claim: for example, drafts with distributions need an honest
+  // drafter.
   if (std::min(hello.strength, detail::strength_of(hello.format, hello.rule)) < options_.required)
     return {errc::guarantee_too_weak, part::session, 0};
   if (const status why = check_stop_tokens(stop_tokens_hash(hello)); !why.ok()) return why;
@@ -163,21 +166,21 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
   return check_terms(hello, hello.prompt_length);
 }
 
-//! This cloud cannot verify text beyond the `own` tokens that it has or that are the prompt. An edge may supply such
-//! text unless the guarantee must be unconditional.
+//! Checks an edge's claim to have `claimed` tokens. This cloud has the first `own` tokens, or they are the prompt; it
+//! cannot verify later tokens. An edge may supply later tokens unless the guarantee must be unconditional.
 SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
   return claimed > own && options_.required == guarantee::unconditional
              ? status{errc::unverified_text, part::session, own}
              : status{};
 }
 
-//! Checks the text and round that an edge claims: text that either side lacks must be available from the other side.
+//! Checks the text and round in an edge's hello: if one side lacks text, the other side must have it.
 SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) const noexcept {
   const std::uint32_t length = hello.length, prompt = hello.prompt_length;
   if (!detail::is_round(hello.round)) return {errc::field_out_of_range, part::session, hello.round};
   if (length > detail::text_limit(hello.token_budget, prompt, options_.max_text_length))
     return {errc::base_length_mismatch, part::session, length};
-  // neither side has the rest
+  // neither side has the rest of the prompt
   if (length < prompt && (state_ == cloud_state::blank || !is_whole()))
     return {errc::unknown_session, part::session, place_.length};
   return check_claim(length, std::max(place_.length, prompt));
@@ -192,13 +195,13 @@ SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) no
   state_.enter<cloud_event::meet, cloud_state::blank>();
 }
 
-//! Begins a new connection, in any state. It replaces the connection before.
+//! Begins a new connection, in any state. The new connection replaces the previous one.
 SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> message) noexcept {
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
   statistics_.handshakes += 1;
   const hello_name before = std::exchange(name_, *name);
-  if (state_ != cloud_state::blank && name->session_id != place_.session_id) {  // keeps the connection of this session
+  if (state_ != cloud_state::blank && name->session_id != place_.session_id) {  // keep the present connection
     const status why = refuse({errc::unexpected_message, part::session, 0});
     name_ = before;
     return why;
@@ -220,18 +223,18 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   const edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
                         stop_tokens_hash(*read).has_value()};
   if (!engine_works()) return answer(edge);
-  owed_ = edge;  // the verdict comes first; the response then has the new position
+  owed_ = edge;  // the verdict comes first, because the response must have the position after the verdict
   return {};
 }
 
-//! Sends this side's position. Then the longer side sends the missing text. If the lengths are equal, both sides
-//! continue.
+//! Sends this side's position. Then the side with more text sends the missing text. If the lengths are equal, both
+//! sides continue.
 SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
     return refuse(refusal_ = {errc::prefix_mismatch, part::session, edge.length});
   drafts_.open(0, 0);
-  if (!is_whole() && edge.length <= mine) {  // the edge has less text than before, so there is no more text
+  if (!is_whole() && edge.length <= mine) {  // the edge has lost text, so it has no more text to send
     target_.length = mine;
     target_.hash = place_.hash;
   }
@@ -267,13 +270,14 @@ SPECVERIFY_BODY status cloud_session::answer_owed() noexcept {
   return edge.has_value() ? answer(*edge) : status{};
 }
 
-//! Both sides have the same text. The edge or the stream continues.
+//! Continues when both sides have the same text: waits for a draft, or continues the stream.
 SPECVERIFY_BODY void cloud_session::in_step() noexcept {
   settle();
   stream_on();
 }
 
-//! Enters the state for a complete copy of the text.
+//! Enters the next state when this side has all text: the session is over, the text is complete, the stream continues,
+//! or a draft is awaited.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::agree>();
   note_end(text_limit());

@@ -35,9 +35,9 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   return {};
 }
 
-//! Feeds tokens that the engine has not seen: text, skipped tokens, and drafts. Requests rows from the last committed
-//! token on. Drafts beyond the budget are not fed, because they have no effect. Therefore the engine's context needs
-//! room only for prompt and budget. If there is no bonus token, the last draft is not fed either.
+//! Feeds the tokens that the engine has not seen (text, skipped tokens and drafts), and requests the rows from the last
+//! committed token on. Drafts beyond the budget are not fed, because they have no effect; therefore the engine's
+//! context needs room only for the prompt and the budget. If there is no bonus token, the last draft is not fed either.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
@@ -99,12 +99,12 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   return tell(asked, base, decided);
 }
 
-//! Tells the host about the tokens from `base` on, and sends the verdict to the edge. If the edge has begun a new
-//! handshake in the meantime or is disconnected, the next hello contains the verdict.
+//! Reports the tokens from `base` on to the host, and sends the verdict to the edge. If the edge has begun a new
+//! handshake in the meantime or is disconnected, the next hello contains the verdict instead.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
-  write_journal(base);  // before the host gets the verdict and before it is sent
+  write_journal(base);  // before the host gets the verdict, and before the verdict is sent
   emit_text(session_action::committed, base, drafts, {.authority = token_authority::edge});
   emit_text(session_action::committed, drafts, place_.length,
             {.source = decided.source, .stop = decided.stop, .accepted = decided.accepted});
@@ -167,9 +167,10 @@ SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) 
   record(first_position, snapshot);
 }
 
-// The semantic rule: requests hidden states from the edge and scores from the host, then decides.
+// The semantic rule: requests hidden states from the edge and scores from the host, then decides the round.
 
-//! Decides, or requests the missing scores from the host. The scores may first need hidden states from the edge.
+//! Decides the round, or requests the missing scores from the host. If hidden states are missing, it first requests
+//! them from the edge.
 SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
   const wire_format& format = terms_.format;
   const verify_request request = round_request();

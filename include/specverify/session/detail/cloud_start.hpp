@@ -23,7 +23,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.text_chunk == 0) return {errc::invalid_argument, part::session, options.at_text_chunk};
   if (options.trial_cap == 0) return {errc::invalid_argument, part::session, options.at_trial_cap};
-  // reject limits that no hello can satisfy, or that no message can reach
+  // reject limits that no hello can satisfy or no message can reach
   const cloud_limits& limits = options.limits;
   const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
   if (limits.max_draft_length == 0 || limits.max_draft_length > max_wire_draft_length)

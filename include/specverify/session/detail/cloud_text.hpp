@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Sends the next chunk of text that the edge does not have. After the last chunk both sides have the same text. If a
-//! stop token that only this side lists ends a stream, the edge is told.
+//! stop token that only this side lists ended a stream, this side reports the end to the edge.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
   const bool ends = pieces_.at == pieces_.end;
   const status why = ends ? tell_end() : post(encode_piece(terms_.format, terms_.text_chunk));
@@ -46,15 +46,15 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   const std::uint32_t prompt_end = std::clamp(place_.prompt_length, from, place_.length);
   emit_text(session_action::committed, from, prompt_end);
   emit_text(session_action::committed, prompt_end, place_.length,
-            {.stop = place_.stop, .authority = token_authority::edge});  // not verified by this cloud
+            {.stop = place_.stop, .authority = token_authority::edge});  // this cloud has not verified the tokens
   if (!is_whole()) return {};
   in_step();
   return knows_end_alone() ? tell_end() : status{};
 }
 
-//! The edge has the whole text and sends the text's length and hash; the response repeats them. A stream may have
-//! continued beyond the edge's end. If the edge's host ended the text, the session ends here in any state. An engine at
-//! work may finish, but its rows are dropped.
+//! Handles the edge's `stop`, which contains the length and hash of the edge's whole text; the response repeats both.
+//! If the edge ended during a stream, this side may have more text. If the edge's host ended the text, the session ends
+//! here in any state: the engine may finish its work, but the rows are dropped.
 SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());

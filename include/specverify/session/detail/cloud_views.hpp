@@ -19,8 +19,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The drafts of the open round as received: with laws, with claimed laws and probabilities in rows, or as ids only.
-//! Also the skipped tokens before them, which the edge committed.
+//! The drafts of the open round as received: with distributions, with claimed distributions and probabilities in rows,
+//! or only as ids. Also holds the number of skipped tokens before the drafts, which the edge committed.
 struct received_drafts {
   received_drafts(const cloud_options& options, received_draft_block&& block);
 
@@ -31,7 +31,7 @@ struct received_drafts {
   };
   [[nodiscard]] result<contents> read(const wire_place& place, const wire_format& format,
                                       std::span<const std::byte> message) noexcept;
-  //! Token `i` of the last message read.
+  //! Returns token `i` of the last message that `read` decoded.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
     return laws_travel ? with_laws[i].token() : alone[i].token;
   }
@@ -48,11 +48,11 @@ struct received_drafts {
   owned_memory<claimed_draft> alone;
   untouched_memory<token_id> skipped_ids;
   untouched_memory<std::byte> decode_space;
-  std::uint32_t size = 0;     //!< L
-  std::uint32_t skipped = 0;  //!< skipped tokens: committed by the edge, but not yet part of this side's text
+  std::uint32_t size = 0;     //!< number of drafts in the open round
+  std::uint32_t skipped = 0;  //!< skipped tokens before the drafts, which only the edge has committed
 };
 
-//! A round under the semantic rule: drafts that differ from the target's argmax, scores, and open requests.
+//! State of a round under the semantic rule: drafts that differ from the target's argmax, scores, and open requests.
 class round_scoring {
  public:
   owned_memory<std::uint64_t> mismatches;
@@ -60,7 +60,7 @@ class round_scoring {
 
   explicit round_scoring(const cloud_limits& limits);
 
-  //! Keeps the vectors of a round's drafts, which must be within the limits.
+  //! Keeps the hidden vectors of a round's drafts, which must be within the limits in total.
   void keep_hidden(std::span<const std::byte> vectors) noexcept {
     std::copy(vectors.begin(), vectors.end(), hidden_.begin());
   }
@@ -70,15 +70,15 @@ class round_scoring {
     scored_ = 0;
     return compare_greedily(policy, drafts, rows, request, {best_, mismatches, near_ties_});
   }
-  //! Decides with the scores so far. `threshold` and V must be the values in the hello.
+  //! Decides with the scores that have arrived so far. `threshold` and V must be the values in the hello.
   template <class Draft>
   [[nodiscard]] result<verdict> decide(std::span<const Draft> drafts, double threshold, const verify_request& request,
                                        std::uint32_t vocab_size) noexcept {
     return decide_semantically(drafts, {best_, mismatches, near_ties_}, std::span<const double>(scores_).first(scored_),
                                threshold, request, vocab_size);
   }
-  //! Requests the mismatches from `from` on among `drafted` drafts; only the first if `one`. Moves their vectors of
-  //! `each` bytes to the front (0: there are no vectors).
+  //! Marks the mismatches from `from` on, among `drafted` drafts, as requested; if `one`, only the first mismatch.
+  //! Moves the hidden vectors of these mismatches to the front; each has `each` bytes (0: there are no vectors).
   void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
     std::size_t used = 0;
     std::fill(asked.begin(), asked.end(), std::uint64_t{0});
@@ -91,7 +91,7 @@ class round_scoring {
       used += each;
     }
   }
-  //! The requested vectors, `each` bytes per vector.
+  //! Returns the requested vectors, `each` bytes per vector.
   [[nodiscard]] std::span<const std::byte> asked_hidden(std::size_t each) const noexcept {
     return std::span<const std::byte>(hidden_).first(position_count(asked) * each);
   }

@@ -37,27 +37,27 @@ class drafter {
 
   //! Returns whether the window's budget cut the support of the last law.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
-  //! Tokens that the sparsifier kept for the last law; 0 if the format takes no support.
+  //! Returns the number of tokens that the sparsifier kept for the last law; 0 if the format has no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
 
-  //! Returns the plan of a round, whose K and l the laws use. `set_resolution` can change l.
+  //! Plans a round. The plan's K and l apply to the laws of the round; `set_resolution` can change l.
   [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
     const draft_plan made = parts->plan(seen);
     format_.resolution = made.resolution;
     return made;
   }
-  //! Must be at most the l of the format.
+  //! Sets l, which must be at most the l of the format.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! Reads the row for a law of this format; the reading is valid until the next call.
+  //! Reads the row as a law of this format requires. The reading is valid until the next call.
   [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
     const status why = row.read(wanted(parts->request(state)), scratch);
     return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
-  //! Returns the law of the next draft; the arrays are valid until the next call. `state` becomes the state after this
-  //! position.
+  //! Returns the law of the next draft. The arrays of the law are valid until the next call. The function advances
+  //! `state` past this position.
   [[nodiscard]] result<law> draft(any_row& row, std::byte* state) noexcept {
     workspace scratch = law_space();
     const auto made = make_law_of(row, state, scratch);
@@ -68,7 +68,8 @@ class drafter {
     return drafted_;
   }
 
-  //! Like `draft`, but for a token drawn from the row: returns the law and the probability to send with it.
+  //! Like `draft`, but for a token that was drawn from the row. Returns the law and the token's probability, which is
+  //! sent with the law.
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
@@ -94,8 +95,8 @@ class drafter {
     return kept ? keep(*kept) : kept.error();
   }
 
-  //! Probability of a token in the row of the last law, before quantization; 0 if the reading does not have it. O(log
-  //! K).
+  //! Returns the probability of a token in the row of the last law, before quantization; 0 if the reading does not
+  //! contain the token. O(log K).
   [[nodiscard]] float probability(token_id token) const noexcept {
     if (format_.format == law_format::fp16_row)
       return static_cast<float>(drafted_.count(token)) / static_cast<float>(drafted_.resolution);
@@ -106,7 +107,7 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
-  //! Measures `token`, drawn from the row, for the skip policy. Errors: the measurement's errors.
+  //! Makes the skip policy's measurements for `token`, which was drawn from the row. Errors: those of the measurements.
   [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
                                                  const uniforms<>& random) noexcept {
     workspace scratch{std::span<std::byte>(scratch_).subspan(facts.law_bytes)};
@@ -121,7 +122,8 @@ class drafter {
     return workspace{std::span<std::byte>(scratch_).first(facts.law_bytes)};
   }
 
-  //! `support`: the sparsifier's request.
+  //! Returns the request for the next reading: the sparsifier's request `support`, extended by the results that format
+  //! and skip policy need.
   [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
     read_request made = law_request(format_.vocab_size, support, law_options());
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
@@ -144,7 +146,7 @@ class drafter {
     return draft_law{*made, {}};
   }
 
-  //! Keeps the support of this position.
+  //! Stores the support of this position; fails if it is too large.
   [[nodiscard]] status keep(const support& kept) noexcept {
     kept_ = kept;
     const bool fits = !has_support(format_.format) || kept.size() <= facts.most_kept + 1;

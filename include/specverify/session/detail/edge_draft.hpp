@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Drafts at the edge: plans a round, draws tokens from rows, and continues from the state of the last accepted token.
-//! While the link is lost, the edge waits, stops, or writes ahead.
+//! While the link is lost, the edge waits, stops, or writes tokens ahead of the cloud.
 //!
-//! A token written ahead is at a position after the drafts of the open round. Its draw uses the counter of that
-//! position in the open round, which no other draw uses. It is drawn from the drafter's distribution given the text
-//! shown so far. This text is right if the verdict accepts every draft and the cloud's own token is the token shown. In
-//! this case, the edge drafts the positions after it with the same counters. Because the text is the same, it draws the
-//! same tokens, now with distributions, and the cloud verifies them as usual. If the text is wrong, the tokens are
-//! retracted, and the next round uses new counters. Whether tokens are kept depends only on earlier tokens, so the text
-//! has the distribution of the acceptance rule.
+//! A token that is written ahead has a position after the drafts of the open round. It is drawn from the drafter's
+//! distribution given the text shown so far, with the random numbers of its position in the open round, which no other
+//! draw uses. The shown text is right if the verdict accepts every draft and the cloud's own token is the token shown.
+//! In this case, the edge drafts the later positions with the same random numbers. Because the text is the same, it
+//! draws the same tokens, now with distributions, and the cloud verifies the tokens as usual. If the shown text is
+//! wrong, the tokens are retracted, and the next round uses new random numbers. Whether a token is kept depends only on
+//! earlier tokens, so the text has the distribution of the acceptance rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 
@@ -53,13 +53,14 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
   drawn.seen = *seen;
   const auto answer = drafter_.parts->ask(*seen);
   if (!answer) return answer.error();
-  const bool full = place_.pending() >= format().attachments.max_skipped;  // the cloud must receive the skipped tokens
+  const bool full = place_.pending() >= format().attachments.max_skipped;  // the skipped tokens must be sent first
   drawn.keep = !full && answer->keep;
   statistics_.skipped_uncertain += drawn.keep && answer->uncertain ? 1u : 0u;
   return drawn;
 }
 
-//! Asks whether the window takes the position; only the law at the position may decide it.
+//! Returns whether the window accepts a draft at the position. Only the law at this position may influence the
+//! decision.
 SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
   const detail::parts_facts& facts = drafter_.facts;
   if (facts.unconditional) return true;
@@ -73,8 +74,9 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
   return taken;
 }
 
-//! Draws the next token of the draft. Returns no_token if the window ends before this position, which only the law may
-//! decide. The edge may commit the first token on its own (`keep`); then the token is not sent as a draft.
+//! Draws the next token of the draft. Returns no_token if the window ends before this position; only the law at this
+//! position may influence that decision. If the edge commits the first token on its own (`keep`), the token is not sent
+//! as a draft.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size;
@@ -131,7 +133,7 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_law(detail::
   return why.ok() ? drawn : why;
 }
 
-//! `size`: entries of the row.
+//! Takes a row with `size` entries.
 SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_t size, const row_extras& extras,
                                               session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
@@ -149,7 +151,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   return commit_alone(drawn->token);
 }
 
-//! The engine is idle again, so waiting work can begin.
+//! Drops an obsolete row. The engine is then idle, so waiting work can begin.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::drop_row() noexcept {
   row_stale_ = false;
   roll_back(stale_from_);
@@ -166,7 +168,7 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   }
   const result<token_id> token = draw_ahead(row, position);
   if (!token) return fail(token.error());
-  // the law at a bonus position must not change the state (states[min(T + 1, L)])
+  // the law at a bonus position must not change the learned state: the next round resumes from states[min(T + 1, L)]
   if (!first || !options_.bonus) states_.keep_ahead();
   text_[position] = *token;
   ahead_.shown_end = position + 1;
@@ -200,8 +202,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
   ahead_.deadline.reset();
 }
 
-//! Schedules the next token ahead, if one is allowed, as a deadline, so that the host can check its transport between
-//! two tokens.
+//! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so that the host can check
+//! its transport between two tokens.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
@@ -209,8 +211,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
     ahead_.deadline = now_;
 }
 
-//! Sets a token that may have been shown already. The new token differs from the shown token only if the plan of the
-//! round gives a different law for the same text.
+//! Sets the token at `position`. If a different token was shown there, retracts it. That happens only if the round's
+//! plan gives a different law for the same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, their hidden states, and the record of a complete draft. The record is in the
-//! journal from before the draft is sent until the round is decided.
+//! The drafts of an edge's open round, the hidden states of the drafts, and the record of a complete draft. The journal
+//! holds this record from before the draft is sent until the round is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
@@ -22,15 +22,15 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Head of a kept draft: identifies the round, and gives the sizes of the other parts.
+//! First part of a kept draft: identifies the round, and gives the sizes of the other parts.
 struct kept_draft {
   std::uint32_t round = 0;
-  std::uint32_t length = 0;      //!< of the committed text
-  std::uint32_t drafts = 0;      //!< L
+  std::uint32_t length = 0;      //!< tokens of the committed text
+  std::uint32_t drafts = 0;      //!< number of drafts, L
   std::uint32_t resolution = 0;  //!< l of the round
-  std::uint32_t beyond = 0;      //!< 1: there is a state after a law that was made but not drawn from
-  std::uint32_t clamped = 0;     //!< for round_record
-  std::uint32_t body = 0;        //!< bytes of the message without padding and check
+  std::uint32_t beyond = 0;      //!< 1: the record has a state after an unused law (no token was drawn from it)
+  std::uint32_t clamped = 0;     //!< drafts that the budget cut, for `round_record`
+  std::uint32_t body = 0;        //!< bytes of the message, without padding and check
   std::uint64_t support_sum = 0;
 };
 template <class Field, class Kept>
@@ -39,13 +39,15 @@ constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::i
        kept.support_sum);
 }
 
-//! {kept_draft, tokens, body of the message, sparsifier states before each draft and after the last, probabilities,
-//! hidden states}. The body does not depend on the connection; padding and check make it a message.
+//! The record of a complete draft: {kept_draft, tokens, body of the message, sparsifier states before each draft and
+//! after the last, probabilities, hidden states}. The body does not depend on the connection; padding and check turn it
+//! into a message.
 class draft_record {
  public:
   kept_draft head{};
 
-  //! `state_bytes`: size of a state; `observes`: the window needs probabilities; `message_bytes`: the longest message.
+  //! `state_bytes`: size of a sparsifier state; `observes`: the window needs probabilities; `message_bytes`: maximum
+  //! size of a message.
   draft_record(const edge_options& options, const wire_format& format, std::size_t state_bytes, bool observes,
                std::size_t message_bytes)
       : format_(format),
@@ -64,11 +66,11 @@ class draft_record {
       bytes_ = untouched_memory<std::byte>(room);
   }
 
-  //! 0: drafts are never kept.
+  //! Returns the maximum size of a record; 0: drafts are never kept.
   [[nodiscard]] std::size_t room() const noexcept { return bytes_.size(); }
   //! Returns whether a draft is kept.
   [[nodiscard]] bool any() const noexcept { return used_ != 0; }
-  //! The record as in the journal; empty if no draft is kept.
+  //! Returns the record as stored in the journal; empty if no draft is kept.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
   void clear() noexcept { used_ = 0; }
 
@@ -81,8 +83,8 @@ class draft_record {
     store_snapshot(kept, bytes_.data());
     return true;
   }
-  //! Restores a record of the open round. Returns false if it is damaged. Ignores records of other rounds, and records
-  //! that are too long.
+  //! Restores a record of the open round. Returns false if the record is damaged. A record of another round, or a
+  //! record that is too long, is ignored.
   [[nodiscard]] bool restore(std::span<const std::byte> record, std::uint32_t round, std::uint32_t length) noexcept {
     used_ = 0;
     kept_draft read;
@@ -109,7 +111,7 @@ class draft_record {
   struct parts {
     std::span<std::byte> tokens;
     std::span<std::byte> body;
-    std::span<std::byte> states;  //!< before each draft, after the last, and beyond
+    std::span<std::byte> states;  //!< states before each draft, after the last draft, and after an unused law
     std::span<std::byte> probabilities;
     std::span<std::byte> hidden;
   };
@@ -140,13 +142,14 @@ class draft_record {
 };
 
 //! The drafts of the round as they will be sent: with the laws they were drawn from, with claimed laws and
-//! probabilities (draw_from_row), or as ids only. Both kinds of laws are sent in the same way, so one block holds them.
+//! probabilities (draw_from_row), or only as ids. Both kinds of laws are encoded in the same way, so one block holds
+//! either kind.
 class edge_drafts {
  public:
   //! Errors: as for basic_draft_block::make.
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
-  std::uint64_t charged = 0;  //!< bits of the laws so far, as the window counts them
+  std::uint64_t charged = 0;  //!< bits of the laws so far, in the window's own measure
   std::uint32_t size = 0;
   std::uint32_t planned = 0;
   std::uint32_t resolution = 0;  //!< l of the round's laws
@@ -169,7 +172,8 @@ class edge_drafts {
     size = 0;
     open = complete = false;
   }
-  //! Restores a complete draft from a journal. The laws are only in the message.
+  //! Restores a complete draft from a journal. The journal holds the laws only inside the encoded message, so they are
+  //! not restored here.
   void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
@@ -190,20 +194,20 @@ class edge_drafts {
   [[nodiscard]] status push(const draft& drawn) noexcept {
     return with_laws_.push(claim{drawn.token(), drawn.source_law()});
   }
-  //! Pushes a token drawn from the row, with probability count / of_row there.
+  //! Pushes a token that was drawn from the row, where its probability is count / of_row.
   [[nodiscard]] status push(const claim& drawn, std::uint32_t count, std::uint32_t of_row) noexcept {
     const auto at = std::span<std::byte>(probabilities_).subspan(drafted_probability_bytes * size);
     const auto written = encode_drafted_probability(count, of_row, at);
     return written ? with_laws_.push(drawn) : written.error();
   }
-  //! Probabilities of the drafts, encoded; empty if the drafts are drawn from their laws.
+  //! Returns the encoded probabilities of the drafts; empty if the drafts were drawn from the sent laws.
   [[nodiscard]] std::span<const std::byte> probabilities() const noexcept {
     const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size;
     return std::span<const std::byte>(probabilities_).first(used);
   }
   void add(token_id token) noexcept { tokens_[size++] = {token, 0, 0}; }
 
-  //! Bytes of the message with these drafts.
+  //! Returns the size in bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
   //! Encodes the message without padding and check.
   [[nodiscard]] result<std::size_t> encode(const wire_format& format, const draft_attachments& attachments,
@@ -221,7 +225,7 @@ class edge_drafts {
   owned_memory<std::byte> probabilities_;
 };
 
-//! Encoded vectors of the round's drafts: sent with the draft, or when the cloud requests them.
+//! Encoded hidden vectors of the round's drafts. They are sent with the draft, or when the cloud requests them.
 class hidden_store {
  public:
   owned_memory<std::uint64_t> asked;  //!< bit i % 64 of word i / 64: the last request includes draft i
@@ -248,7 +252,7 @@ class hidden_store {
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
     return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }
-  //! Must be called when the first `count` words of `asked` are filled.
+  //! Records a request of the cloud. Call it after the first `count` words of `asked` are filled.
   void note_request(std::size_t count) noexcept {
     fresh = false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -256,7 +260,7 @@ class hidden_store {
       supplied_[i] |= asked[i];
     }
   }
-  //! The requested vectors among `drafts` drafts.
+  //! Returns the requested vectors among the first `drafts` drafts.
   [[nodiscard]] supply_message supply(std::uint32_t drafts) noexcept {
     std::size_t used = 0;
     for (std::uint32_t i = 0; i < drafts; ++i) {

@@ -11,7 +11,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Without a timeout there is no deadline. Saturates at the end of time.
+//! Sets the deadline for a response. Without a timeout there is no deadline. A deadline beyond the largest time is set
+//! to the largest time.
 SPECVERIFY_BODY void edge_session::await_answer() noexcept {
   deadline_.reset();
   if (options_.retry_timeout != 0) deadline_ = now_ + std::min(options_.retry_timeout, ~now_);
@@ -23,7 +24,7 @@ SPECVERIFY_BODY void edge_session::send(std::size_t written) noexcept {
   outputs_.push({.action = session_action::send, .bytes = std::span<const std::byte>(message_).first(written)});
 }
 
-//! Sends an encoded message and waits for the response.
+//! Sends an encoded message and starts to wait for the response.
 SPECVERIFY_BODY status edge_session::post(const result<std::span<std::byte>>& encoded) noexcept {
   if (!encoded) return fail(encoded.error());
   send(encoded->size());
@@ -36,7 +37,8 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   return shake_hands();
 }
 
-//! Each hello has a new nonce, which the response repeats, so responses to earlier hellos can be dropped.
+//! Sends a hello. Each hello has a new nonce, which the response repeats, so responses to earlier hellos can be
+//! dropped.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_hands() noexcept {
   if (in_vain_ == options_.retry_limit) return fail({errc::peer_timeout, part::session, in_vain_});
   in_vain_ += 1;
@@ -48,7 +50,7 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   return post(encode_own_hello(own, nullptr, 0));
 }
 
-//! Begins a new handshake: the recovery from every fault of the connection.
+//! Begins a new handshake, which is the recovery from every fault of the connection.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::shake_again() noexcept {
   leave_connection();
   state_.enter<edge_event::shake_again>();
@@ -105,8 +107,8 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   if (*kind == message_kind::refuse) return on_refusal(message);
   if (*kind == message_kind::hello) return on_hello(message);
   if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // sent before the response to the present hello, or before the cloud knows that the host ended the text; or part of a
-  // stream after the end
+  // the cloud sent the message before the response to the present hello, before it knew that the host ended the text,
+  // or as part of a stream after the end of the text
   const bool goes_on = state_ == edge_state::stopping && (place_.is_cancelled() || is_stream());
   if (state_ == edge_state::handshaking || goes_on) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
@@ -134,24 +136,26 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return misfit;
 }
 
-//! Handles a message that the decoder rejected: the message belongs to a different position, or no cloud sends it.
+//! Handles a message that the decoder rejected, because it belongs to a different position, or because no correct cloud
+//! sends it.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_unusable(status why) noexcept {
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Checks that the cloud's hello repeats our terms, and that its text and round are possible. On different terms the
-//! cloud would write a different text.
+//! Checks that the cloud's hello repeats this side's terms, and that the cloud's text and round are possible. With
+//! different terms the cloud would write a different text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
   if (theirs.prompt_length != prompt || detail::difference(theirs, own_terms()) != detail::term::none)
     return wrong(errc::options_disagree, 0);
   if (const status why = check_stop_tokens(stop_tokens_hash(theirs)); !why.ok()) return why;
-  // the cloud must answer with the larger round
+  // the cloud must answer with the higher of the two rounds
   if (theirs.round < place_.round) return wrong(errc::stale_round, theirs.round);
   if (!detail::is_round(theirs.round)) return wrong(errc::field_out_of_range, theirs.round);
   if (place_.is_cancelled()) return {};
-  if (length < prompt && !place_.has_prompt()) return wrong(errc::unknown_session, length);  // no side has the rest
+  // neither side has the rest of the prompt
+  if (length < prompt && !place_.has_prompt()) return wrong(errc::unknown_session, length);
   if (length > text_limit() || (place_.is_over() && length > place_.length && !is_stream()))
     return wrong(errc::base_length_mismatch, length);
   if (length <= place_.agreed && theirs.prefix_hash != hash_at(length)) return wrong(errc::prefix_mismatch, length);
@@ -162,7 +166,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   const result<hello_name> name = name_of(message);
   if (!name) return on_misfit(name.error());
   if (!(*name == name_)) return drop(errc::unexpected_message);
-  if (state_ != edge_state::handshaking) return on_misfit({errc::unexpected_message, part::session, 0});  // repeated
+  // a repeated hello
+  if (state_ != edge_state::handshaking) return on_misfit({errc::unexpected_message, part::session, 0});
   const result<hello_message> read = decode_hello(message);
   if (!read) return fail(read.error());
   const hello_message& theirs = *read;
@@ -188,7 +193,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
     pieces_.begin(theirs.length, theirs.prefix_hash, place_.agreed);
     return {};
   }
-  // the text ended with a stop token that only the cloud lists, and the verdict did not arrive
+  // the text ended with a stop token that only the cloud lists, and the verdict with this token did not arrive
   const auto stop = static_cast<stop_reason>(last_verdict(theirs).stop);
   if (stop == stop_reason::stop_token && !place_.is_over() && theirs.length == place_.agreed) {
     if (place_.pending() > 0) return fail({errc::base_length_mismatch, part::session, theirs.length});
@@ -197,7 +202,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return in_step();
 }
 
-//! Both sides have the same text; continues from this side's state.
+//! Continues from this side's state when both sides have the same text.
 SPECVERIFY_BODY status edge_session::in_step() noexcept {
   if (place_.is_over()) return finish();
   if (is_stream()) {
@@ -210,7 +215,8 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return drafts_.open ? status{} : begin_round();
 }
 
-//! A refusal must name the hello of this connection, because a broker can outlive both sides.
+//! Handles a refusal, which must name the hello of this connection, because a broker can deliver refusals of earlier
+//! connections.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_refusal(std::span<const std::byte> message) noexcept {
   result<refuse_message> read = decode_refuse(name_, message);
   const bool is_named = read.ok();
@@ -221,7 +227,7 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
     return state_ == edge_state::handshaking ? drop(errc::unexpected_message) : shake_again();
   if (!is_named) return drop(errc::unexpected_message);
   state_.take(message_kind::refuse);
-  if (place_.is_cancelled()) {  // the cloud has no session any more, which is what the host wanted
+  if (place_.is_cancelled()) {  // the cloud no longer has the session, as the host wanted
     leave_connection();
     state_.enter<edge_event::agree>();
     write_journal(place_.length);
@@ -234,7 +240,7 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 
-//! Tells the cloud, unless the cloud knows already or cannot be reached.
+//! Fails, and reports the error to the cloud unless the cloud already knows it or cannot be reached.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
   const bool tells = is_connected() && refusal_.ok() && why.code != errc::link_lost;
   leave_connection();

@@ -30,8 +30,8 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   return want_next_row();
 }
 
-//! Requests the row of token `end - 1` from the engine. Rows have no number, so if the engine works on an obsolete row,
-//! it must deliver the obsolete row first.
+//! Requests the row of token `end - 1` from the engine. A row has no number, so an engine that still works on an
+//! obsolete row must deliver the obsolete row first.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   if (row_wanted_) return {};
   feed(end - 1, end, 1);
@@ -39,7 +39,7 @@ SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   return {};
 }
 
-//! Requests the row of the next draft, or closes the draft.
+//! Requests the row for the next draft, or closes the draft if no further token may follow.
 SPECVERIFY_BODY status edge_session::want_next_row() noexcept {
   const std::uint32_t end = block_end();
   const bool stops = drafts_.size > 0 && stops_at(end);
@@ -60,8 +60,8 @@ SPECVERIFY_BODY status edge_session::take_draft(token_id token, std::span<const 
   return want_next_row();
 }
 
-//! The draft is journaled before it is sent, so a draft that the cloud may decide is never forgotten. Without a
-//! connection it is sent after the next handshake.
+//! Closes and sends the draft. The draft is journaled before it is sent, so an edge never forgets a draft that the
+//! cloud may decide. Without a connection, the draft is sent after the next handshake.
 SPECVERIFY_BODY status edge_session::close_block() noexcept {
   drafts_.close();
   body_ = 0;
@@ -71,7 +71,7 @@ SPECVERIFY_BODY status edge_session::close_block() noexcept {
     if (kept_.any()) record(place_.length, {}, kept_.bytes());
   }
   if (state_ == edge_state::drafting) return send_draft();
-  body_ = 0;  // hello overwrites it
+  body_ = 0;  // a hello overwrites the encoded draft
   plan_ahead();
   return {};
 }
@@ -84,7 +84,7 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   return {};
 }
 
-//! Stores the draft for the journal if there is room.
+//! Stores the draft for the journal if the record has room.
 SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   detail::kept_draft made;
   made.round = place_.round;
@@ -120,7 +120,7 @@ SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   return post(message);
 }
 
-//! The cloud needs hidden states before it can decide.
+//! Handles the cloud's request for hidden states, which the cloud needs before it can decide.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_request(std::span<const std::byte> message) noexcept {
   const result<request_message> request = decode_request(place_.wire(), format(), drafts_.size, message, hidden_.asked);
   if (!request) return on_unusable(request.error());
@@ -145,15 +145,15 @@ SPECVERIFY_BODY status edge_session::on_feedback(std::span<const std::byte> mess
   return commit(detail::next_round(place_.round));
 }
 
-//! Tells the sparsifier and the window the result of the drafts.
+//! Reports the result of the drafts to the sparsifier and the window.
 SPECVERIFY_BODY void edge_session::learn() noexcept {
   const bool bonus = static_cast<token_source>(verdict_.source) == token_source::bonus;
   states_.commit(verdict_.accepted, drafts_.size, bonus);
   for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
-//! Commits the token without the cloud, which receives it with the next draft. The round stays open, but the position
-//! of the first draft moves by one.
+//! Commits the token without the cloud, which receives the token with the next draft message. The round stays open, but
+//! the first draft moves to the next position.
 SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   const std::uint32_t position = place_.length;
   replace_shown(position, token);
@@ -186,7 +186,7 @@ SPECVERIFY_BODY draft_attachments edge_session::attachments() const noexcept {
   const std::uint32_t length = place_.length;
   if (drafts_.size > 0 || ahead_.shown_end > length)
     outputs_.push({.action = session_action::retracted, .position = length});
-  if (row_wanted_) {  // obsolete when it arrives; the cache is truncated then
+  if (row_wanted_) {  // the row is obsolete when it arrives; then the cache is truncated
     stale_from_ = row_stale_ ? std::min(stale_from_, length) : length;
     row_stale_ = true;
   } else {
@@ -225,7 +225,7 @@ SPECVERIFY_BODY status edge_session::commit(std::uint32_t next_round) noexcept {
   return in_step();
 }
 
-//! The terms of this edge's hello.
+//! Returns the terms of this edge's hello.
 SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) const noexcept {
   session_terms made = detail::terms_of(options_, format());
   made.strength = std::min(drafter_.facts.strength, detail::strength_of(made.format, made.rule));
@@ -233,8 +233,8 @@ SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) c
   return made;
 }
 
-//! Does nothing before the whole prompt is known, because an edge can recover without a journal, but not with a journal
-//! of half a prompt.
+//! Writes a journal record, but only if the whole prompt is known: an edge can recover without a journal, but not with
+//! a journal that holds only a part of the prompt.
 SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) noexcept {
   if (!place_.has_prompt()) return;
   edge_snapshot_head now;

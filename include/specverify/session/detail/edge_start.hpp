@@ -54,7 +54,7 @@ SPECVERIFY_BODY result<edge_drafts> edge_drafts::make(const wire_format& format)
   return sizes;
 }
 
-//! Bytes of the journal records of one input.
+//! Returns the maximum bytes of the journal records that one input writes.
 [[nodiscard]] SPECVERIFY_BODY std::size_t edge_records(const edge_options& options, const wire_format& format,
                                                        std::size_t snapshot_bytes,
                                                        std::size_t kept_draft_bytes) noexcept {
@@ -90,7 +90,7 @@ SPECVERIFY_BODY result<edge_session> detail::edge_maker::make(const edge_options
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
 
-//! A prompt must have one token or more, and leave room for one more token.
+//! Checks the length of a prompt: it must have at least one token and leave room for one more.
 SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noexcept {
   if (length == 0) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (length >= options_.max_text_length)
@@ -116,7 +116,7 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
   return connect();
 }
 
-//! Checks whether the journal's session has the terms of the options.
+//! Checks whether the terms in the journal agree with the options.
 SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last) const noexcept {
   const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
   if (last.session_id != options_.session_id) return other(options_.at_session_id);
@@ -128,7 +128,7 @@ SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last)
   return differs == detail::term::none ? status{} : other(detail::where_of(differs));
 }
 
-//! Checks whether this session could have written the snapshot. Errors: journal_corrupt; as `check_terms` and
+//! Checks whether this session could have written the snapshot. Errors: journal_corrupt; those of `check_terms` and
 //! `check_prompt`.
 SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& last,
                                                     std::span<const token_id> text) const noexcept {
@@ -161,7 +161,7 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   if (!detail::load_snapshot(last, read->last->data())) return detail::corrupt_snapshot();
   if (const status why = check_snapshot(last, read->text); !why.ok()) return why;
   if (!kept_.restore(read->draft, last.round, last.length)) return detail::corrupt_snapshot();
-  if (last.stop != stop_reason::none) kept_.clear();  // a draft that was open, and was dropped when the text ended
+  if (last.stop != stop_reason::none) kept_.clear();  // the draft was open when the text ended, and was dropped then
   place_ = detail::text_place{options_.session_id, last.round, last.prompt_length};
   agree(last.base_length);
   place_.stand_at(last.length, last.base_length, last.prefix_hash);
@@ -188,8 +188,8 @@ SPECVERIFY_BODY result<journal_reading> edge_session::restore(std::span<const st
   return reading;
 }
 
-//! Restores the journaled draft of the open round. It is sent again, even if the drafter would now draw a different
-//! draft.
+//! Restores the journaled draft of the open round. The edge sends this draft again, even if the drafter would now draw
+//! a different draft.
 SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   if (!kept_.any()) return;
   const detail::kept_draft& kept = kept_.head;
@@ -203,13 +203,13 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
-  static_cast<void>(drafter_.plan(link_.seen));  // laws of tokens written ahead must be made as in the round
+  static_cast<void>(drafter_.plan(link_.seen));  // laws of tokens that are written ahead must follow the round's plan
   drafter_.set_resolution(kept.resolution);
   states_.load(parts, kept.beyond != 0);
   emit_text(session_action::tentative, from, from + kept.drafts);
 }
 
-//! Tells the host the text of the journal: first the tokens that both sides have, then the tokens that only the edge
+//! Reports the journal's text to the host: first the tokens that both sides have, then the tokens that only the edge
 //! has.
 SPECVERIFY_BODY void edge_session::announce_text() noexcept {
   const std::uint32_t prompt = place_.prompt_length, agreed = place_.agreed;

@@ -22,12 +22,13 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!piece) return static_cast<void>(fail(piece.error()));
   send(piece->size());
   if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;
-  pieces_.close();  // a cloud that streams writes at once; otherwise only `stop` can arrive before the draft
+  // a cloud that streams writes at once; otherwise only `stop` can arrive before this side sends a draft
+  pieces_.close();
   static_cast<void>(in_step());
 }
 
-//! Incoming text overwrites the drafts and the tokens shown ahead of them, so both are saved until the text is
-//! complete. An incomplete draft was never sent, so the text cannot contain its verdict.
+//! Prepares to receive text. Incoming text overwrites the drafts and the tokens shown after them, so both are saved
+//! until the text is complete. An incomplete draft was never sent, so the text cannot contain a verdict on it.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_fetch(const hello_message& theirs) noexcept {
   if (drafts_.open) discard_draft();
   fetched_ = {theirs.length, theirs.round, theirs.prefix_hash, last_verdict(theirs), place_.agreed, place_.hash};
@@ -36,7 +37,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   await_answer();
 }
 
-//! Restores the drafts.
+//! Restores the drafts that `begin_fetch` saved.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::drop_fetch() noexcept {
   drafts_.copy_to(text_.data() + place_.length);
   for (std::uint32_t at = block_end(); at < ahead_.shown_end; ++at) text_[at] = shown_ahead_[at - block_end()];
@@ -52,7 +53,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     return fail({errc::base_length_mismatch, part::session, fetched_.at + count});
   for (const token_id token : *read) {
     const std::uint32_t at = fetched_.at++;
-    // skipped tokens must be in the cloud's text; otherwise the texts differ
+    // the cloud's text must contain the skipped tokens; otherwise the texts differ
     if (at < place_.length && text_[at] != token) return fail({errc::prefix_mismatch, part::session, at});
     text_[at] = token;
     fetched_.so_far = extend_prefix_hash(fetched_.so_far, token);
@@ -79,7 +80,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return true;
 }
 
-//! The fetched text is complete: journals it and tells the host.
+//! Called when the fetched text is complete. If the text contains the verdict on the open draft, commits it. Otherwise
+//! journals the text and announces it to the host.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::take_fetched() noexcept {
   if (fetched_.so_far != fetched_.hash) return fail({errc::prefix_mismatch, part::session, fetched_.length});
   const std::uint32_t shown = place_.length, agreed = place_.agreed, end = fetched_.length;
@@ -103,7 +105,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return in_step();
 }
 
-//! Journals the cloud's text from `journaled` on, and tells the host about it from `shown` on. `ends`: the cloud has
+//! Journals the cloud's text from `journaled` on, and reports it to the host from `shown` on. `ends`: the cloud has
 //! reported that a stop token ends the text.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_text(std::uint32_t shown, std::uint32_t journaled,
                                                            bool ends) noexcept {
@@ -116,7 +118,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   const std::uint32_t from = std::max(shown, place_.prompt_length);
   const std::uint32_t end = std::max(from, place_.length);
   statistics_.emitted += end - from;
-  if (is_stream()) statistics_.rounds += end - from;  // one per token
+  if (is_stream()) statistics_.rounds += end - from;  // one round per token
   emit_text(session_action::committed, from, end, {.source = token_source::bonus, .stop = place_.stop});
 }
 
@@ -136,7 +138,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! The text is complete: sends `stop`, so that the cloud can compare it with its own.
+//! Called when the text is complete. Sends `stop`, so that the cloud can compare both texts.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::finish() noexcept {
   pieces_.close();
   ahead_.deadline.reset();
@@ -145,7 +147,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return post(encode_stop({place_.is_cancelled() ? cause_ : own, place_.agreed, place_.hash}, message_));
 }
 
-//! The text ends here with a stop token that only the cloud lists.
+//! Called when the text ends with a stop token that only the cloud lists.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::end() noexcept {
   discard_draft();
   place_.stop = stop_reason::stop_token;
@@ -153,7 +155,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return finish();
 }
 
-//! The host ends the text. The end is journaled first; the cloud is told over a connection with a handshake.
+//! Ends the text at the host's request. The end is journaled first. The cloud is told at once if the handshake is done,
+//! otherwise after the next handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)
@@ -173,14 +176,15 @@ SPECVERIFY_NAMESPACE_BEGIN
   return tells ? finish() : status{};
 }
 
-//! A stop message: the response to `stop`, or the report that a stop token that only the cloud lists ended the text.
+//! Handles a stop message: the response to this side's `stop`, or the report that the text ended with a stop token that
+//! only the cloud lists.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());
   state_.take(message_kind::stop);
   const bool same = read->length == place_.agreed && read->prefix_hash == place_.hash;
   const bool answers = state_ == edge_state::stopping;
-  // sent before the cloud was told that the host ended the text
+  // the cloud sent the message before it was told that the host ended the text
   if (answers && place_.is_cancelled() && read->cause == stop_cause::stop_token) return drop(errc::unexpected_message);
   if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
   if (!answers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that an edge keeps: tokens written ahead, the link, and the sparsifier's learned states.
+//! State that an edge keeps: tokens written ahead of the cloud, the link, and the sparsifier's learned states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
@@ -19,21 +19,21 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Tokens written ahead of the cloud while the link is lost: the time of the next token, the range of shown tokens, and
-//! the round of the counters.
+//! State of the tokens that are written ahead of the cloud while the link is lost: the time of the next token, the
+//! range of shown tokens, and the round whose random numbers draw the tokens.
 struct ahead_view {
   std::optional<session_time> deadline{};
-  bool writing = false;           //!< the engine works on a row for a token beyond the open round's drafts
-  std::uint32_t shown_end = 0;    //!< end of the tokens shown to the host after the drafts of the open round
-  std::uint32_t round = 0;        //!< round of the draws
-  std::uint32_t carry_round = 0;  //!< round of the counters of drafts before `carry_end`
+  bool writing = false;           //!< the engine works on a row for a token after the open round's drafts
+  std::uint32_t shown_end = 0;    //!< end of the tokens after the open round's drafts that the host was shown
+  std::uint32_t round = 0;        //!< round whose random numbers draw the tokens ahead
+  std::uint32_t carry_round = 0;  //!< round whose random numbers draw the drafts before `carry_end`
   std::uint32_t carry_end = 0;
 
   void stop() noexcept {
     deadline.reset();
     writing = false;
   }
-  //! Called when the round is decided: keeps or forgets the tokens shown ahead.
+  //! Called when the round is decided: keeps or forgets the tokens that were shown ahead.
   void carry_on(bool keep) noexcept {
     carry_round = keep ? round : 0;
     carry_end = keep ? shown_end : 0;
@@ -41,8 +41,8 @@ struct ahead_view {
   }
 };
 
-//! Rounds and link as policies see them. Measurements count from the next round on, because a round drafted again after
-//! a restart must see the same values.
+//! The round and the link as the policies see them. New measurements become visible in the next round, because a round
+//! that is drafted again after a restart must see the same values.
 struct link_view {
   observation seen{};
   observation measured{};
@@ -50,7 +50,7 @@ struct link_view {
   channel_report measured_channel{};
   bool lost = false;
 
-  //! Between two rounds, makes the latest measurements visible to policies and to the journal.
+  //! Called between two rounds: makes the latest measurements visible to the policies and the journal.
   void note() noexcept {
     seen.uplink_rate = measured.uplink_rate;
     seen.downlink_rate = measured.downlink_rate;
@@ -65,12 +65,14 @@ struct link_view {
   }
 };
 
-//! States that a sparsifier has learned, as bytes: after the committed text, along the open round, and along tokens
+//! The learned states of a sparsifier, as bytes: after the committed text, along the open round, and along the tokens
 //! written ahead. A round has a state before each draft, a state after the last draft, and one more state if the window
-//! refused a further law. If the window needs the probabilities of the drafts in the row, they are also kept here.
+//! refused a further law. If the window needs the probabilities of the drafts in the rows, this class keeps the
+//! probabilities, too.
 class sparsifier_states {
  public:
-  //! The window refused a law after the last draft, but the sparsifier learns from that law if there is a bonus token.
+  //! Whether the window refused a law after the last draft. If a bonus token follows, the sparsifier learns from this
+  //! law.
   bool beyond_known = false;
 
   sparsifier_states(std::size_t state_bytes, std::uint32_t max_draft_length, bool with_probabilities)
@@ -80,7 +82,7 @@ class sparsifier_states {
         snapshot_(head_bytes + each_),
         probabilities_(with_probabilities ? max_draft_length : 0) {}
 
-  //! The state after the committed text, inside the snapshot of the next journal record.
+  //! Returns the state after the committed text, which is a part of the snapshot of the next journal record.
   [[nodiscard]] std::byte* committed() noexcept { return snapshot_.data() + head_bytes; }
   [[nodiscard]] std::size_t snapshot_bytes() const noexcept { return snapshot_.size(); }
   [[nodiscard]] std::span<const std::byte> snapshot(const edge_snapshot_head& head) noexcept {
@@ -95,7 +97,7 @@ class sparsifier_states {
     copy(committed(), at(0));
     beyond_known = false;
   }
-  //! Returns the state to update for draft `i`; it begins as a copy of the state before.
+  //! Returns the state to update for draft `i`, initially a copy of the previous state.
   [[nodiscard]] std::byte* next(std::uint32_t i) noexcept {
     copy(at(i), at(i + 1));
     return at(i + 1);
@@ -103,7 +105,7 @@ class sparsifier_states {
   void set_probability(std::uint32_t i, float probability) noexcept {
     if (!probabilities_.empty()) probabilities_[i] = probability;
   }
-  //! Probabilities of the first drafts; empty if the window does not need them.
+  //! Returns the probabilities of the first `drafts` drafts; empty if the window does not need them.
   [[nodiscard]] std::span<const float> probabilities(std::uint32_t drafts) const noexcept {
     return {probabilities_.data(), probabilities_.empty() ? 0 : drafts};
   }
@@ -127,9 +129,10 @@ class sparsifier_states {
       std::memcpy(probabilities_.data(), kept.probabilities.data(), kept.probabilities.size());
   }
 
-  //! Tokens ahead continue from the last draft of the round.
+  //! Begins the tokens ahead, which continue from the state after the last draft of the round.
   void begin_ahead(std::uint32_t drafted) noexcept { copy(at(drafted), ahead_.data()); }
-  //! Returns the state to update for the next token ahead: a copy of the last state, used only after `keep_ahead`.
+  //! Returns the state to update for the next token ahead: a copy of the last state. The update counts only after
+  //! `keep_ahead`.
   [[nodiscard]] std::byte* next_ahead() noexcept {
     copy(ahead_.data(), ahead_.data() + each_);
     return ahead_.data() + each_;

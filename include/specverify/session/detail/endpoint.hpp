@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Base class of an edge and a cloud: outputs, hello, text, journal, the engine's cache.
+//! Base class of an edge and a cloud: holds the outputs, the last hello, the text, the journal, and the length of the
+//! engine's cache.
 #ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 
@@ -24,7 +25,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Outputs in order, at most 8 per input.
+//! The queue of outputs, at most 8 per input.
 class output_queue {
  public:
   SPECVERIFY_INLINE void push(const session_output& output) noexcept {
@@ -47,20 +48,20 @@ class output_queue {
   std::size_t count_ = 0;
 };
 
-//! The journal records of one input, one after another, and the size of the journal.
+//! The journal records that one input writes, one after another, and the size of the host's journal.
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
-  //! Called when a new input begins, because the host has then written the records of the last input.
+  //! Called when a new input begins; the host has then written the records of the last input.
   void clear() noexcept { used_ = 0; }
-  //! Sets the journal's length: `length` tokens in `file` bytes.
+  //! Sets the size of the journal: `length` tokens in `file` bytes.
   void resume(std::uint32_t length, std::size_t file) noexcept {
     length_ = length;
     file_ = file;
   }
-  //! Writes a record of `text` from `first` on, or from the end of the journal if that is earlier, so no token is
-  //! missing. Without a snapshot the record holds an open draft. If the journal is too long, the record replaces it. So
-  //! a journal has at most text and snapshot twice, plus `compaction_slack` bytes, plus one record.
+  //! Writes a record of `text` from `first` on, or from the end of the journal if that is earlier, so that no token is
+  //! missing. If there is no snapshot, the record holds an open draft. If the journal is too long, the record replaces
+  //! it. So a journal has at most the text and the snapshot twice, plus `compaction_slack` bytes, plus one record.
   [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
                                      std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
     const bool replaces =
@@ -85,34 +86,35 @@ class journal_buffer {
 };
 
 struct endpoint_sizes {
-  std::size_t text = 0;      //!< tokens
-  std::size_t received = 0;  //!< tokens of one text message
-  std::size_t message = 0;   //!< bytes
-  std::size_t records = 0;   //!< bytes of the journal records of one input
+  std::size_t text = 0;      //!< maximum tokens of prompt and text
+  std::size_t received = 0;  //!< maximum tokens of a received text message
+  std::size_t message = 0;   //!< maximum bytes of a message
+  std::size_t records = 0;   //!< maximum bytes of the journal records of one input
 };
 
-//! Base class of both sides: functions for the host, and storage of outputs, text and journal.
+//! Base class of both sides: the functions for the host, and storage for outputs, text and journal.
 class endpoint {
  public:
-  //! Returns whether `next` may return more outputs. Take them before the next input, because this input may otherwise
+  //! Returns whether `next` may return more outputs. Take all outputs before the next input; otherwise that input may
   //! return `busy`.
   [[nodiscard]] bool has_outputs() const noexcept { return !outputs_.empty() || pieces_.open; }
   //! Returns the prompt and the committed tokens.
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
-  //! Returns the lowest position to which the model may still be truncated: committed length - 1. An engine that cannot
-  //! truncate its cache should keep a checkpoint at this position.
+  //! Returns committed length - 1, the lowest position to which the session may still truncate the model. An engine
+  //! that cannot truncate its cache should keep a checkpoint at this position.
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
-  //! Counts from 1.
+  //! Returns the number of the open round, from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
-  //! Tells the session whether the transport keeps order. `generate` and `serve` call this for the transport. If true,
-  //! checks have 8 bits instead of 16 from the next handshake on, unless the options choose a different number.
+  //! Sets whether the transport delivers messages in order and undamaged. `generate` and `serve` make this call. If
+  //! true, checks have 8 bits instead of 16 from the next handshake on, unless the options choose a different number.
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
-  //! Returns the reason why a side refused the session, as it was sent: code, part and `where`, for `to_string`; ok if
-  //! neither side did. An edge has then failed with refused_by_peer, unknown_session or unverified_text. At a cloud it
-  //! is the reason for a refused hello, an error of this side, or the error of a failed edge.
+  //! Returns the reason why one side refused the session, as it was sent: code, part and `where`, for `to_string`; ok
+  //! if neither side refused. If an edge has been refused, it has failed with refused_by_peer, unknown_session or
+  //! unverified_text. A cloud returns the reason for a refused hello, an error of the cloud, or the error of a failed
+  //! edge.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -126,7 +128,7 @@ class endpoint {
     std::sort(stop_tokens_.begin(), stop_tokens_.end());
     stop_tokens_.erase(std::unique(stop_tokens_.begin(), stop_tokens_.end()), stop_tokens_.end());
   }
-  // Protected, because no code may move only the base of a session, or delete a session through this base.
+  // Protected, because no code may move only the base part of a session, or delete a session through this base class.
   endpoint(endpoint&&) = default;
   endpoint& operator=(endpoint&&) = default;
   ~endpoint() = default;
@@ -136,7 +138,7 @@ class endpoint {
     const std::uint32_t end = place_.length + count;
     place_.stand_at(end, end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed, place_.hash));
   }
-  //! Hash of the first `length` tokens; both sides must have them.
+  //! Returns the hash of the first `length` tokens. Both sides must have these tokens.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
   //! Encodes a hello on these terms into `message_`. Only a cloud has `last` and a key.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
@@ -157,18 +159,19 @@ class endpoint {
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }
-  //! Refuses the last hello, or a message after it. A code that must not be sent is replaced by engine_failed.
+  //! Encodes a refusal of the last hello, or of a message after it. If a code must not be sent, engine_failed is sent
+  //! instead.
   [[nodiscard]] std::size_t encode_refusal(status reason) noexcept {
     auto bytes = encode_refuse(name_, reason, message_);
     if (!bytes) bytes = encode_refuse(name_, {errc::engine_failed, part::host, 0}, message_);
     return bytes ? bytes->size() : 0;
   }
-  //! Two lists of stop tokens must be equal. A side without a list accepts the end that the other side finds.
+  //! Checks that two lists of stop tokens are equal. A side without a list accepts the end that the other side finds.
   [[nodiscard]] status check_stop_tokens(std::optional<std::uint64_t> theirs) const noexcept {
     if (stop_tokens_.empty() || !theirs.has_value() || *theirs == prefix_hash(stop_tokens_)) return {};
     return {errc::stop_tokens_disagree, part::session, 0};
   }
-  //! Counts a message that has no effect.
+  //! Counts a message that was not used, and returns `code` as an error.
   [[nodiscard, gnu::cold]] status drop(errc code) noexcept {
     statistics_.stale += 1;
     return {code, part::session, 0};
@@ -185,7 +188,7 @@ class endpoint {
   [[nodiscard]] bool stops_at(std::uint32_t end) const noexcept {
     return end > place_.prompt_length && is_stop(stop_tokens_, text_[end - 1]);
   }
-  //! Records whether the text is complete. The text may have at most `limit` tokens.
+  //! Records whether the text is complete: it ends with a stop token or has `limit` tokens.
   void note_end(std::uint32_t limit) noexcept {
     if (stops_at(place_.length)) {
       place_.stop = stop_reason::stop_token;
@@ -194,7 +197,7 @@ class endpoint {
     }
   }
 
-  //! Emits `out` about the tokens from `position` to `end`, unless there are none.
+  //! Emits an output with `action` for the tokens from `position` to `end`; if there are none, emits nothing.
   void emit_text(session_action action, std::uint32_t position, std::uint32_t end, session_output out = {}) noexcept {
     if (position == end) return;
     out.action = action;
@@ -218,8 +221,8 @@ class endpoint {
     statistics_.rollbacks += 1;
     outputs_.push({.action = session_action::rollback, .position = length});
   }
-  //! Feeds the tokens before `end` that the engine has not seen, and always those from position `keep` on. Requests
-  //! rows of the last `rows` tokens.
+  //! Feeds the tokens before `end` that the engine has not seen, and always the tokens from position `keep` on.
+  //! Requests the rows of the last `rows` tokens.
   void feed(std::uint32_t keep, std::uint32_t end, std::uint32_t rows) noexcept {
     roll_back(keep);
     emit_text(session_action::evaluate, cached_, end, {.rows = rows});
@@ -229,16 +232,16 @@ class endpoint {
 
   output_queue outputs_{};
   session_statistics statistics_{};
-  status refusal_{};   // of the session: as the cloud sent it, as the edge received it
-  hello_name name_{};  // names the last hello
+  status refusal_{};   // the session's refusal: as the cloud sent it or the edge received it
+  hello_name name_{};  // name of the last hello
   text_place place_{};
   text_pieces pieces_{};
   wiped<philox> source_{};
-  untouched_memory<token_id> text_;     // committed tokens, then drafted ones
-  owned_memory<token_id> stop_tokens_;  // ascending, each once
+  untouched_memory<token_id> text_;     // committed tokens, then drafts
+  owned_memory<token_id> stop_tokens_;  // ascending, without duplicates
   untouched_memory<token_id> received_;
   untouched_memory<std::byte> message_;
-  prefix_steps steps_;  // of the text that both sides have
+  prefix_steps steps_;  // hashes of the text that both sides have
   journal_buffer journal_;
   std::uint32_t cached_ = 0;        // positions in the engine's cache
   bool ordered_and_whole_ = false;  // as set by the transport

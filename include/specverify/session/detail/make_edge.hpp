@@ -26,13 +26,13 @@ class parts_of final : public edge_parts {
  public:
   using state_type = typename Sparsifier::state_type;
   using allocator = SPECVERIFY_ALLOCATOR<parts_of>;
-  //! always_send keeps no tokens, and costs nothing.
+  //! Whether the skip policy may skip tokens. `always_send` skips no tokens and costs nothing.
   static constexpr bool gates = Skip::strength != guarantee::unconditional;
 
   parts_of(const allocator& memory, const wire_format& format, const Sparsifier& sparsifier, const Window& window,
            const Skip& skip)
       : memory_(memory), sparsifier_(sparsifier), window_(window), skip_(skip), format_(format) {
-    // The papers' code sends exactly K ids.
+    // The format sparse_paper needs exactly K ids.
     if constexpr (requires { sparsifier_.exactly; })
       sparsifier_.exactly = format_.format == law_format::sparse_paper && format_.support_size != 0;
     most_kept_ =
@@ -44,7 +44,8 @@ class parts_of final : public edge_parts {
                                        const Skip& skip, parts_facts& facts) {
     allocator memory;
     const auto give_back = [&memory](parts_of* block) noexcept { memory.deallocate(block, 1); };
-    std::unique_ptr<parts_of, decltype(give_back)> block(memory.allocate(1), give_back);  // until every copy is made
+    // If a copy of a part throws, `block` frees the memory.
+    std::unique_ptr<parts_of, decltype(give_back)> block(memory.allocate(1), give_back);
     held_parts made(std::construct_at(block.get(), memory, format, sparsifier, window, skip));
     facts = block.release()->facts();
     return made;
@@ -87,11 +88,12 @@ class parts_of final : public edge_parts {
   }
 
  private:
-  //! If laws list no support, the sparsifier is not used, and there may be none.
+  //! Returns the sparsifier's request. If laws list no support, returns an empty request, because the sparsifier is not
+  //! used and may be missing.
   [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
     return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
   }
-  //! Passes on exceptions of copying the sparsifier.
+  //! Returns the properties of the parts. If copying the sparsifier throws, the exception passes through.
   [[nodiscard]] parts_facts facts() const {
     parts_facts made;
     made.format = format_;

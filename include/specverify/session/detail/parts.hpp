@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces that hide types from an edge: `edge_parts` for the sparsifier, window and skip policy together, `any_row`
-//! for a row of any execution policy and scalar type.
+//! Interfaces that hide types from an edge: `edge_parts` hides the types of the sparsifier, window and skip policy;
+//! `any_row` hides the execution policy and scalar type of a row.
 //!
-//! An `any_row` is on the stack of `supply_row`, so it is valid only during this call. A sparsifier sees only
+//! An `any_row` is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only a
 //! `row_summary`.
 #ifndef SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_PARTS_HPP
@@ -24,22 +24,22 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Properties of the parts. They do not change during a session, so `make_edge` sets them once.
+//! Properties of the parts. `make_edge` sets them once, because they do not change during a session.
 struct parts_facts {
-  wire_format format{};                           //!< of the messages
+  wire_format format{};                           //!< format of the messages
   guarantee strength = guarantee::unconditional;  //!< guarantee of the text, with this skip policy
-  bool gates = false;                             //!< the skip policy may keep a token
+  bool gates = false;                             //!< the skip policy may skip a token
   bool needs_coin = false;
   bool needs_attention = false;
-  bool needs_uncertainty = false;    //!< the skip policy also draws from rows at other temperatures
-  bool needs_probabilities = false;  //!< the window needs the probability of drawn tokens in the row
-  bool unconditional = false;        //!< the window takes every position
-  bool charges = false;              //!< the window has its own measure of laws
-  bool counts_beyond = false;        //!< a law that the window refused counts if there is a bonus token
+  bool needs_uncertainty = false;    //!< the skip policy also draws tokens from rows at other temperatures
+  bool needs_probabilities = false;  //!< the window needs the probabilities of drawn tokens in the rows
+  bool unconditional = false;        //!< the window accepts every position
+  bool charges = false;              //!< the window measures the size of laws itself
+  bool counts_beyond = false;        //!< a law that the window refused counts if a bonus token follows
   std::uint32_t most_kept = 0;       //!< maximum K of a round
   std::size_t state_bytes = 0;       //!< size of the sparsifier's state
-  std::size_t law_bytes = 0;         //!< workspace for one law
-  read_request widest{};             //!< the largest request of `request`
+  std::size_t law_bytes = 0;         //!< bytes of workspace for one law
+  read_request widest{};             //!< the largest request that `request` can return
   perturbation_options perturbation{};
 };
 
@@ -49,27 +49,28 @@ struct gate_answer {
   bool uncertain = false;
 };
 
-//! States are `state_bytes` bytes as in the journal, at any address.
+//! The parts of an edge. A state is passed as `state_bytes` bytes, as in the journal, at any address.
 class edge_parts {
  public:
   edge_parts(const edge_parts&) = delete;
   edge_parts& operator=(const edge_parts&) = delete;
 
-  //! The state before the first token.
+  //! Writes the state before the first token.
   virtual void initial(std::byte* state) const noexcept = 0;
   //! Plans a round within the agreed format; K is valid until the next plan.
   [[nodiscard]] virtual draft_plan plan(const observation& seen) noexcept = 0;
-  //! Returns the request for a reading that `select` needs.
+  //! Returns the request for a reading from which `select` can choose the support.
   [[nodiscard]] virtual read_request request(const std::byte* state) const noexcept = 0;
-  //! Selects the support of a position and advances `state` past the position. If a token was drawn, `drawn` points to
-  //! the token, which the sparsifier may use; otherwise `drawn` is nullptr.
+  //! Selects the support of a position and advances `state` past the position. `drawn` points to the token that was
+  //! drawn from the row, which the sparsifier may use; it is nullptr if no token was drawn.
   [[nodiscard]] virtual result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* state,
                                                workspace& scratch) const noexcept = 0;
-  //! Asks whether the window takes the position; only the law at the position may decide it.
+  //! Returns whether the window accepts a draft at the position. Only the law at this position may influence the
+  //! decision.
   [[nodiscard]] virtual bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept = 0;
-  //! Errors: attention_missing, invalid_attention.
+  //! Returns the skip policy's decision. Errors: attention_missing, invalid_attention.
   [[nodiscard]] virtual result<gate_answer> ask(const skip_observation& seen) const noexcept = 0;
-  //! Returns the memory to the allocator that it came from.
+  //! Destroys the parts and returns the memory to the allocator.
   virtual void destroy() noexcept = 0;
 
  protected:
@@ -88,7 +89,7 @@ class any_row {
   any_row& operator=(const any_row&) = delete;
 
   [[nodiscard]] virtual result<token_id> most_probable() noexcept = 0;
-  //! Reads the row once. The calls below need it.
+  //! Reads the row once. The functions below require this call.
   [[nodiscard]] virtual status read(const read_request& request, workspace& scratch) noexcept = 0;
   [[nodiscard]] const row_summary& summary() const noexcept { return *summary_; }
   [[nodiscard]] virtual result<token_id> sample(const uniform_stream<>& stream) noexcept = 0;

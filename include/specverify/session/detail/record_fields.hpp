@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Snapshots as bytes of a journal, member by member and without padding.
+//! Converts snapshots to the bytes of a journal record and back, member by member and without padding.
 //!
-//! A snapshot type has `journal_fields(field, snapshot)`, which calls `field` as in codec/detail/member_bytes.hpp.
+//! A snapshot type has a function `journal_fields(field, snapshot)`, which calls `field` as
+//! codec/detail/member_bytes.hpp describes.
 #ifndef SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
 #define SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
 
@@ -33,7 +34,7 @@ void store_snapshot(const Snapshot& snapshot, std::byte* at) noexcept {
   member_writer field(at);
   journal_fields(field, snapshot);
 }
-//! Returns false if a bool or an enum has an invalid value.
+//! Reads a snapshot. Returns false if a bool or an enum has an invalid value.
 template <class Snapshot>
 [[nodiscard]] bool load_snapshot(Snapshot& snapshot, const std::byte* at) noexcept {
   member_reader field(at);
@@ -43,8 +44,8 @@ template <class Snapshot>
 
 }  // namespace detail
 
-//! The members of a snapshot, one by one: `field(number)`, `field(enum, last)`, `field.state(value)`. `Self` may be
-//! const or not.
+//! Calls `field` for each member of a snapshot: `field(number)`, `field(enum, last)` or `field.state(value)`. `Self`
+//! may be const.
 template <class Field, class Self>
 constexpr void journal_fields(Field& field, Self& head) noexcept requires std::is_base_of_v<edge_snapshot_head, Self> {
   detail::each(field, head.session_id, head.prefix_hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The format of the messages, derived from the parts: K from the sparsifier, L and l from the window, V and the
+//! Derives the format of the messages from the parts: K from the sparsifier, L and l from the window, V and the
 //! distribution format from the options.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
@@ -22,7 +22,7 @@ namespace detail {
   return has_support(format) || format == law_format::dense_lattice;
 }
 
-//! Maximum K: tokens that a sparsifier keeps, if laws list a support; otherwise V.
+//! Returns the maximum K: the tokens that a sparsifier keeps if laws list a support, otherwise V.
 template <class Sparsifier>
 [[nodiscard]] constexpr std::uint32_t most_kept(const Sparsifier& sparsifier, law_format format,
                                                 std::uint32_t vocab_size) noexcept {
@@ -43,8 +43,8 @@ template <class Window>
   return false;
 }
 
-//! K of a format for laws of up to `entries` tokens; 0: any number. The papers' code needs an exact K, which is
-//! possible only for a sparsifier with `exactly` and a window that never plans a different K.
+//! Returns K of a format for laws of up to `entries` tokens; 0 means any number. The format sparse_paper needs an exact
+//! K, which requires a sparsifier with `exactly` and a window that never plans a different K.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
@@ -58,15 +58,15 @@ template <class Sparsifier, class Window>
   return 0;
 }
 
-//! If the window's counts need V and K, sets them.
+//! Sets V and K in a window whose counts need them.
 template <class Sparsifier, class Window>
 constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t vocab_size,
                                 const Sparsifier& sparsifier) noexcept {
   if constexpr (counting_window<Window>) window.count_with(vocab_size, most_kept(sparsifier, format, vocab_size));
 }
 
-//! Returns the format of the messages of an edge with these parts. The window must know V and K already. `Chosen`:
-//! edge_options or a preset, which choose the kind of law, attachments and padding.
+//! Returns the format of the messages of an edge with these parts. The window must already know V and K. `Chosen`:
+//! edge_options or a preset, which choose the kind of law, the attachments and the padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const Sparsifier& sparsifier, const Window& window) noexcept {
@@ -82,13 +82,13 @@ template <class Chosen, class Sparsifier, class Window>
   made.attachments.resolution_with_draft =
       has_lattice(chosen.format) && plans.least_resolution != plans.most_resolution;
   if (has_lattice(chosen.format)) made.resolution = plans.most_resolution;
-  const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // an entry for the drawn token
+  const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // one more entry, for the drawn token
   made.support_size = carried_entries(chosen.format, sparsifier, window,
                                       most_kept(sparsifier, chosen.format, vocab_size) + token, vocab_size);
   return made;
 }
 
-//! As `format_with`, for parts as given by a user. Copying a part may throw.
+//! Like `format_with`, but for parts as the user gave them. Copying a part may throw.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_of_parts(const Chosen& chosen, std::uint32_t vocab_size,
                                                     const std::optional<Sparsifier>& given, Window window) {

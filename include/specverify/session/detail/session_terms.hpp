@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the terms of a session from the options and the draft format, and properties of a session from the terms.
+//! Computes the terms of a session from the options and the format, and derives properties of a session from its terms.
 #ifndef SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 #define SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 
@@ -15,8 +15,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
-//! The strongest guarantee of drafts in this format under this rule. Laws need an honest drafter. The text is
-//! lossy with a scorer, with skipped tokens, or if tokens are not drawn from the law that a rejection subtracts.
+//! Returns the strongest guarantee of drafts in this format under this rule. Formats with laws need an honest drafter.
+//! The text is lossy with a scorer, with skipped tokens, or if tokens are not drawn from the law that a rejection
+//! subtracts.
 [[nodiscard]] constexpr guarantee strength_of(const wire_format& format, wire_rule rule) noexcept {
   const attachment_format& attachments = format.attachments;
   if (rule == wire_rule::semantic || attachments.max_skipped > 0 || attachments.drafted_probability)
@@ -24,13 +25,14 @@ namespace detail {
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 
-//! If a row's transform needs more workspace than the options' transform, the error names the option.
+//! Returns `why`. If a row's transform needs more workspace than the options' transform, the error names the option
+//! instead.
 [[nodiscard]] constexpr status named_truncation(status why, std::uint32_t at_truncation) noexcept {
   return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
 
 [[nodiscard]] constexpr bool streams(const session_terms& terms) noexcept { return terms.mode == session_mode::stream; }
-//! Returns whether drafts are compared and scored.
+//! Returns whether the rule compares drafts with the argmax and scores mismatches.
 [[nodiscard]] constexpr bool compares(const session_terms& terms) noexcept {
   return terms.rule == wire_rule::semantic && !streams(terms);
 }
@@ -48,13 +50,13 @@ namespace detail {
 [[nodiscard]] constexpr bool laws_travel(const session_terms& terms) noexcept {
   return carries_laws(terms.format.format);
 }
-//! Maximum length of the text, including the prompt. Budget 0: no limit but `most`.
+//! Returns the maximum length of the text, including the prompt. A budget of 0 sets no limit below `most`.
 [[nodiscard]] constexpr std::uint32_t text_limit(std::uint32_t budget, std::uint32_t prompt_length,
                                                  std::uint32_t most) noexcept {
   return budget == 0 || std::uint64_t{prompt_length} + budget > most ? most : prompt_length + budget;
 }
 
-//! The terms in the options. The other terms depend on the parts and on the prompt.
+//! Returns the terms that the options determine. The other terms depend on the parts and the prompt.
 [[nodiscard]] constexpr session_terms terms_of(const edge_options& options, const wire_format& format) noexcept {
   session_terms made;
   made.fingerprint_low = options.fingerprint.low;
@@ -71,7 +73,7 @@ namespace detail {
   return made;
 }
 
-//! Returns the bits of the check: as in the options, or by default depending on the transport.
+//! Returns the number of bits of a check: the option's value, or the default for this transport.
 [[nodiscard]] constexpr std::uint8_t wanted_check(std::uint8_t option, bool ordered_and_whole) noexcept {
   if (option != automatic_check) return option;
   return ordered_and_whole ? wire_format{}.check_bits : std::uint8_t{16};
@@ -81,7 +83,7 @@ namespace detail {
   return known ? status{} : status{errc::invalid_argument, part::session, where};
 }
 
-//! Returns the option of a term, for `where`.
+//! Returns the option that determines a term, for `where`.
 [[nodiscard]] constexpr std::uint32_t where_of(term id) noexcept {
   using options = edge_options;
   if (id <= term::fingerprint_high) return options::at_fingerprint;

@@ -13,8 +13,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 // A method is a struct. `settings` calls a visitor with each setting and its range. The member's value is the default;
-// if it is below the range, the setting is required. `make` returns the preset; if the types of the parts depend on the
-// settings, `make` passes the preset to `use` instead.
+// if it is below the range, the setting is required. `make` returns the preset. If the types of the parts depend on the
+// settings, `make` instead passes the preset to `use`.
 
 inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_lattice_resolution,
                         most_drafts = max_wire_draft_length;
@@ -49,7 +49,7 @@ struct qs_dqn_system {
   constexpr void settings(const auto&) noexcept {}
   template <class Use>
   [[nodiscard]] constexpr auto make(const Use& use) const -> decltype(use(preset<>{})) {
-    return network == nullptr ? use(qs_adaptive_system{}.make())  // this preset has the same shape
+    return network == nullptr ? use(qs_adaptive_system{}.make())  // the preset of qs-adaptive has the same shape
                               : make_with(*network, use);
   }
 
@@ -62,7 +62,7 @@ struct qs_dqn_system {
   }
 };
 
-//! Rounds of at most `bits` bits, including the header; 0: no limit.
+//! Adds a limit of `bits` bits per round, including the header, to a preset; 0: no limit.
 template <class Preset, class Use>
 [[nodiscard]] constexpr auto within_bits(const Preset& system, std::uint64_t bits, position_accounting accounting,
                                          const Use& use) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions that find a method by name and return the parts, the description, or a session of the method.
+//! Finds a method by name, and returns the parts, the description, or a session of the method.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEMS_BY_NAME_HPP
 
@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Sets one member. Errors: setting_out_of_range.
+//! Sets one member to a setting's value. Errors: setting_out_of_range.
 template <class Number>
 [[nodiscard]] constexpr errc set_number(Number& member, double value, double least, double most) noexcept {
   if (!numeric::is_finite(value) || value < least || value > most) return errc::setting_out_of_range;
@@ -23,7 +23,7 @@ template <class Number>
   return errc::ok;
 }
 
-//! Errors: the errors of `shape_of` that concern settings.
+//! Applies the settings to a method. Errors: those of `shape_of` that concern settings.
 template <class System>
 [[nodiscard]] constexpr status apply(System& system, std::span<const setting> given) noexcept {
   for (std::uint32_t i = 0; i < given.size(); ++i) {

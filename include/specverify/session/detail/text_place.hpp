@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The text of one side, with hashes of prefixes at every 1024th token. Without them, a short message could make a side
-//! hash the whole text.
+//! The text of one side, with a hash of the prefix at every 1024th token. Without these hashes, a short message could
+//! make a side hash the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 
@@ -17,11 +17,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The largest round; rounds count from 1.
+//! The largest round number. Rounds are numbered from 1.
 inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
 
-//! The round `step` ahead, or the last one. A text can continue in the last round, because draws also depend on
-//! positions.
+//! Returns the round `step` rounds later, but at most the last round. A text can continue in the last round, because
+//! random numbers also depend on the position.
 [[nodiscard]] constexpr std::uint32_t next_round(std::uint32_t round, std::uint32_t step = 1) noexcept {
   return round < last_round && step < last_round - round ? round + step : last_round;
 }
@@ -31,11 +31,12 @@ inline constexpr std::uint32_t last_round = std::uint32_t{1} << 31;
                      [vocab_size](token_id token) { return static_cast<std::uint32_t>(token) < vocab_size; });
 }
 
-//! Returns whether a session may have this round. The round can exceed the length, for example if text was lost.
+//! Returns whether a session may have this round. A round may exceed the length of the text, for example if text was
+//! lost.
 [[nodiscard]] constexpr bool is_round(std::uint32_t round) noexcept { return round != 0 && round <= last_round; }
 
-//! Both sides have the first `agreed` of `length` tokens; `hash` covers these. The edge committed the later tokens on
-//! its own. At a cloud, `agreed` is always `length`.
+//! A position in a session. Both sides have the first `agreed` of `length` tokens, and `hash` is the hash of these
+//! tokens. The edge committed the later tokens on its own. In a cloud, `agreed` always equals `length`.
 struct text_place {
   std::uint64_t session_id = 0;
   std::uint32_t round = 0;
@@ -49,10 +50,11 @@ struct text_place {
   [[nodiscard]] bool has_prompt() const noexcept { return length >= prompt_length; }
   [[nodiscard]] bool is_over() const noexcept { return stop != stop_reason::none; }
   [[nodiscard]] bool is_cancelled() const noexcept { return stop == stop_reason::cancelled; }
-  //! Position and round for the check of a message in the open round.
+  //! Returns the position and round for the check of a message in the open round.
   [[nodiscard]] wire_place wire() const noexcept { return {hash, round}; }
 
-  //! Moves to a text whose first `both` tokens hash to `their_hash`; it may be shorter or longer.
+  //! Moves to a text with `tokens` tokens, whose first `both` tokens hash to `their_hash`. The new text may be shorter
+  //! or longer.
   void stand_at(std::uint32_t tokens, std::uint32_t both, std::uint64_t their_hash) noexcept {
     length = tokens;
     agreed = both;
@@ -60,11 +62,11 @@ struct text_place {
   }
 };
 
-//! The text that a side sends because the other side has less text. It is encoded in chunks, one per call of `next`.
+//! The text that a side sends because the other side has less text. Each call of `next` encodes one chunk.
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;
-  std::uint64_t hash = 0;  //!< of the text before `at`
+  std::uint64_t hash = 0;  //!< hash of the text before `at`
   bool open = false;
 
   void begin(std::uint32_t from, std::uint64_t before, std::uint32_t to) noexcept { *this = {from, to, before, true}; }
@@ -73,10 +75,10 @@ struct text_pieces {
 
 class prefix_steps {
  public:
-  //! `longest`: tokens of the longest text.
+  //! `longest`: maximum number of tokens of a text.
   explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
 
-  //! Hash of `text`. Its first `known` tokens must hash to `hash`, and must have been extended before.
+  //! Returns the hash of `text`. Its first `known` tokens must hash to `hash` and must be known from an earlier call.
   [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
     while (known < text.size()) {
       hash = extend_prefix_hash(hash, text[known++]);
@@ -84,7 +86,7 @@ class prefix_steps {
     }
     return hash;
   }
-  //! Hash of `prefix`, which must be a prefix of the extended text. Hashes at most step - 1 tokens.
+  //! Returns the hash of `prefix`, which must be a prefix of a text passed to `extend`. Hashes at most step - 1 tokens.
   [[nodiscard]] std::uint64_t at(std::span<const token_id> prefix) const noexcept {
     const std::size_t whole = prefix.size() / step;
     return prefix_hash(prefix.subspan(whole * step), hashes_[whole]);

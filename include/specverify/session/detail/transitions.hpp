@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Building blocks for a table of states and transitions, and checks that make a wrong table fail to compile.
+//! Building blocks for a table of states and transitions, and checks that reject a wrong table at compile time.
 #ifndef SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 #define SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 
@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A state, and the kinds of messages that count in it.
+//! A state, and the kinds of messages that are accepted in it.
 template <class State>
 struct state_row {
   State state;
@@ -28,7 +28,7 @@ struct transition {
   State to;
 };
 
-//! Merges all rows of an event into one transition. If the event has no row, `from` is empty.
+//! Returns all rows of an event as one transition. If the event has no row, `from` is empty.
 template <class Table>
 [[nodiscard]] consteval auto transition_of(typename Table::event what) noexcept {
   transition<typename Table::event, typename Table::state> found{what, {}, Table::states[0].state};
@@ -40,7 +40,7 @@ template <class Table>
   return found;
 }
 
-//! The messages that count in a state.
+//! Returns the kinds of messages that are accepted in a state.
 template <class Table>
 [[nodiscard]] constexpr enum_set<message_kind> taken_in(typename Table::state now) noexcept {
   enum_set<message_kind> taken;
@@ -50,7 +50,7 @@ template <class Table>
   return taken;
 }
 
-//! The first state and all states reachable from it.
+//! Returns the first state and all states that are reachable from it.
 template <class Table>
 [[nodiscard]] consteval auto reached_states() noexcept {
   enum_set<typename Table::state> reached{Table::states[0].state};
@@ -62,7 +62,8 @@ template <class Table>
   return reached;
 }
 
-//! States from which the second-to-last state is reachable without passing through the last state (a failure).
+//! Returns the states from which the second-to-last state is reachable without passing through the last state (a
+//! failure).
 template <class Table>
 [[nodiscard]] consteval auto ending_states() noexcept {
   constexpr std::size_t count = std::size(Table::states);
@@ -108,7 +109,7 @@ template <class Table, std::size_t... Index>
   return (checked_state<Table, Index>::is_sound && ...);
 }
 
-//! Fails to compile if a table is wrong. The compiler's message has the index of the state in the table.
+//! Rejects a wrong table at compile time. The compiler's message contains the index of the state in the table.
 template <class Table>
 [[nodiscard]] consteval bool is_sound() noexcept {
   static_assert(has_one_target_each<Table>(), "states: an event with two targets");
@@ -116,7 +117,7 @@ template <class Table>
   return all_sound<Table>(std::make_index_sequence<std::size(Table::states)>());
 }
 
-//! Returns whether each kind of message counts in some state of one of the tables.
+//! Returns whether each kind of message is accepted in some state of one of the tables.
 template <class... Tables>
 [[nodiscard]] consteval bool every_kind_is_taken() noexcept {
   enum_set<message_kind> taken;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for all sparsifiers: get the top entries (survivors) of a row, and make a support from a prefix of their
-//! total order.
+//! Helpers for all sparsifiers: get the top entries (survivors) of a row, and make a support from the first entries in
+//! the order by weight, then id.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 
@@ -12,12 +12,12 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The survivors of a row: a prefix of the total order (weight descending, id ascending), listed by ascending id.
+//! The survivors of a row: the first entries in the order (weight descending, id ascending), listed by ascending id.
 struct survivor_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
   std::uint64_t total_weight = 0;  // W, 0 if not requested
-  double promised = 0;             // every id with at least this share of W is listed (0: not guaranteed)
+  double promised = 0;             // every id with at least this share of W is listed (0: no such guarantee)
   std::uint32_t smallest = 0;      // smallest listed weight
   std::uint32_t largest = 0;
   std::uint32_t vocab_size = 0;
@@ -25,7 +25,7 @@ struct survivor_view {
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
 
-  //! Returns whether every id with weight >= `least` is listed, if W is `total`.
+  //! Returns whether every id with a weight of at least `least` is listed, if W is `total`.
   [[nodiscard]] bool has_all_from(std::uint64_t least, std::uint64_t total) const noexcept {
     return complete || (size() > 0 && smallest < least) ||
            (promised > 0 && total > 0 && least_above(promised, total, vocab_size) <= least);
@@ -50,7 +50,7 @@ struct survivor_view {
   return view;
 }
 
-//! Returns the maximum number of survivors that a request can leave in a reading.
+//! Returns the maximum number of survivors that a reading with this request can have.
 [[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
   const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
@@ -58,12 +58,12 @@ struct survivor_view {
   return wanted > listed ? wanted : listed;
 }
 
-//! Returns the bytes of workspace for a support of at most `size` entries.
+//! Returns the bytes of workspace that a support of at most `size` entries takes.
 [[nodiscard]] constexpr std::size_t support_bytes(std::uint32_t size) noexcept {
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! Returns the first `count` survivors of the total order, as a support in `scratch`.
+//! Returns the first `count` survivors in the order by weight, then id, as a support in `scratch`.
 [[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
                                                   workspace& scratch) noexcept {
   workspace_scope scope(scratch);
@@ -84,7 +84,7 @@ struct survivor_view {
   return count;
 }
 
-//! Number of survivors that a sparsifier keeps, and whether the reading has all that it would keep.
+//! Number of survivors that a sparsifier keeps, and whether the reading lists all of them.
 struct kept_count {
   std::uint32_t count = 0;
   bool enough = false;
@@ -93,8 +93,8 @@ struct kept_count {
   }
 };
 
-//! Returns the support of all tokens with weight >= least(W). If there is none, it keeps the largest; if there are more
-//! than `cap`, it keeps the `cap` largest (0: no cap). least(W) must not decrease with W.
+//! Returns the support of all tokens with a weight of at least least(W). If there is no such token, keeps the largest
+//! token. If there are more than `cap`, keeps the `cap` largest (0: no cap). least(W) must not decrease with W.
 template <class Least>
 [[nodiscard]] inline result<support> keep_from(const row_summary& row, const survivor_view& from, const Least& least,
                                                std::uint32_t cap, workspace& scratch) noexcept {

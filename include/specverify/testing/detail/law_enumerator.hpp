@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The search of enumerate_law: a depth-first search over the random numbers that the function reads. Each number is
-//! bisected under several settings of the later numbers.
+//! The search of enumerate_law: a depth-first search over the random numbers that the function reads. For each number,
+//! bisection finds the values at which the behaviour of the function changes. The bisection is repeated with several
+//! choices of the later numbers ("settings").
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -19,8 +20,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration; call `enumerate_law` instead. It is a template only because enumerate_law.hpp defines
-//! `enumeration_record` and `enumerate_law_options` and includes this header. A translation unit instantiates it once.
+//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because
+//! enumerate_law.hpp, which includes this header, defines `enumeration_record` and `enumerate_law_options`. A
+//! translation unit instantiates it once.
 template <class Record, class Options>
 class law_enumerator {
  public:
@@ -50,7 +52,7 @@ class law_enumerator {
     }
   }
   [[nodiscard]] const Record& record() const { return record_; }
-  //! Returns the mass of each outcome, indexed by its number.
+  //! Returns the masses of the outcomes, indexed by the outcome's number.
   [[nodiscard]] const std::vector<exact_mass>& masses() const { return masses_; }
 
  private:
@@ -72,7 +74,7 @@ class law_enumerator {
     return {{c.position, c.round, c.lane, static_cast<std::uint32_t>(c.use), c.branch}, half};
   }
 
-  // A node of the search: the dimension that it splits with the children's breakpoints, or a leaf.
+  // A node of the search tree: a leaf, or the dimension that it splits with the breakpoints between the children.
   struct tree_node {
     random_counter counter{};
     int half = -1;
@@ -104,7 +106,8 @@ class law_enumerator {
     }
     return seen;
   }
-  // Evaluates the last dimension at `at`, under every setting. A setting that changes no number read is not run again.
+  // Runs the function with the last dimension at `at`, under every setting. A setting that changes none of the numbers
+  // read is not run again.
   [[nodiscard]] point evaluate_all(std::uint64_t at) {
     script_.set_last(at);
     point all{at, signatures(setting_count(), evaluate(0))};
@@ -116,8 +119,8 @@ class law_enumerator {
     return all;
   }
 
-  // Returns the first value in (low, high] whose behaviour under one setting differs from that at low. Known
-  // breakpoints are tried first, because they often repeat.
+  // Returns the first value in (low, high] at which the behaviour under one setting differs from the behaviour at
+  // `low`. Known breakpoints are tried first, because breakpoints often repeat.
   [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting,
                                      const signature& at_low, std::vector<std::uint64_t>& known) {
     const auto same = [&](std::uint64_t at) {
@@ -175,7 +178,7 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // The middle of an interval represents the interval later, so the middle must behave like the first value.
+    // Later the middle represents the interval, so the middle must behave like the interval's first value.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const point& left = i == 0 ? zero : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;
@@ -188,7 +191,7 @@ class law_enumerator {
       split(middle, right, known, found);
       if (found.empty()) break;  // over budget
       breakpoints.insert(breakpoints.begin() + static_cast<std::ptrdiff_t>(i), found.begin(), found.end());
-      --i;  // the first new interval is next
+      --i;  // continue with the first new interval
     }
     return breakpoints;
   }
@@ -203,7 +206,8 @@ class law_enumerator {
     (void)expand(exact_mass::one(), 0);
   }
 
-  // Finds the first half that was read and is not set yet. If `half` stays negative, there is none.
+  // Finds the first half of a counter that the function reads and that is not set yet. If there is none, `half` remains
+  // negative.
   void find_free_half(tree_node& at) const {
     for (const random_counter& read : script_.reads()) {
       if (!script_.lists(read, 0))
@@ -250,8 +254,8 @@ class law_enumerator {
     return index;
   }
 
-  // Returns the seed of the first random point at which the tree's prediction differs from the function's result; 0 if
-  // all predictions are right.
+  // Compares the tree's predictions with the function's results at random points. Returns the seed of the first wrong
+  // prediction; 0 if all are right.
   [[nodiscard]] std::uint32_t first_wrong_prediction() {
     for (std::uint32_t i = 0; i < options_.checks && record_.complete; ++i) {
       const std::uint32_t seed = next_seed_++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps the function that enumerate_law measures: the wrapper takes a script of random numbers and returns the index
+//! Wraps the function that enumerate_law measures. The wrapper takes a script of random numbers and returns the number
 //! of the outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
@@ -11,18 +11,19 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A function whose outcomes are numbered. It is virtual, so that the search is compiled only once instead of once per
-//! function.
+//! A function whose outcomes are numbered. The class is virtual, so that the search is compiled only once instead of
+//! once per function.
 class law_subject {
  public:
-  //! Runs the function on the script. Equal outcomes have equal numbers, counted from 0 in order of appearance.
+  //! Runs the function on the script. Outcomes are numbered from 0 in order of first appearance; equal outcomes have
+  //! equal numbers.
   [[nodiscard]] virtual std::uint32_t run(uniform_script& script) = 0;
 
  protected:
   ~law_subject() = default;
 };
 
-//! Numbers the outcomes of a function, for the search.
+//! Numbers the outcomes of a function for the search.
 template <class Function, class Outcome>
 class numbered_outcomes final : public law_subject {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for rules that compare a draft with one token of the target: the loop over the rows, the argmax of a row,
+//! Helpers for rules that compare a draft with one token of the target: a loop over the rows, the argmax of a row, and
 //! the log-probability of a committed token.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
@@ -17,7 +17,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Reads the argmax of a row. If this fails, the round stores the error.
+//! Reads the argmax of a row. If that fails, the round stores the error.
 template <class Policy, class Rows>
 [[nodiscard]] result<argmax_result> read_argmax(Policy policy, const given_row<Rows>& given, round& round) noexcept {
   const result<argmax_result> found = argmax(policy, given.row, given.transform);
@@ -26,7 +26,8 @@ template <class Policy, class Rows>
   return found;
 }
 
-//! Stores ln p of the token committed on a row, if the request asks for it. Returns false on an error.
+//! Stores ln p of the token that is committed on a row, if the request asks for log-probabilities. Returns false on an
+//! error.
 template <class Policy, class Rows>
 [[nodiscard]] bool keep_log_probability(Policy policy, const given_row<Rows>& given, token_id token, round& round,
                                         workspace& scratch) noexcept {
@@ -50,8 +51,8 @@ struct picked_token {
   bool near_tie = false;
 };
 
-//! Accepts drafts while they equal the token that `pick(given row, round)` returns, and ends with the first pick that
-//! differs from its draft. A failed pick makes the round fail.
+//! Accepts drafts as long as each equals the token that `pick(given row, round)` returns. The round ends with the first
+//! picked token that differs from its draft. If `pick` fails, the round fails.
 template <class Policy, class Draft, class Rows, class Pick>
 [[nodiscard]] result<verdict> verify_picks(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                            const verify_request& request, const Pick& pick,
@@ -87,7 +88,7 @@ template <class Policy, class Draft, class Rows, class Pick>
   return round.done();
 }
 
-//! Returns whether the token has a positive probability under mask and bias. O(log bias_ids).
+//! Returns whether mask and bias leave the token a positive probability. O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
   if (!transform.mask_words.empty() &&

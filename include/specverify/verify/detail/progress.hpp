@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds a verdict draft by draft: the rows that the round needs, the accepted drafts, the end of the round. For CPU
-//! and GPU code.
+//! Builds a verdict draft by draft: the number of rows that the round needs, the accepted drafts, and the end of the
+//! round. For CPU and GPU code.
 #ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 
@@ -17,8 +17,8 @@ namespace detail {
     std::uint32_t drafted, const round_limits& limits) noexcept {
   return drafted < limits.remaining_budget ? drafted : limits.remaining_budget;
 }
-//! Returns the maximum number of rows that a round can need. If every draft is accepted, one more row is needed for the
-//! bonus token, unless no bonus token follows or it would exceed the budget.
+//! Returns the maximum number of rows that a round can need. If every draft is accepted, the bonus token needs one more
+//! row, unless there is no bonus token or it would exceed the budget.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t rows_of_round(
     std::uint32_t length, const round_limits& limits) noexcept {
   return length < limits.remaining_budget && (limits.bonus || length == 0) ? length + 1 : length;

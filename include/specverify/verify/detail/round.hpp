@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for all acceptance rules: checks of a request, length of a round, end of a round.
+//! Helpers for all acceptance rules: check a request, limit the length of a round, and end a round.
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
@@ -22,7 +22,7 @@ namespace detail {
 [[nodiscard]] constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
 [[nodiscard]] constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
 
-//! The provider's view or value of one row and its transform, each requested once.
+//! A row and its transform from the provider, as views or values; each is requested once.
 template <class Rows>
 struct given_row {
   decltype(std::declval<const Rows&>()(0)) row;
@@ -67,8 +67,8 @@ class round {
   [[nodiscard]] std::uint32_t rows() const noexcept { return rows_; }
   [[nodiscard]] verdict_counters& counters() noexcept { return result_.counters; }
   [[nodiscard]] bool wants_log_probabilities() const noexcept { return !request_.log_probabilities.empty(); }
-  //! Takes workspace for the log-probabilities of the round's rows, if they are requested. Returns false if the round
-  //! has failed (workspace_too_small).
+  //! Takes workspace for the log-probabilities of the round's rows if they are requested. If there is too little
+  //! workspace, the round fails with workspace_too_small and the function returns false.
   [[nodiscard]] bool take_log_probabilities(workspace& scratch) noexcept {
     if (!wants_log_probabilities()) return true;
     const auto room = scratch.take<double>(rows_);
@@ -76,7 +76,7 @@ class round {
     if (!room) fail(errc::workspace_too_small, 0);
     return room.ok();
   }
-  //! Keeps ln p of the token committed at `index`. Returns false if the round has failed.
+  //! Stores ln p of the token that is committed at `index`. Returns false if the round has failed.
   [[nodiscard]] bool keep_log_probability(std::uint32_t index, const result<double>& found) noexcept {
     if (found.ok()) log_probabilities_[index] = found.value();
     if (!found.ok()) fail_row(found.error(), index);
@@ -90,7 +90,7 @@ class round {
     if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
   }
 
-  //! Records an error: there is no verdict, and the status holds the row.
+  //! Records an error: the round then has no verdict, and `where` of the status is the row.
   void fail(errc code, std::uint32_t row) noexcept { why_ = {code, part::verify, row}; }
   void fail_row(status why, std::uint32_t row) noexcept {
     row_read(row, why.code);
