@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A learned window: a small network estimates the value of each of 22 actions (L, l) for the next round, and the
-//! window chooses the action with the highest value.
+//! A learned window: a small network estimates the value of each of 22 actions for the next round (L drafts at
+//! resolution l), and the window chooses the action with the highest value.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
@@ -8,7 +8,8 @@
 //!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
 //!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
-//!             defect. Near-tie: float rounding can decide between two actions of almost equal value.
+//!             defect. Near-tie: if two actions have almost equal values, float
+//!             rounding can decide which of them is chosen.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
