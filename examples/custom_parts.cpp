@@ -37,17 +37,17 @@ struct follow_window {  // drafts one more than were accepted last time, but non
   draft_plan begin(const observation& seen) const noexcept { return {std::min(seen.last_accepted + 1, 4u)}; }
   bool proceed(std::uint32_t, const law& next, std::uint64_t) const noexcept { return next.size < 12; }
 };
-struct every_eighth {  // a skip policy, which must declare that it is lossy
+struct every_seventh {  // a skip policy, which must declare that it is lossy
   static constexpr bool needs_uncertainty = false, needs_attention = false, needs_coin = false;
   static constexpr guarantee strength = guarantee::lossy;
-  bool send(const skip_observation& seen) const noexcept { return seen.position % 8 != 0; }
+  bool send(const skip_observation& seen) const noexcept { return seen.position % 7 != 0; }
 };
 int main() {
   constexpr std::uint32_t V = toy_model::vocab_size;
   std::random_device random;
   auto edge =
       make_edge({.secret = secret_from(random), .vocab_size = V, .token_budget = 60, .attachments = {.max_skipped = 2}},
-                near_likeliest{}, follow_window{}, every_eighth{});
+                near_likeliest{}, follow_window{}, every_seventh{});
   auto cloud = make_cloud(
       {.secret = secret_from(random), .salt = salt_from(random), .vocab_size = V, .limits = {.max_skipped = 2}});
   message_pipe pipe;
