@@ -372,6 +372,9 @@ def main(path):
     assert noisy[5] == 0, "shared noise is stated under the greedy rule"
     assert noisy[8:] == fields[8:]
     assert seen["hello_noise"][1][fixed:] == struct.pack("<BHBBQ", 128, 10, 1, 1, 0x2122232425262728)
+    coded = struct.unpack(hello, seen["hello_prior"][1][:fixed])
+    assert coded[7:12] == (4, 4096, 0, 0, 8), "only ids are coded by a prior"
+    assert seen["hello_prior"][1][fixed:] == struct.pack("<BHQQB", 129, 17, 0x4142434445464748, 0x3132333435363738, 1)
     fields = struct.unpack(hello, seen["hello_semantic"][1][:fixed])
     assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300, 24)
     assert seen["hello_semantic"][1][fixed:] == struct.pack("<BH", 7, 2) + b"\xab\xcd"

@@ -95,6 +95,14 @@ inline std::vector<golden> golden_messages() {
     value.fields = fields.bytes();
     return encode_hello(value, out);
   });
+  add("hello_prior", [&](std::span<std::byte> out) {
+    hello_fields fields;
+    fields.add(prior_fingerprint{0x3132333435363738u, 0x4142434445464748u});
+    hello_message value = golden_hello();
+    value.format = {.format = law_format::token_only, .vocab_size = 4096, .max_draft_length = 8, .ids = id_code::prior};
+    value.fields = fields.bytes();
+    return encode_hello(value, out);
+  });
   add("hello_semantic", [](std::span<std::byte> out) {
     hello_message value = golden_hello();
     value.strength = guarantee::lossy;

@@ -78,6 +78,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline verdict_notice last_verdict(const hello_message& value) noexcept;
 //! Returns the field `noise`, with kind none if it is absent.
 [[nodiscard]] inline coupling_noise noise_of(const hello_message& value) noexcept;
+//! Returns the fingerprint in the field `prior`, or nothing if it is absent.
+[[nodiscard]] inline std::optional<prior_fingerprint> prior_of(const hello_message& value) noexcept;
 //! Returns a hash of the drafts of a round.
 [[nodiscard]] inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept;
 

@@ -34,7 +34,10 @@ enum class hello_field : std::uint8_t {
   last_verdict = 1,  //!< 12 bytes, as in `verdict_notice`: the cloud's last verdict; an edge sends none
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
   check = 3,         //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
-  noise = 128        //!< u8 1, u8 noise_kind, u64 key: shared noise; the key is the cloud's, so an edge sends 0
+  noise = 128,       //!< u8 1, u8 noise_kind, u64 key: shared noise; the key is the cloud's, so an edge sends 0
+  //! 16 bytes, u8 id_code: fingerprint of the table by which the edge can code ids. A cloud with the same table repeats
+  //! the field, but a cloud without this table sends no such field, and then ids are plain
+  prior = 129
 };
 //! Header of hello and refuse. The other messages begin with the kind in 4 bits.
 inline constexpr std::size_t message_header_bytes = 8;
@@ -57,6 +60,20 @@ enum class message_kind : std::uint8_t {
   stop = 9
 };
 
+//! Code of the drafted ids in drafts without distributions. Agreed anew on each connection.
+enum class id_code : std::uint8_t {
+  plain = 0,  //!< ceil(log2 V) bits per id
+  prior = 1   //!< a range code, by weights that both sides compute from a table and the text before the id
+};
+
+//! Fingerprint of the weights of a table for `id_code::prior`.
+struct prior_fingerprint {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  friend SPECVERIFY_INLINE constexpr bool operator==(const prior_fingerprint&,
+                                                     const prior_fingerprint&) noexcept = default;
+};
+
 [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_message_kind(unsigned value) noexcept {
   return value >= static_cast<unsigned>(message_kind::hello) && value <= static_cast<unsigned>(message_kind::stop) &&
          value != 6;
@@ -74,7 +91,8 @@ struct wire_place {
 struct wire_format {
   // values of `where` if a check fails; fields of `attachments` follow at_attachments
   static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
-                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6, at_check_bits = 13;
+                                 at_max_draft_length = 4, at_pad_to = 5, at_attachments = 6, at_check_bits = 13,
+                                 at_ids = 14;
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t vocab_size = 0;  //!< V, 1..2^24
   //! l; lattices: 1..2^16, and l (V-1) < 2^32 for top_k_tail; token_and_count: 1..2^31; fp16_row, token_only: 0
@@ -88,6 +106,9 @@ struct wire_format {
   //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term,
   //! because each connection may need a different value
   std::uint8_t check_bits = 8;
+  //! prior: only with token_only. It is a field of hello and not a session term, because each connection may have a
+  //! peer without the table
+  id_code ids = id_code::plain;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
 
@@ -238,6 +259,8 @@ concept lawful_draft = requires(const Draft& drafted) {
     return detail::codec_error(errc::invalid_argument, format.at_pad_to);
   if (format.check_bits != 0 && format.check_bits != 8 && format.check_bits != 16)
     return detail::codec_error(errc::invalid_argument, format.at_check_bits);
+  if (format.ids != id_code::plain && (format.ids != id_code::prior || format.format != law_format::token_only))
+    return detail::codec_error(errc::invalid_argument, format.at_ids);
   if (const status why = check(format.attachments); !why.ok())
     return detail::codec_error(why.code, std::uint64_t{format.at_attachments} + why.where);
   if (format.attachments.resolution_with_draft && !lattice)

@@ -202,7 +202,7 @@ TEST_CASE("hello: fields that a reader need not know are skipped, those that it 
   CHECK(read.fields.size() == 8);
   CHECK(read.format == some_hello().format);
   CHECK(encoded(read) == optional);
-  CHECK(decode_hello(with_fields({129, 0, 0})).error() == status{errc::unknown_field, part::codec, 129});
+  CHECK(decode_hello(with_fields({130, 0, 0})).error() == status{errc::unknown_field, part::codec, 130});
   CHECK(decode_hello(with_fields({4, 0, 0, 200, 1, 0, 9})).error() == status{errc::unknown_field, part::codec, 200});
   const auto broken = [](const std::vector<unsigned>& fields, std::uint32_t where) {
     CHECK(decode_hello(with_fields(fields)).error() == status{errc::field_out_of_range, part::codec, where});
@@ -235,7 +235,7 @@ TEST_CASE("hello: the last verdict, the hash of the stop tokens and the bits of 
     fields.add(last);
     fields.add_stop_tokens(0x1112131415161718u);
     fields.add_check(bits);
-    CHECK(fields.bytes().size() == hello_fields::most_bytes - 13);  // without noise
+    CHECK(fields.bytes().size() == hello_fields::most_bytes - 13 - 20);  // without noise and prior
     hello.fields = fields.bytes();
     hello.format.check_bits = bits;
     const auto bytes = encoded(hello);
@@ -295,6 +295,42 @@ TEST_CASE("hello: shared noise travels as a field that a reader must know") {
     CHECK(decode_hello(changed).error() == wrong);
   }
   CHECK(noise_of(some_hello()) == coupling_noise{noise_kind::none, 0});
+}
+
+TEST_CASE("hello: the fingerprint of a prior travels as a field that a reader must know") {
+  hello_message hello = some_hello(), read;
+  hello.format = {.format = law_format::token_only, .vocab_size = 4096, .max_draft_length = 8, .ids = id_code::prior};
+  std::array<std::byte, 200> out{};
+  const status wrong{errc::field_out_of_range, part::codec, 139};
+  CHECK(encode_hello(hello, out).error() == wrong);  // without its field
+  hello_fields fields;
+  const prior_fingerprint table{0x1112131415161718u, 0x2122232425262728u};
+  fields.add(table);
+  hello.fields = fields.bytes();
+  const auto bytes = encoded(hello);
+  CHECK(bytes.size() == 139 + 20);
+  CHECK(bytes.size() <= max_control_bytes(hello.format));
+  REQUIRE(into(read, decode_hello(bytes)).ok());
+  CHECK(read.format.ids == id_code::prior);
+  CHECK(prior_of(read) == table);
+  CHECK(encoded(read) == bytes);
+  hello.format.ids = id_code::plain;  // a field that the format denies
+  CHECK(encode_hello(hello, out).error() == wrong);
+  for (const unsigned code : {0u, 2u, 255u}) {  // a code that is not by a prior, or that nobody knows
+    auto changed = bytes;
+    changed[158] = static_cast<std::byte>(code);
+    seal_hello(changed);
+    CHECK(decode_hello(changed).error() == wrong);
+  }
+  // Only drafts of ids alone are coded so.
+  for (const law_format other : {law_format::sparse_drop_zero, law_format::token_and_count, law_format::fp16_row}) {
+    auto changed = bytes;
+    changed[57] = static_cast<std::byte>(other);
+    if (other != law_format::fp16_row) changed[62] = std::byte{9};  // resolution
+    seal_hello(changed);
+    CHECK(decode_hello(changed).error() == status{errc::invalid_argument, part::codec, wire_format::at_ids});
+  }
+  CHECK_FALSE(prior_of(some_hello()).has_value());
 }
 
 TEST_CASE(

@@ -20,11 +20,12 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
 //! The fields of a hello, one after another. Each must be added once, in the order of the numbers.
 class hello_fields {
  public:
-  static constexpr std::size_t most_bytes = 15 + 11 + 4 + 13;
+  static constexpr std::size_t most_bytes = 15 + 11 + 4 + 13 + 20;
   //! Returns the size in bytes of a known field, or 0 if the field may have any length.
   [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
-    constexpr std::size_t known[] = {0, 15, 11, 4};
-    return type < 4 ? known[type] : type == static_cast<unsigned>(hello_field::noise) ? 13 : 0;
+    constexpr std::size_t known[] = {0, 15, 11, 4}, required[] = {13, 20};
+    if (type < 4) return known[type];
+    return type >= first_required_field && type - first_required_field < 2 ? required[type - first_required_field] : 0;
   }
 
   void add(const verdict_notice& last) noexcept {
@@ -42,6 +43,12 @@ class hello_fields {
     value.put(1, 1);
     value.put(static_cast<std::uint64_t>(noise.kind), 1);
     value.put(noise.key, 8);
+  }
+  void add(const prior_fingerprint& table) noexcept {
+    detail::field_writer value = begin(hello_field::prior);
+    value.put(table.low, 8);
+    value.put(table.high, 8);
+    value.put(static_cast<std::uint64_t>(id_code::prior), 1);
   }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
 
@@ -119,6 +126,15 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   return codec_error(errc::field_out_of_range, hello_bytes + at);
 }
 
+//! Checks that the field `prior` is there exactly if the format codes ids by a prior, and that it states this code.
+[[nodiscard]] inline status check_prior(const hello_message& value) noexcept {
+  const std::byte* const field = find_field(value.fields, hello_field::prior);
+  const bool is_stated = field != nullptr && field[16] == static_cast<std::byte>(id_code::prior);
+  if ((value.format.ids == id_code::prior) == is_stated && (field != nullptr) == is_stated) return {};
+  const auto at = field == nullptr ? 0 : static_cast<std::size_t>(field - value.fields.data()) - field_head;
+  return codec_error(errc::field_out_of_range, hello_bytes + at);
+}
+
 //! Checks a hello, for encoder and decoder; the terms must be in range; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (const status why = check(value.format); !why.ok()) return why;
@@ -126,6 +142,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after
   const std::byte* const check = find_field(value.fields, hello_field::check);
   const unsigned bits = check == nullptr ? wire_format{}.check_bits : std::to_integer<unsigned>(*check);
   if (bits != value.format.check_bits) return codec_error(errc::field_out_of_range, hello_bytes);
+  if (const status why = check_prior(value); !why.ok()) return why;
   return check_noise(value);
 }
 [[nodiscard]] inline hello_head head_of(const hello_message& value) noexcept {
@@ -143,6 +160,11 @@ inline coupling_noise noise_of(const hello_message& value) noexcept {
   const std::byte* const found = detail::find_field(value.fields, hello_field::noise);
   if (found == nullptr) return {noise_kind::none, 0};
   return {value.noise, numeric::load_le(found + 2, 8)};
+}
+inline std::optional<prior_fingerprint> prior_of(const hello_message& value) noexcept {
+  const std::byte* const found = detail::find_field(value.fields, hello_field::prior);
+  if (found == nullptr) return std::nullopt;
+  return prior_fingerprint{numeric::load_le(found + 8, 8), numeric::load_le(found, 8)};
 }
 inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept {
   return static_cast<std::uint32_t>(prefix_hash(drafts) & 0xffffffffu);
@@ -207,6 +229,7 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
     read.format.check_bits = std::to_integer<std::uint8_t>(*bits);
   if (const std::byte* const noise = detail::find_field(read.fields, hello_field::noise); noise != nullptr)
     read.noise = static_cast<noise_kind>(noise[1]);
+  if (detail::find_field(read.fields, hello_field::prior) != nullptr) read.format.ids = id_code::prior;
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;

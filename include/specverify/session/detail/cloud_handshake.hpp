@@ -189,6 +189,7 @@ SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) con
 SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) noexcept {
   place_ = detail::text_place{hello.session_id, hello.round, hello.prompt_length};
   terms_ = hello;
+  terms_.format.ids = id_code::plain;
   last_ = {};
   target_ = {};
   source_.key = derive_verdict_key(options_.secret, hello.session_id, options_.salt);
