@@ -28,21 +28,24 @@ namespace {
 using namespace edge_cloud;
 
 void add_edge_options(CLI::App& app, run_settings& run) {
-  app.add_option("--policy", run.policy, "weights of the network that chooses draft length and resolution (qs-dqn)")
+  app.add_option(
+         "--policy", run.policy,
+         "file with the weights of the network that chooses the draft length and the resolution; required by qs-dqn")
       ->check(CLI::ExistingFile);
   app.add_option("--on-link-loss", run.on_link_loss,
-                 "behaviour while the cloud does not answer: wait, stop, or write ahead (local)")
+                 "behaviour while the cloud does not answer: `wait` for it, `stop` with an error, or continue on the "
+                 "edge (`local`)")
       ->capture_default_str()
       ->check(CLI::IsMember({"wait", "stop", "local"}));
   app.add_option("--threshold", run.threshold,
-                 "score below which a mismatch is accepted; negative: the head's threshold")
+                 "accept a mismatch if its score is below this threshold; negative: the threshold stored with the head")
       ->capture_default_str();
 }
 
 // Set by the demo.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
-                 "start time of the trace, in microseconds of this machine's steady clock")
+                 "start time of the channel trace, in microseconds of this machine's steady clock")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 52));
 }
@@ -62,10 +65,11 @@ struct side_options {
     add_head_option(app, run);
     app.add_option("--port", port, port_help)->capture_default_str();
     const auto take = [&secret](const std::string& digits) { secret = secret_text(digits); };
-    app.add_option_function<std::string>("--secret", take,
-                                         "secret of this side, 32 hex digits; default: the demo's secret")
+    app.add_option_function<std::string>(
+           "--secret", take, "secret key of this side, as 32 hex digits; default: the demo's key, which is public")
         ->check(CLI::Validator(not_a_secret, "HEX"));
-    app.add_option("--state-dir", run.state, "folder of journal and report; restart with the same folder to resume")
+    app.add_option("--state-dir", run.state,
+                   "folder for the journal and the report; to resume a text, restart with the same folder")
         ->required();
     app.add_flag("--end-with-parent", end_with_parent, "exit when the parent process exits");
   }
@@ -84,16 +88,17 @@ static int run(int argc, char** argv) try {
   demo_settings demo;
   demo.run.pace = "paper";
   demo.systems.assign(demo_systems.begin(), demo_systems.end());
-  CLI::App* demo_command =
-      app.add_subcommand("demo", "run every method in two processes, print a table and draw a plot");
-  demo_command->add_option("--prompt", demo.prompts, "text to continue; repeatable");
+  CLI::App* demo_command = app.add_subcommand(
+      "demo", "run each method with an edge process and a cloud process; print a table and draw a plot");
+  demo_command->add_option("--prompt", demo.prompts, "text to continue; repeatable, one run per prompt");
   std::filesystem::path prompt_file;
   std::size_t prompt_lines = 16;
-  CLI::Option* file = demo_command
-                          ->add_option("--prompt-file", prompt_file,
-                                       "file with one prompt per line (first 16 words); replaces --prompt")
-                          ->check(CLI::ExistingFile);
-  demo_command->add_option("--prompt-lines", prompt_lines, "maximum lines of the prompt file")
+  CLI::Option* file =
+      demo_command
+          ->add_option("--prompt-file", prompt_file,
+                       "file with one prompt per line, of which the first 16 words are used; replaces --prompt")
+          ->check(CLI::ExistingFile);
+  demo_command->add_option("--prompt-lines", prompt_lines, "maximum number of lines to read from the prompt file")
       ->capture_default_str()
       ->check(CLI::Range(1, 10000))
       ->needs(file);
@@ -110,17 +115,19 @@ static int run(int argc, char** argv) try {
   add_settings_options(*demo_command, demo.run.set);
   demo.run.protocol = "model";
   demo_command
-      ->add_option("--protocol", demo.run.protocol, "protocol for hidden states, for methods with several protocols")
+      ->add_option("--protocol", demo.run.protocol,
+                   "protocol that sends hidden states to the cloud, for methods that support several")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
-  demo_command->add_option("--out", demo.out, "output folder for reports, journals and the plot")
+  demo_command->add_option("--out", demo.out, "folder for the reports, the journals and the plot")
       ->capture_default_str();
 
   side_options edge, cloud;
   edge.run.pace = cloud.run.pace = "paper";
   edge.port = 7001;
   cloud.port = 7000;
-  CLI::App* edge_command = app.add_subcommand("edge", "run the small model, which chooses prompt and method");
+  CLI::App* edge_command =
+      app.add_subcommand("edge", "run the edge: the small model, with the prompt and the method of the text");
   add_system_option(*edge_command, edge.run);
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
@@ -129,40 +136,47 @@ static int run(int argc, char** argv) try {
   add_stop_option(*edge_command, edge.run.stop_strings);
   edge_command
       ->add_option("--protocol", edge.run.protocol,
-                   "protocol for hidden states, for methods with several protocols; lazy: the cloud needs --lazy")
+                   "protocol that sends hidden states to the cloud, for methods that support several; for `lazy`, "
+                   "start the cloud with --lazy")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   add_retry_option(*edge_command, edge.run);
   add_text_options(*edge_command, edge.run);
-  edge.add_to(*edge_command, edge.run.edge_secret, "port of the link on the loopback interface");
-  CLI::App* cloud_command = app.add_subcommand("cloud", "run the large model");
-  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port to listen on, on the loopback interface");
+  edge.add_to(*edge_command, edge.run.edge_secret, "port of the emulated link on the loopback interface");
+  CLI::App* cloud_command = app.add_subcommand("cloud", "run the cloud: the large model, which verifies drafts");
+  cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port on the loopback interface to listen on");
   add_salt_option(*cloud_command, cloud.run);
-  cloud_command->add_flag("--lazy", cloud.run.lazy, "request hidden states for one mismatch at a time");
+  cloud_command->add_flag(
+      "--lazy", cloud.run.lazy,
+      "request the hidden state of one mismatch at a time; required if the edge uses --protocol lazy");
 
   link_settings link;
   std::uint16_t link_port = 7001, cloud_port = 7000;
-  CLI::App* link_command = app.add_subcommand("link", "emulate a link between edge and cloud");
+  CLI::App* link_command = app.add_subcommand("link", "emulate a slow link between an edge and a cloud");
   add_link_options(*link_command, link);
   add_origin_option(*link_command, link);
-  link_command->add_option("--port", link_port, "port on which the link waits for the edge")->capture_default_str();
-  link_command->add_option("--cloud-port", cloud_port, "port of the cloud")->capture_default_str();
+  link_command->add_option("--port", link_port, "port on the loopback interface to which the edge connects")
+      ->capture_default_str();
+  link_command->add_option("--cloud-port", cloud_port, "port of the cloud on the loopback interface")
+      ->capture_default_str();
 
   trace_model model;
   link_settings of_trace;
-  CLI::App* trace_command =
-      app.add_subcommand("trace", "draw a channel trace from a model and print it for --channel-trace");
-  trace_command->add_option("--model", model.name, "model of the uplink")
+  CLI::App* trace_command = app.add_subcommand(
+      "trace", "generate a random channel trace, and print it as CSV in the format of --channel-trace");
+  trace_command->add_option("--model", model.name, "channel model that generates the uplink's rates")
       ->capture_default_str()
       ->check(CLI::IsMember(trace_model_names));
-  trace_command->add_option("--steps", model.steps, "number of states in the trace")
+  trace_command->add_option("--steps", model.steps, "number of states to generate")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  trace_command->add_option("--seed", model.seed, "random seed")->capture_default_str();
-  trace_command->add_option("--snr-db", model.mean_snr_decibel, "mean signal-to-noise ratio of a fading uplink, in dB")
+  trace_command->add_option("--seed", model.seed, "random seed of the trace")->capture_default_str();
+  trace_command
+      ->add_option("--snr-db", model.mean_snr_decibel,
+                   "mean signal-to-noise ratio of a fading uplink (rayleigh, rician), in dB")
       ->capture_default_str();
   trace_command->add_option_function<double>("--bandwidth-khz", kilo(model.bandwidth_hertz),
-                                             "bandwidth of a fading uplink in kHz, default 100");
+                                             "bandwidth of a fading uplink (rayleigh, rician), in kHz; default: 100");
   add_steady_options(*trace_command, of_trace);
 
   serve_commands strangers;

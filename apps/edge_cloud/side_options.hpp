@@ -19,46 +19,56 @@ inline std::string not_a_whole_number(const std::string& text) {
 inline CLI::Validator whole_number() { return CLI::Validator(not_a_whole_number, "NUMBER"); }
 
 inline void add_model_options(CLI::App& app, run_settings& run) {
-  app.add_option("--temperature", run.temperature, "temperature of both models; must be equal on both sides")
+  app.add_option("--temperature", run.temperature,
+                 "sampling temperature of both models; both sides must use the same value")
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
-  app.add_option("--models", run.models, "folder of the embedded models")->check(CLI::ExistingDirectory);
-  app.add_option("--pace", run.pace, "minimum time per forward pass; paper: as the papers' models; none: full speed")
+  app.add_option("--models", run.models, "folder with the embedded models; default: the models of the source tree")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--pace", run.pace,
+                 "minimum time of a forward pass: `paper` slows both models to the papers' times, `none` adds no delay")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
 }
 
 inline void add_head_option(CLI::App& app, run_settings& run) {
-  app.add_option("--head", run.head, "weights of the decision head, for methods that score mismatches")
+  app.add_option("--head", run.head,
+                 "file with the weights of the decision head; required by methods that score mismatches")
       ->check(CLI::ExistingFile);
 }
 
 inline void add_system_option(CLI::App& app, run_settings& run) {
-  app.add_option("--system", run.system, "method, with optional settings, for example c-sqs:support_size=256")
+  app.add_option("--system", run.system,
+                 "method to run, optionally with settings, for example c-sqs:support_size=256 (names: --list)")
       ->capture_default_str();
   add_settings_options(app, run.set);
 }
 
 inline void add_tokens_option(CLI::App& app, run_settings& run) {
-  app.add_option("--tokens", run.tokens, "maximum tokens to generate")
+  app.add_option("--tokens", run.tokens, "maximum number of tokens to generate after the prompt")
       ->capture_default_str()
       ->check(CLI::Range(1, 400));
 }
 
 inline void add_text_options(CLI::App& app, run_settings& run) {
   add_tokens_option(app, run);
-  app.add_option("--session-id", run.session_id, "session id; id, secrets and salt together determine every draw")
+  app.add_option("--session-id", run.session_id,
+                 "session id; together with both secrets and the salt, it determines every random draw")
       ->capture_default_str()
       ->check(whole_number());
 }
 
 inline void add_salt_option(CLI::App& app, run_settings& run) {
-  app.add_option("--salt", run.salt, "salt of the cloud's key; set it to repeat a text; default: random")
+  app.add_option(
+         "--salt", run.salt,
+         "salt of the cloud's random draws; pass the salt of an earlier run to repeat its text; default: random")
       ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
 }
 
 inline CLI::Option* add_retry_option(CLI::App& app, run_settings& run) {
-  return app.add_option("--retry-ms", run.retry_ms, "milliseconds without a response before a retry")
+  return app
+      .add_option("--retry-ms", run.retry_ms,
+                  "milliseconds to wait for a response before the last message is sent again")
       ->capture_default_str();
 }
 
@@ -69,29 +79,32 @@ inline auto kilo(double& value) {
 //! Adds the options of a link except for the rate of the uplink.
 inline void add_steady_options(CLI::App& app, link_settings& link) {
   app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
-                                  "downlink in kbit/s, default 4000")
+                                  "rate of the downlink in kbit/s; default: 4000")
       ->check(CLI::Range(1.0, 1e7));
-  app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time in ms")
+  app.add_option("--rtt-ms", link.round_trip_ms, "round-trip time of the link in milliseconds")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e4));
-  app.add_option("--loss", link.loss, "probability that a message is lost")
+  app.add_option("--loss", link.loss, "probability that the link loses a message")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.9));
 }
 
 inline void add_link_options(CLI::App& app, link_settings& link) {
-  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second), "uplink in kbit/s, default 350")
+  app.add_option_function<double>("--up-kbit", kilo(link.uplink_bits_per_second),
+                                  "rate of the uplink in kbit/s; default: 350")
       ->check(CLI::Range(1.0, 1e7));
   add_steady_options(app, link);
-  app.add_option("--jitter-ms", link.jitter_ms, "maximum random delay per direction, in ms")
+  app.add_option("--jitter-ms", link.jitter_ms,
+                 "maximum random delay added to a message in each direction, in milliseconds")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e4));
-  app.add_option("--link-seed", link.seed, "seed of jitter and loss")->capture_default_str();
+  app.add_option("--link-seed", link.seed, "random seed for the jitter and the lost messages")->capture_default_str();
   const auto follow = [&link](const std::string& file) { link.trace = load_trace(link.trace_file = file); };
-  app.add_option_function<std::string>("--channel-trace", follow,
-                                       "CSV file of link states; replaces fixed rates, loss and round trip")
+  app.add_option_function<std::string>(
+         "--channel-trace", follow,
+         "CSV file with a series of link states; replaces the fixed rates, loss and round-trip time")
       ->check(CLI::ExistingFile);
-  app.add_option("--state-seconds", link.clock.state_seconds, "seconds per state of the trace")
+  app.add_option("--state-seconds", link.clock.state_seconds, "duration of each state of the channel trace, in seconds")
       ->capture_default_str()
       ->check(CLI::Range(0.01, 3600.0));
 }

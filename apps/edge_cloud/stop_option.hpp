@@ -18,7 +18,7 @@ inline std::string not_a_stop_string(const std::string& text) {
 inline void add_stop_option(CLI::App& app, std::vector<std::string>& strings) {
   app.add_option_function<std::string>(
          "--stop-string", [&strings](const std::string& one) { strings.push_back(one); },
-         "string before which the text ends; repeatable; pass it again after a restart")
+         "end the text before the first occurrence of this string; repeatable; pass it again after a restart")
       ->trigger_on_parse()
       ->check(CLI::Validator(not_a_stop_string, "TEXT"));
 }

@@ -10,12 +10,13 @@
 namespace edge_cloud {
 
 inline void add_settings_options(CLI::App& app, std::vector<std::string>& set) {
-  app.add_option("--set", set, "setting=number, used by each method that has this setting; repeatable");
+  app.add_option("--set", set,
+                 "SETTING=NUMBER for every chosen method that has this setting; repeatable (names: --list)");
   const auto list = [] {
     std::fputs(list_of_systems().c_str(), stdout);
     throw CLI::Success();
   };
-  app.add_flag_callback("--list", list, "list the methods and their settings")->trigger_on_parse();
+  app.add_flag_callback("--list", list, "list the methods and their settings, then exit")->trigger_on_parse();
 }
 
 }  // namespace edge_cloud

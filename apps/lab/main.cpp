@@ -32,22 +32,25 @@ static int run(int argc, char** argv) try {
   std::vector<std::string> only;
   bool only_list = false;
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
-  app.add_flag("--quick", settings.quick, "use few problems: less than two minutes, wider confidence intervals");
-  app.add_option("--only", only, "papers or figures to run (names: --list)")->delimiter(',');
-  app.add_option("--out", settings.out, "output folder for figures, traces and the report")
+  app.add_flag("--quick", settings.quick,
+               "use fewer problems: takes less than two minutes, but confidence intervals are wider");
+  app.add_option("--only", only, "comma-separated papers or figures to run; default: all (names: --list)")
+      ->delimiter(',');
+  app.add_option("--out", settings.out, "folder for the figures, the recorded rows and the report")
       ->capture_default_str()
       ->take_last();
   app.add_option("--seed", settings.seed, "random seed")->capture_default_str();
-  app.add_option("--jobs", settings.jobs, "number of threads; the figures do not depend on it")
+  app.add_option("--jobs", settings.jobs, "number of threads; the results do not depend on this number")
       ->capture_default_str()
       ->take_last()
       ->check(CLI::Range(1, 64));
-  app.add_option("--models", settings.models, "folder of the embedded models")->check(CLI::ExistingDirectory);
-  app.add_option("--data", settings.data, "folder of the problem sets and the prose texts")
+  app.add_option("--models", settings.models, "folder with the embedded models; default: the models of the source tree")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--data", settings.data, "folder with the problem sets and the prose texts")
       ->capture_default_str()
       ->check(CLI::ExistingDirectory);
   app.add_flag("!--no-trace-files", settings.trace_files,
-               "do not store recorded rows in trace files or read them from there");
+               "do not read recorded rows of earlier runs from trace files, and do not write such files");
   app.add_flag("--list", only_list, "list papers and figures, then exit");
   CLI11_PARSE(app, argc, argv);
 

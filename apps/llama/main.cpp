@@ -56,39 +56,49 @@ specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& sy
 }
 
 void add_options(CLI::App& app, settings& set) {
-  app.add_option("--edge-model", set.edge_model, "the drafter, a GGUF file")->required();
-  app.add_option("--cloud-model", set.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
-  app.add_option("--prompt", set.prompt, "question for the model, put into its chat template")->capture_default_str();
-  app.add_flag("--raw", set.raw, "use the prompt without a chat template");
-  app.add_flag("--interactive", set.interactive, "chat line by line, with the first of --systems; default: k-sqs");
+  app.add_option("--edge-model", set.edge_model, "GGUF file of the drafter (the small model)")->required();
+  app.add_option("--cloud-model", set.cloud_model,
+                 "GGUF file of the target (the large model), which must have the same vocabulary")
+      ->required();
+  app.add_option("--prompt", set.prompt, "question to answer; the program inserts it into the target's chat template")
+      ->capture_default_str();
+  app.add_flag("--raw", set.raw, "use the prompt as it is, without a chat template");
+  app.add_flag("--interactive", set.interactive,
+               "chat: read a question per line and answer it with the first method of --systems (default: k-sqs)");
   app.add_option("--systems", set.systems, "methods to run, in this order (names: --list)")
       ->delimiter(',')
       ->check(wrong_system);
   edge_cloud::add_settings_options(app, set.set);
-  app.add_option("--tokens", set.run.tokens, "maximum tokens of an answer")
+  app.add_option("--tokens", set.run.tokens, "maximum number of tokens per answer")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
   edge_cloud::add_stop_option(app, set.run.stop_strings);
-  app.add_option("--temperature", set.run.temperature, "temperature of both models")
+  app.add_option("--temperature", set.run.temperature, "sampling temperature of both models")
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
   app.add_option("--pace", set.pace,
-                 "minimum time per pass; paper: 25.6 ms (device), 104.6 ms (cloud); none: full speed")
+                 "minimum time of a forward pass: `paper` is 25.6 ms on the device and 104.6 ms in the cloud, "
+                 "`none` adds no delay")
       ->capture_default_str()
       ->check(CLI::IsMember({"paper", "none"}));
-  app.add_option("--context", set.context, "context size of each engine, in tokens")
+  app.add_option("--context", set.context, "context size of each model, in tokens")
       ->capture_default_str()
       ->check(CLI::Range(256, 1 << 20));
-  app.add_option("--threads", set.threads, "threads per engine")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--threads", set.threads, "number of threads per model")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
   app.add_option("--out", set.out, "folder for the plot")->required();
-  app.add_option("--salt", set.run.salt, "salt of the cloud's key; set it to repeat a text; default: random");
+  app.add_option(
+      "--salt", set.run.salt,
+      "salt of the cloud's random draws; pass the salt of an earlier run to repeat its text; default: random");
   const auto kilo = [](double& rate) { return [&rate](const double& given) { rate = given * 1e3; }; };
   app.add_option_function<double>("--up-kbit", kilo(set.run.link.uplink_bits_per_second),
-                                  "uplink in kbit/s, default 350");
+                                  "rate of the uplink in kbit/s; default: 350");
   app.add_option_function<double>("--down-kbit", kilo(set.run.link.downlink_bits_per_second),
-                                  "downlink in kbit/s, default 4000");
-  app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round-trip time in ms")->capture_default_str();
-  app.add_option("--fault", set.fault, "fault to inject, to show the error message")
+                                  "rate of the downlink in kbit/s; default: 4000");
+  app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round-trip time of the link in milliseconds")
+      ->capture_default_str();
+  app.add_option("--fault", set.fault, "fault to inject, which shows the error message that a user would see")
       ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
 }
 

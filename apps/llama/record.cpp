@@ -18,13 +18,17 @@ struct arguments : recorded::record_arguments {
 };
 
 void add_own_options(CLI::App& app, arguments& given) {
-  app.add_option("--edge-model", given.edge_model, "the drafter, a GGUF file")->required();
-  app.add_option("--cloud-model", given.cloud_model, "the target, a GGUF file of the same vocabulary")->required();
-  app.add_flag("--raw", given.raw, "use prompts without a chat template");
-  app.add_option("--context", given.context, "maximum tokens of a text, including the prompt")
+  app.add_option("--edge-model", given.edge_model, "GGUF file of the drafter (the small model)")->required();
+  app.add_option("--cloud-model", given.cloud_model,
+                 "GGUF file of the target (the large model), which must have the same vocabulary")
+      ->required();
+  app.add_flag("--raw", given.raw, "use the prompts as they are, without a chat template");
+  app.add_option("--context", given.context, "maximum number of tokens per text, including the prompt")
       ->capture_default_str()
       ->check(CLI::Range(16, 1 << 20));
-  app.add_option("--threads", given.threads, "threads per engine")->capture_default_str()->check(CLI::Range(1, 256));
+  app.add_option("--threads", given.threads, "number of threads per model")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
 }
 
 std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }

@@ -22,25 +22,29 @@ struct record_arguments {
 };
 
 inline void add_options(CLI::App& app, record_arguments& given) {
-  app.add_option("PROMPT", given.prompts, "beginning of a text; if there are several, they are used in turn")
+  app.add_option("PROMPT", given.prompts, "beginning of a text; repeatable, and the texts use the prompts in turn")
       ->required();
-  app.add_option("-o,--out", given.file, "file to write")->required();
-  app.add_option("-n,--rows", given.plan.rows, "number of rows to record per model")
+  app.add_option("-o,--out", given.file, "output file, in the format rows-1")->required();
+  app.add_option("-n,--rows", given.plan.rows, "number of rows (one text position each) to record per model")
       ->capture_default_str()
       ->check(CLI::Range(1u, 10'000'000u));
-  app.add_option("--draw", given.draw, "distribution to draw tokens from: p (target) or q (K-SQS drafter)")
+  app.add_option(
+         "--draw", given.draw,
+         "distribution from which the next token of a text is drawn: p (the target's) or q (the one that K-SQS sends)")
       ->capture_default_str()
       ->check(CLI::IsMember({"p", "q"}));
-  app.add_option("--seed", given.settings.seed, "random seed for drawing tokens")->capture_default_str();
+  app.add_option("--seed", given.settings.seed, "random seed for drawing the texts' tokens")->capture_default_str();
   app.add_option("--temperature", given.settings.temperature,
-                 "temperature for drawing tokens; does not change recorded rows")
+                 "sampling temperature for drawing the texts' tokens; recorded logits do not depend on it")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e3));
-  app.add_option("--logits", given.logits, "number format of recorded logits")
+  app.add_option("--logits", given.logits, "number format of the recorded logits")
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32"}));
-  app.add_option("--top", given.plan.top, "top entries to record per row, plus one sum of the others; 0: all");
-  app.add_flag("--states", given.states, "also record hidden states of both models and the drafter's attention");
+  app.add_option("--top", given.plan.top,
+                 "number of largest logits to record per row, plus one sum of the others; 0: record all logits");
+  app.add_flag("--states", given.states,
+               "also record the hidden states of both models and the attention of the drafter");
 }
 
 //! Properties of a pair that a file stores, for example the hashes of both models. They do not depend on the engine.

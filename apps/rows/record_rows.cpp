@@ -45,11 +45,12 @@ void record_tinylm(arguments& given) {
 static int run(int argc, char** argv) try {
   arguments given;
   CLI::App app{"Records the rows of a target and a drafter that read the same text (docs/rows.md)."};
-  app.add_option("MODEL", given.model, "models to record: tinylm (the embedded models)")
+  app.add_option("MODEL", given.model, "pair of models to record: tinylm (the embedded models)")
       ->required()
       ->check(CLI::IsMember({"tinylm"}));
   recorded::add_options(app, given);
-  app.add_option("--models", given.folder, "folder of the embedded models")->check(CLI::ExistingDirectory);
+  app.add_option("--models", given.folder, "folder with the embedded models; default: the models of the source tree")
+      ->check(CLI::ExistingDirectory);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

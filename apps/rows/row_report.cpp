@@ -11,11 +11,11 @@ static int run(int argc, char** argv) try {
   std::string folder;
   double temperature = 1;
   CLI::App app{"Reports acceptance and message sizes of each paper's method on recorded rows (docs/rows.md)."};
-  app.add_option("FILE", files, "files of recorded rows (format rows-1)")->required();
-  app.add_option("--temperature", temperature, "temperature of both models")
+  app.add_option("FILE", files, "files with recorded rows, in the format rows-1")->required();
+  app.add_option("--temperature", temperature, "sampling temperature of both models")
       ->capture_default_str()
       ->check(CLI::Range(1e-3, 1e3));
-  app.add_option("--out", folder, "output folder for rows.csv and rows.svg; default: only print the table");
+  app.add_option("--out", folder, "folder for rows.csv and rows.svg; default: write no files, only print the table");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

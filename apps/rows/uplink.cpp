@@ -256,13 +256,20 @@ int run(int argc, char** argv) try {
   arguments given;
   const CLI::Range times(1e-3, 1e6);
   CLI::App app{"Measures the uplink of sessions of the embedded pair (docs/choosing.md)."};
-  app.add_option("--texts", given.texts, "number of texts")->capture_default_str()->check(CLI::Range(1, 1000));
-  app.add_option("--tokens", given.tokens, "tokens per text")->capture_default_str()->check(CLI::Range(1, 200));
-  app.add_option("--draft-ms", given.draft_ms, "chart: time of one draft")->capture_default_str()->check(times);
-  app.add_option("--verify-ms", given.verify_ms, "chart: time of a pass of the target")
+  app.add_option("--texts", given.texts, "number of texts to generate")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
+  app.add_option("--tokens", given.tokens, "number of tokens per text")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 200));
+  app.add_option("--draft-ms", given.draft_ms, "time to draft one token, in milliseconds, for the chart of throughput")
       ->capture_default_str()
       ->check(times);
-  app.add_flag("--check", given.check, "exit with 1 if a goal is missed");
+  app.add_option("--verify-ms", given.verify_ms,
+                 "time of one forward pass of the target, in milliseconds, for the chart of throughput")
+      ->capture_default_str()
+      ->check(times);
+  app.add_flag("--check", given.check, "exit with status 1 if a measured value misses its goal");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

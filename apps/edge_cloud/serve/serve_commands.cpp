@@ -33,49 +33,58 @@ void limit(CLI::App& app, const char* name, Number& value, Number least, Number 
 
 void add_limits(CLI::App& app, serve_limits& limits) {
   constexpr std::uint32_t many = 1u << 20, day = 86400;
-  limit(app, "--sessions", limits.sessions, 1u, many, "maximum sessions of all devices together");
-  limit(app, "--sessions-of-device", limits.sessions_of_device, 1u, many, "maximum sessions per device");
-  limit(app, "--connections", limits.connections, 1u, many, "maximum connections of authenticated devices");
-  limit(app, "--connections-of-device", limits.connections_of_device, 1u, many, "maximum connections per device");
-  limit(app, "--half-open", limits.half_open, 1u, many, "maximum connections before authentication");
+  limit(app, "--sessions", limits.sessions, 1u, many, "maximum number of sessions of all devices together");
+  limit(app, "--sessions-of-device", limits.sessions_of_device, 1u, many, "maximum number of sessions per device");
+  limit(app, "--connections", limits.connections, 1u, many,
+        "maximum number of authenticated connections of all devices together");
+  limit(app, "--connections-of-device", limits.connections_of_device, 1u, many,
+        "maximum number of authenticated connections per device");
+  limit(app, "--half-open", limits.half_open, 1u, many, "maximum number of connections that are not authenticated yet");
   limit(app, "--half-open-of-address", limits.half_open_of_address, 1u, many,
-        "maximum connections before authentication, per address");
+        "maximum number of connections per network address that are not authenticated yet");
   limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day,
-        "seconds until a connection must be authenticated");
+        "seconds after which a connection is closed if the device has not authenticated");
   limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day,
-        "seconds without a whole frame before a connection is closed");
+        "seconds after which a connection is closed if no complete frame arrives");
   limit(app, "--idle-session-seconds", limits.idle_session_seconds, 1u, 365 * day,
-        "seconds without a message before a session is forgotten");
-  limit(app, "--frame-bytes", limits.frame_bytes, 1u << 10, 1u << 22, "maximum bytes per frame");
-  limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30, "maximum unsent bytes per connection");
+        "seconds after which the server deletes a session whose device sends no message");
+  limit(app, "--frame-bytes", limits.frame_bytes, 1u << 10, 1u << 22, "maximum size of a frame in bytes");
+  limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30,
+        "maximum bytes per connection that wait to be sent");
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30,
-        "maximum unsent bytes of all connections together");
-  limit(app, "--useless-frames", limits.useless_frames, 0u, many, "maximum useless frames per connection");
+        "maximum bytes of all connections together that wait to be sent");
+  limit(app, "--useless-frames", limits.useless_frames, 0u, many,
+        "maximum number of invalid or refused frames per connection");
   limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
-        "maximum connections and hellos per device and second");
+        "maximum number of new connections and hello messages per device per second");
   limit(app, "--written-of-device", limits.written_of_device, std::uint64_t{1} << 12, std::uint64_t{1} << 40,
-        "maximum journal bytes per device and second");
-  limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "maximum drafts per message");
-  limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "maximum bytes on disk per session");
+        "maximum bytes written to journals per device per second");
+  limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "maximum number of draft tokens per message");
+  limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "maximum size of a session's files in bytes");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 14, std::uint64_t{1} << 50,
-        "maximum bytes on disk for all sessions together");
+        "maximum disk space of all sessions together, in bytes");
   limit(app, "--damaged-bytes", limits.damaged_bytes, std::uint64_t{0}, std::uint64_t{1} << 50,
-        "maximum bytes on disk for damaged journals");
-  limit(app, "--engines", limits.engines, 1u, many, "number of model caches");
+        "maximum disk space of damaged journals, in bytes; the oldest is deleted first");
+  limit(app, "--engines", limits.engines, 1u, many, "number of key-value caches that sessions share");
 }
 
 void add_tls(CLI::App& app, tls_settings& tls, const char* authority, const char* help) {
-  app.add_option("--tls-certificate", tls.certificate, "certificate of this side, PEM")->group("TLS 1.3");
-  app.add_option("--tls-key", tls.key, "key of the certificate, PEM; must be private (chmod 600)")->group("TLS 1.3");
+  app.add_option("--tls-certificate", tls.certificate, "PEM file with the certificate of this program")
+      ->group("TLS 1.3");
+  app.add_option("--tls-key", tls.key,
+                 "PEM file with the private key of the certificate; only its owner may read the file (chmod 600)")
+      ->group("TLS 1.3");
   app.add_option(authority, tls.peer_authority, help)->group("TLS 1.3");
 }
 
 void add_state(CLI::App& app, run_settings& run, std::filesystem::path& secret, bool& end_with_parent) {
   app.add_option("--state-dir", run.state,
-                 "folder of secret, journals and report; restart with the same folder to resume")
+                 "folder for the secret, the journals and the report; to resume, restart with the same folder")
       ->required();
-  app.add_option("--secret-file", secret,
-                 "file with the secret, 32 hex digits; default: a random `secret` in the state folder");
+  app.add_option(
+      "--secret-file", secret,
+      "file with the secret key of this program, as 32 hex digits; default: the file `secret` in the state folder, "
+      "which is created with a random key");
   app.add_flag("--end-with-parent", end_with_parent, "exit when the parent process exits");
 }
 
@@ -84,17 +93,20 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
   add_model_options(serve, run);
   add_salt_option(serve, run);
   add_state(serve, run, server.secret, end_with_parent);
-  serve.add_option("--port", server.port, "port to listen on; 0: any free port")
+  serve.add_option("--port", server.port, "TCP port to listen on; 0: any free port")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
-  serve.add_option("--listen", server.listen, "address to listen on; must be a loopback address unless TLS is on")
+  serve
+      .add_option("--listen", server.listen, "IP address to listen on; an address other than the loopback requires TLS")
       ->capture_default_str();
   serve.add_option("--insecure-listen", server.insecure_listen,
-                   "any address to listen on without TLS; anybody on the path can read and change the texts");
+                   "IP address to listen on without TLS; anybody on the network path can read and change the texts");
   serve.add_option("--devices", server.devices,
-                   "file with lines `DEVICE-ID KEY` (64 hex digits), or `DEVICE-ID` with --tls-client-ca");
+                   "file with one device per line: `DEVICE-ID KEY` (KEY has 64 hex digits), or only `DEVICE-ID` with "
+                   "--tls-client-ca");
   add_tls(serve, server.tls, "--tls-client-ca",
-          "CA of the devices' certificates, PEM; --devices can then list the accepted devices");
+          "PEM file with the authority that signs device certificates; all its devices are accepted unless --devices "
+          "lists some");
   const std::map<std::string, specverify::guarantee> guarantees{
       {"lossy", specverify::guarantee::lossy},
       {"honest_drafter", specverify::guarantee::honest_drafter},
@@ -102,43 +114,50 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
   serve
       .add_option_function<std::string>(
           "--required", [&server, guarantees](const std::string& name) { server.required = guarantees.at(name); },
-          "minimum guarantee of a session; unconditional implies --sync")
+          "refuse sessions with a weaker guarantee than this; unconditional implies --sync")
       ->default_str("lossy")
       ->check(CLI::IsMember(guarantees));
-  serve.add_flag("--sync", server.sync, "write journal records to disk before sending messages that depend on them");
+  serve.add_flag("--sync", server.sync,
+                 "sync each journal record to disk before a message that depends on the record is sent");
   serve.add_flag("--strict-restore", server.strict_restore,
-                 "exit if a journal cannot be restored; default: move it to damaged/ and start");
+                 "exit if a journal cannot be restored; default: move the journal to the folder `damaged` and start");
   add_limits(serve, server.limits);
 }
 
 void add_device(CLI::App& app, run_settings& run, device_settings& device, bool& end_with_parent) {
-  CLI::App& command = *app.add_subcommand("device", "run the small model as a device that uses `serve`");
+  CLI::App& command = *app.add_subcommand("device", "run the small model as a device, which connects to `serve`");
   add_model_options(command, run);
   add_tokens_option(command, run);
   // Asking again detects a peer that has become silent.
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
-  command.add_option("--connect", device.server, "address of the server, HOST:PORT")->capture_default_str();
+  command.add_option("--connect", device.server, "address of the server, as HOST:PORT")->capture_default_str();
   add_system_option(command, run);
   command.add_option("--prompt", run.prompt, "text to continue")->capture_default_str();
   add_stop_option(command, run.stop_strings);
   command.add_option("--session-id", device.session_id, "session id; default: random, stored in the state folder")
       ->check(whole_number());
-  command.add_option("--device-id", device.device, "id of this device, for --device-key-file")->check(whole_number());
+  command
+      .add_option("--device-id", device.device,
+                  "id of this device in the server's --devices; required with --device-key-file")
+      ->check(whole_number());
   command.add_option("--device-key-file", device.key,
-                     "file with this device's key, 64 hex digits; instead of --tls-certificate");
-  command.add_option("--connect-seconds", device.connect_seconds, "seconds without a useful answer before giving up")
+                     "file with the key of this device, as 64 hex digits; used if there is no --tls-certificate");
+  command
+      .add_option("--connect-seconds", device.connect_seconds,
+                  "seconds after which the device exits if the server sends no useful answer")
       ->capture_default_str()
       ->check(CLI::Range(1u, 365u * 86'400u));
-  command.add_option("--pad-to", run.pad_to, "pad messages of both sides to a multiple of this many bytes")
+  command.add_option("--pad-to", run.pad_to, "pad drafts and answers to a multiple of this many bytes; 1: no padding")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   command.add_option("--tls-name", device.server_name,
-                     "name that the server's certificate must have; default: the host in --connect");
+                     "name that the server's certificate must contain; default: the host of --connect");
   command.add_flag("--emulate-link", device.emulate_link,
-                   "send messages over an emulated link (--up-kbit, --rtt-ms and so on)");
+                   "delay and lose messages like a slow link with the properties of --up-kbit, --rtt-ms and so on");
   add_link_options(command, run.link);
-  add_tls(command, device.tls, "--tls-ca", "CA of the server's certificate, PEM");
+  add_tls(command, device.tls, "--tls-ca",
+          "PEM file with the authority that signs the server's certificate; required for TLS");
 }
 
 }  // namespace
