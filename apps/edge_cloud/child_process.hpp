@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A child process of the demo: this program with other arguments.
+//! Starts a child process of the demo, which is this program with other arguments, and waits for its end.
 #ifndef EDGE_CLOUD_CHILD_PROCESS_HPP
 #define EDGE_CLOUD_CHILD_PROCESS_HPP
 
@@ -29,7 +29,7 @@ class child_process {
 
   [[nodiscard]] pid_t id() const noexcept { return id_; }
 
-  //! Starts the child again with the same arguments, after it has ended.
+  //! Starts the child again with the same arguments. The child must have ended.
   void start() {
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
@@ -40,11 +40,11 @@ class child_process {
 
   struct ending {
     bool ended = false;
-    bool killed = false;  //!< whether a signal ended it; the number is `code`
+    bool killed = false;  //!< whether a signal ended the child; `code` is then the number of the signal
     int code = 0;
   };
 
-  //! Returns whether it has ended, without waiting.
+  //! Returns at once whether the child has ended.
   [[nodiscard]] ending poll() {
     int state = 0;
     if (id_ <= 0 || ::waitpid(id_, &state, WNOHANG) != id_) return {};

@@ -30,7 +30,7 @@ specverify::cloud_session make_session(const run_settings& run, const side_model
   bulkiest.vocab_size = model.vocab_size;
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
-  bulkiest.max_draft_length = 12;  // of the longest window
+  bulkiest.max_draft_length = 12;  // draft length of the longest window
   if (scorer) bulkiest.attachments = {scorer->hidden_size(), specverify::hidden_format::float16, true, true, 0};
   bulkiest.attachments.max_skipped = specverify::preset_max_skipped;
   return make_cloud(run, model, specverify::cloud_session::limits_for(bulkiest));
@@ -64,7 +64,7 @@ void cloud_host::receive(std::span<const std::byte> message) {
   take();
 }
 
-//! Hands over the results. If the session is over by now, it takes them and returns no error.
+//! Passes the results to the session. If the session has ended meanwhile, it ignores them without an error.
 void cloud_host::work() {
   const specverify::session_wait ready = std::exchange(ready_, specverify::session_wait::peer);
   if (!prepared_.ok()) {
@@ -79,7 +79,7 @@ void cloud_host::work() {
 
 run_report cloud_host::report() const {
   run_report made;
-  const auto text = session_.text();  // the prompt may still be in flight
+  const auto text = session_.text();  // the prompt may not have arrived yet
   const auto written = text.subspan(std::min<std::size_t>(session_.prompt_length(), text.size()));
   made.tokens.assign(written.begin(), written.end());
   made.cloud_passes = engine_.passes();
@@ -95,7 +95,7 @@ run_report cloud_host::report() const {
 specverify::status cloud_host::prepare(const specverify::session_work& work) {
   const specverify::session_output& asked = work.asked;
   if (work.wait == specverify::session_wait::scores) {
-    if (!scorer_) return {specverify::errc::unsupported, specverify::part::host, 0};  // no head was given
+    if (!scorer_) return {specverify::errc::unsupported, specverify::part::host, 0};  // the run has no --head
     return scorer_->score(asked, session_.reported_channel(), engine_, scores_);
   }
   if (const specverify::status why = check_served(session_.transform(), transform_); !why.ok()) return why;
@@ -112,7 +112,7 @@ void cloud_host::hear(const specverify::session_output& out) {
 void cloud_host::take() {
   const specverify::session_work work =
       specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
-  // an edge that gave up has given the reason, and may be started again
+  // if the edge gave up, it reported the reason, and it may be started again
   if (work.reason.code != specverify::errc::refused_by_peer) require(work.reason, "the session failed");
   if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
     prepared_ = prepare(work);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud without a network: a session, the target model, and the journal. The edge's hello specifies format, draft
-//! length and length of the text. The cloud knows only the target model, the secret and the limits.
+//! Runs the cloud without a network: a session, the target model, and the journal. The edge's hello specifies the
+//! format, the draft length and the length of the text. The cloud itself has only the target model, the secret and the
+//! limits.
 #ifndef EDGE_CLOUD_CLOUD_HOST_HPP
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 
@@ -25,8 +26,8 @@ class cloud_host {
 
   void receive(std::span<const std::byte> message);
 
-  //! Returns whether rows or scores are ready for the session. `work` hands them over; the owner may send and receive
-  //! before that.
+  //! Returns whether rows or scores are ready for the session. `work` passes them on; the owner can send and receive
+  //! messages before it calls `work`.
   [[nodiscard]] bool has_work() const noexcept { return ready_ != specverify::session_wait::peer; }
   void work();
 
@@ -40,13 +41,14 @@ class cloud_host {
   engine engine_;
   std::optional<mismatch_scorer> scorer_;
   specverify::cloud_session session_;
-  specverify::row_transform transform_{};  // transform of the rows that are served
+  specverify::row_transform transform_{};  // transform of the rows that the target returns
   std::optional<state_file> journal_;
   std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;
   std::vector<std::array<std::uint32_t, 3>> scored_rounds_;
-  specverify::session_wait ready_ = specverify::session_wait::peer;  // results that `work` hands over; peer: none
-  specverify::status prepared_{};                                    // not ok: the engine or the head failed
+  // results that `work` must pass to the session; peer: none
+  specverify::session_wait ready_ = specverify::session_wait::peer;
+  specverify::status prepared_{};  // error of the engine or the head, or ok
   std::uint32_t noted_round_ = 0;
 };
 

@@ -28,7 +28,7 @@ class cloud_process {
   }
 
  private:
-  //! Runs one step of the engine at a time, so that messages are sent before the next step.
+  //! Runs one step of the engine per call, so that pending messages are sent before the next step.
   void work_later() {
     if (!host_.has_work() || planned_) return;
     planned_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Process of the cloud: the host with a listening socket. On SIGTERM or SIGINT it ends and writes a report of the
-//! computations.
+//! Runs the process of the cloud: the host with a listening socket. On SIGTERM or SIGINT the process ends and writes a
+//! report of its computations.
 #ifndef EDGE_CLOUD_CLOUD_PROCESS_HPP
 #define EDGE_CLOUD_CLOUD_PROCESS_HPP
 

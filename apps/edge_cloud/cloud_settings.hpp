@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options shared by every cloud of this program.
+//! Makes the session of a cloud from the settings of a run.
 #ifndef EDGE_CLOUD_CLOUD_SETTINGS_HPP
 #define EDGE_CLOUD_CLOUD_SETTINGS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace edge_cloud {
 
-//! Makes a blank cloud. The salt is the run's, or a new one. Throws the library's error.
+//! Makes a cloud without a text. If the run has no salt, the cloud gets a new one. Throws the library's error.
 [[nodiscard]] inline specverify::cloud_session make_cloud(const run_settings& run, const side_model& model,
                                                           const specverify::cloud_limits& limits,
                                                           specverify::guarantee required = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One end of a connection that loses frames. The library's `delivery` makes it deliver whole messages in order, each
-//! once.
+//! Makes one end of a connection reliable, although the connection loses frames: the library's `delivery` delivers
+//! whole messages in order, each exactly once.
 #ifndef EDGE_CLOUD_DELIVERED_END_HPP
 #define EDGE_CLOUD_DELIVERED_END_HPP
 
@@ -23,14 +23,15 @@ namespace edge_cloud {
 struct delivered_events {
   std::function<void(std::span<const std::byte>)> send;  //!< sends a frame, which may be lost
   std::function<void(frame)> on_message;
-  // Only for a client, as in link_events.
+  // These callbacks are only for a client, as in link_events.
   std::function<void()> on_connect = {};
   std::function<void()> on_loss = {};
 };
 
 class delivered_end {
  public:
-  //! `retry_ms`: time until a client asks again (0: never). After `retry_limit` attempts the messages count as lost.
+  //! `retry_ms`: milliseconds until a client sends again (0: never). After `retry_limit` attempts the messages count as
+  //! lost.
   delivered_end(asio::io_context& io, specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit,
                 delivered_events events)
       : delivery_(made(side, retry_ms, retry_limit)),
@@ -38,13 +39,13 @@ class delivered_end {
         deadline_(io),
         events_(std::move(events)) {}
 
-  //! Client: the connection is up.
+  //! Tells a client that the connection is up.
   void open() {
     way_ = way::there;
     connect();
     events_.on_connect();
   }
-  //! Client: the connection is down.
+  //! Tells a client that the connection is down.
   void close() {
     if (std::exchange(way_, way::gone) == way::there) events_.on_loss();
   }
@@ -55,7 +56,8 @@ class delivered_end {
   void receive(std::span<const std::byte> datagram) {
     const std::uint64_t before = delivery_.statistics().incarnations;
     const auto heard = delivery_.receive(datagram, microseconds_now());
-    if (!is_client_ && delivery_.statistics().incarnations != before) waiting_.clear();  // for an earlier one
+    // these messages belong to an earlier incarnation
+    if (!is_client_ && delivery_.statistics().incarnations != before) waiting_.clear();
     if (way_ == way::lost && delivery_.is_open()) {
       way_ = way::there;
       events_.on_connect();
@@ -65,7 +67,8 @@ class delivered_end {
   }
 
  private:
-  enum class way { gone, there, lost };  // lost: the other end does not answer, or has forgotten the incarnation
+  // lost: the other end does not answer, or does not have the incarnation any more
+  enum class way { gone, there, lost };
 
   static specverify::delivery made(specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit) {
     specverify::delivery_options options;
@@ -85,7 +88,7 @@ class delivered_end {
     delivery_.open(microseconds_now());
     work();
   }
-  //! Handles an error. If a client's incarnation is lost, it begins another one.
+  //! Handles an error. A client whose incarnation is lost begins a new incarnation.
   void after(specverify::status why) {
     if (why.code == specverify::errc::link_lost || why.code == specverify::errc::peer_timeout) {
       connect();
@@ -100,7 +103,7 @@ class delivered_end {
       const specverify::status why = delivery_.send(waiting_.front(), microseconds_now());
       if (why.code == specverify::errc::busy) break;
       if (why.code == specverify::errc::size_mismatch) throw std::runtime_error("a message is too long for the link");
-      waiting_.pop_front();  // it is in flight, or nobody is there
+      waiting_.pop_front();  // the message is in flight, or there is no connection
     }
     for (auto next = delivery_.next_datagram(); !next.empty(); next = delivery_.next_datagram()) events_.send(next);
     const auto due = delivery_.deadline();
@@ -115,7 +118,7 @@ class delivered_end {
   bool is_client_;
   asio::steady_timer deadline_;
   delivered_events events_;
-  std::deque<frame> waiting_;  // until delivery has room
+  std::deque<frame> waiting_;  // messages that wait until delivery accepts them
   way way_ = way::gone;
 };
 

@@ -22,9 +22,11 @@ namespace edge_cloud {
 
 namespace {
 
-//! Returns a port below the range of outgoing connections, so that none of them takes it before the cloud listens.
+//! Returns a port below the range of outgoing connections, because an outgoing connection could otherwise take the port
+//! before the cloud listens.
 std::uint16_t free_port() {
-  static std::uint32_t next = 131u * static_cast<std::uint32_t>(::getpid());  // demos side by side begin apart
+  // several demos at a time begin with different ports
+  static std::uint32_t next = 131u * static_cast<std::uint32_t>(::getpid());
   constexpr std::uint32_t lowest = 20000, count = 12000;
   asio::io_context io;
   for (std::uint32_t tried = 0; tried < count; ++tried) {
@@ -38,8 +40,8 @@ std::uint16_t free_port() {
   throw std::runtime_error("no free port from 20000 to 31999");
 }
 
-//! Returns the longest round trip and the longest time to send `bits` up, over the times at which a state begins. That
-//! is nearly the maximum over all times.
+//! Returns the longest round trip and the longest time to send `bits` up. Only times at which a state begins are
+//! compared, which is nearly the maximum over all times.
 double longest_on_trace_ms(const link_settings& link, double bits) {
   const link_lane lane(uplink(link), link.seed, 0);
   double trip = 0, way = 0;
@@ -51,8 +53,8 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
   return trip + way;
 }
 
-//! Returns the time that the edge should wait for an answer: the longest round of this system on this link, plus a
-//! margin for a slow machine.
+//! Returns the milliseconds that the edge should wait for an answer: the longest round of this system on this link,
+//! plus a margin for a slow machine.
 std::uint32_t patience_ms(const link_settings& link, const chosen_system& system, const side_model& drafter,
                           std::string_view pace) {
   const specverify::wire_format format = system.shape(drafter.vocab_size, drafter.hidden_size).format;
@@ -78,8 +80,8 @@ void revive(child_process& child, const child_process::ending& end, const char* 
   std::ofstream(state / "pid") << child.id() << '\n';
 }
 
-//! Runs one system on one text in two processes and returns the report. `folder` receives the journals and reports of
-//! both.
+//! Runs one system on one text in two processes, and returns the edge's report. Both processes write their journals and
+//! reports to `folder`.
 run_report run_pair(run_settings run, const link_settings& emulated, const std::filesystem::path& folder) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder / "edge");
@@ -101,7 +103,8 @@ run_report run_pair(run_settings run, const link_settings& emulated, const std::
     if (const child_process::ending end = cloud->poll(); end.ended) revive(*cloud, end, "cloud", folder / "cloud");
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  run.link.clock.origin_microseconds = microseconds_now();  // the trace begins with the edge, equally for every system
+  // each system meets the same trace, because the trace begins when the edge starts
+  run.link.clock.origin_microseconds = microseconds_now();
   link.begin_trace(run.link.clock.origin_microseconds);
   const auto edge = start("edge", link.port());
 
@@ -178,7 +181,7 @@ bool run_demo(const demo_settings& wanted) {
   const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
   for (const std::string& key : demo.systems) require_files(chosen_system(key), demo.run);
   std::vector<run_report> reports;
-  specverify::mismatch_history mismatches;  // of all scored texts so far
+  specverify::mismatch_history mismatches;  // statistics of all scored texts so far
   bool all_same = true;
   for (const std::string& key : demo.systems) {
     const chosen_system named(key);
@@ -199,11 +202,11 @@ bool run_demo(const demo_settings& wanted) {
       run.retry_ms = patience_ms(demo.link, system, drafter, run.pace);
       live_text(stdout).note(run.prompt);
       run_report one = run_pair(run, demo.link, demo.out / (key + "-" + std::to_string(i + 1)));
-      if (!is_scored) one.scored_rounds.clear();  // a cloud with a head records every round
-      // Tokens written ahead lead to other drafts, with the same distribution but other draws. A greedy text has no
-      // draws.
+      if (!is_scored) one.scored_rounds.clear();  // drops the rounds that a cloud with a head records for every system
+      // If tokens were written ahead, later drafts have the same distribution but other random draws. A greedy text
+      // does not change, because it has no draws.
       const bool ahead = one.written_ahead > 0 && !(system.info().greedy && !is_scored);
-      // If rounds depend on the edge's view of a changing link, they differ in each run.
+      // If rounds depend on the edge's measurement of a changing link, they differ in each run.
       const bool looks =
           !demo.link.trace.empty() && (is_scored || system.shape().format.attachments.resolution_with_draft);
       const bool same = ahead || looks || run_in_process(run).tokens == one.tokens;

@@ -46,7 +46,7 @@ std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& ru
   return chosen_system(run.system).info().needs_network ? load_policy(run.policy) : nullptr;
 }
 
-//! Returns the prompt as in the training of both models: after an end of text.
+//! Returns the prompt after an end-of-text token, because both models were trained on texts that begin so.
 std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
   std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
   ids.insert(ids.begin(), tinylm::tokenizer::end_token);
@@ -54,7 +54,7 @@ std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tiny
 }
 
 //! Returns the time origin of an earlier process. The clock restarts with the machine, so an origin in the future is
-//! from another boot; then the origin is now.
+//! from an earlier boot; in this case the function returns the current time.
 std::uint64_t kept_origin(const std::filesystem::path& file, std::uint64_t now) {
   std::uint64_t kept = 0;
   return std::ifstream(file) >> kept && kept <= now ? kept : now;
@@ -86,7 +86,8 @@ void edge_host::begin() {
     origin_ = kept_origin(run_.state / "origin", origin_);
   } else {
     require(session_.start(prompt, origin_), "the prompt");
-    if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';  // seconds are counted across restarts
+    // seconds continue to count after a restart of the process
+    if (journal_) std::ofstream(run_.state / "origin") << origin_ << '\n';
   }
   work();
 }
@@ -110,7 +111,7 @@ bool edge_host::restore(std::span<const specverify::token_id> prompt) {
 //! Measures the emulated link as an edge would; the session uses the result between two rounds.
 void edge_host::measure_channel() {
   const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
-  // a free lane has no finite rate, so it is cut to a float
+  // a link may have an infinite rate, which must be limited to the range of float
   const auto rate = [](double bits_per_second) { return static_cast<float>(std::min(bits_per_second, 1e38)); };
   session_.record_channel({rate(now.uplink_rate), rate(now.downlink_rate), static_cast<float>(now.uplink_loss),
                            static_cast<float>(now.downlink_loss), static_cast<float>(now.round_trip)},
@@ -201,7 +202,7 @@ void edge_host::record(const specverify::session_output& out) {
   note_round();
   for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
     const std::size_t index = out.position + i - session_.prompt_length();
-    if (index < arrival_.size()) continue;  // already announced
+    if (index < arrival_.size()) continue;  // this token was shown before
     arrival_.push_back(static_cast<double>(microseconds_now() - origin_) * 1e-6);
     const std::string_view shown = written_.take(vocabulary_.text_of(out.tokens[i]));
     last_kind_ = kind_of(out, i);
@@ -225,9 +226,9 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
   return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
 
-//! Throws if the session has failed: because the model lacks attention rows or hidden states that the system needs, or
-//! because the cloud refused. If the cloud refused before the first token, the state folder is not bound to the
-//! session's options.
+//! Throws if the session has failed, because the model has no attention rows or hidden states that the system needs, or
+//! because the cloud refused the session. If the cloud refused before the first token, the state folder can be used
+//! with other options.
 void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + why.text().c_str();

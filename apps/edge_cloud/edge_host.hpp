@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge without a network: a session, the drafter, the journal, and a record of the times of tokens. The owner
-//! passes messages in, sends those from `send`, and must keep the deadline.
+//! Runs the edge without a network: a session, the drafter, the journal, and the time of each token. The owner must
+//! pass in received messages, send the messages from `send`, and call `tick` at the deadline.
 #ifndef EDGE_CLOUD_EDGE_HOST_HPP
 #define EDGE_CLOUD_EDGE_HOST_HPP
 
@@ -19,8 +19,8 @@ namespace edge_cloud {
 
 class edge_host {
  public:
-  //! `show` receives every committed token: the origin, the bytes that may be shown now, and whether an earlier process
-  //! has already written it.
+  //! `show` receives every committed token: its origin, the bytes that can be shown now, and whether an earlier process
+  //! already wrote the token.
   using observer = std::function<void(token_kind, std::string_view, bool restored)>;
 
   edge_host(const run_settings& run, const side_model& model, std::function<void(std::span<const std::byte>)> send,
@@ -28,7 +28,7 @@ class edge_host {
   edge_host(const edge_host&) = delete;
   edge_host& operator=(const edge_host&) = delete;
 
-  //! Must be called when the link is first up. Begins a new session, or restores that of the journal. Throws
+  //! Must be called when the link is first up. Begins a new session, or restores the session in the journal. Throws
   //! std::runtime_error if the journal's session has other options.
   void begin();
   void receive(std::span<const std::byte> message);
@@ -37,7 +37,7 @@ class edge_host {
   void disconnect();
   //! Handles a restored link.
   void reconnect();
-  //! Ends the text because the user wants no more. Returns false if the cloud need not be told.
+  //! Ends the text because the user stops it. Returns false if the cloud does not need a message about the end.
   [[nodiscard]] bool stop();
 
   [[nodiscard]] std::optional<std::uint64_t> deadline() const { return session_.deadline(); }
@@ -59,7 +59,7 @@ class edge_host {
   run_settings run_;
   const tinylm::tokenizer& vocabulary_;
   engine engine_;
-  std::unique_ptr<const specverify::dqn_weights> network_;  // of a learned window; the session refers to it
+  std::unique_ptr<const specverify::dqn_weights> network_;  // network of a learned window; must outlive the session
   chosen_system system_;
   specverify::edge_session session_;
   std::optional<state_file> journal_;

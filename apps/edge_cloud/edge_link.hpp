@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connection from an edge's process to the cloud.
+//! Defines the interface of a connection from an edge's process to the cloud.
 #ifndef EDGE_CLOUD_EDGE_LINK_HPP
 #define EDGE_CLOUD_EDGE_LINK_HPP
 
@@ -13,7 +13,7 @@
 
 namespace edge_cloud {
 
-//! Events of a link. After a loss the link reconnects without the host.
+//! Events of a link. After a loss the link reconnects, and the host does nothing.
 struct link_events {
   std::function<void(frame)> on_frame;
   std::function<void()> on_connect;
@@ -27,7 +27,7 @@ class edge_link {
   virtual void send(std::span<const std::byte> message) = 0;
 };
 
-//! Begins to connect. An exception ends the process.
+//! Starts to connect. If this throws, the process ends.
 using make_link = std::function<std::unique_ptr<edge_link>(asio::io_context&, link_events)>;
 
 }  // namespace edge_cloud

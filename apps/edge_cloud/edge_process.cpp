@@ -17,7 +17,7 @@ namespace edge_cloud {
 
 namespace {
 
-//! Sends frames unchanged to the loopback.
+//! Sends each frame unchanged over a loopback connection.
 class loopback_link final : public edge_link {
  public:
   loopback_link(asio::io_context& io, std::uint16_t port, link_events events)
@@ -46,7 +46,7 @@ class edge_process {
     });
     io_.run();
   }
-  //! Saves the text so far, complete or not. If the process has shown no text, an earlier report is kept.
+  //! Saves the current text, even if it is incomplete. If this process has shown no text, it keeps the earlier report.
   void save_report(const std::filesystem::path& file) const {
     const run_report made = host_.report();
     if (host_.finished() || !made.text.empty()) save(made, file);
@@ -80,7 +80,7 @@ class edge_process {
     });
   }
 
-  //! Gives the last message (stop) a moment to be sent.
+  //! Waits briefly, so that the last message (stop) can be sent.
   void finish() {
     deadline_.expires_after(std::chrono::milliseconds(20));
     deadline_.async_wait([this](asio::error_code error) {
@@ -123,9 +123,10 @@ int run_edge_process(const run_settings& run, const make_link& link) {
 }
 
 int run_delivered_edge(run_settings run, const make_link& over) {
-  // An edge that stops or continues on its own after a lost link must detect the loss soon.
+  // An edge that stops, or continues on its own, after a lost link must detect the loss quickly, so it retries only
+  // once.
   const std::uint32_t retry_ms = run.retry_ms, retry_limit = run.on_link_loss == "wait" ? 8 : 1;
-  run.retry_ms *= 8;  // delivery resends lost messages without the session
+  run.retry_ms *= 8;  // delivery sends lost messages again, so the session can wait longer
   return run_edge_process(run, [&](asio::io_context& io, link_events events) {
     return std::make_unique<delivered_link>(io, retry_ms, retry_limit, std::move(events), over);
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Process of the edge: the host on one io_context with connection, deadline and the text on the screen.
+//! Runs the process of the edge: the host, the connection and the deadline on one io_context, with the text on the
+//! screen.
 #ifndef EDGE_CLOUD_EDGE_PROCESS_HPP
 #define EDGE_CLOUD_EDGE_PROCESS_HPP
 

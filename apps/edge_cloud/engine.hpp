@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A language model for a session's host (host/language_model.hpp), here with tinylm.
+//! Implements the language model of a session's host (host/language_model.hpp) with tinylm.
 #ifndef EDGE_CLOUD_ENGINE_HPP
 #define EDGE_CLOUD_ENGINE_HPP
 
@@ -31,8 +31,8 @@ class engine {
   [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const;
   [[nodiscard]] std::span<const float> logits(std::uint32_t i) const;  //!< row i in place
 
-  //! Return the model's data for row i: the normed last hidden state, and the last layer's attention of the row's
-  //! query, mean over heads.
+  //! Return the model's data for row i: the normalized last hidden state, and the attention of the row's query in the
+  //! last layer, averaged over heads.
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const;
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const;
 
@@ -44,7 +44,7 @@ class engine {
  private:
   std::unique_ptr<tinylm::sequence> sequence_;
   std::vector<float> rows_;
-  std::size_t first_row_ = 0;  // index in the positions of the last feed
+  std::size_t first_row_ = 0;  // index of row 0 among the positions of the last feed
   std::uint64_t passes_ = 0;
   double pass_seconds_ = 0;
   double seconds_ = 0;

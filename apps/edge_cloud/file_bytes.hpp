@@ -15,7 +15,7 @@
 
 namespace edge_cloud {
 
-//! Returns an empty vector if there is no file.
+//! Returns the bytes of the file, or an empty vector if the file does not exist.
 [[nodiscard]] inline std::vector<std::byte> file_bytes(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   const std::vector<char> read{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -23,8 +23,8 @@ namespace edge_cloud {
   return {bytes.begin(), bytes.end()};
 }
 
-//! Throws if a text begins with a byte order mark. Editors do not show it, so the first word would differ from what the
-//! user sees.
+//! Throws if a text begins with a byte order mark. Editors do not show this mark, so the first word would differ from
+//! the word on the screen.
 inline void refuse_mark(std::string_view text, const std::string& name) {
   if (text.starts_with("\xEF\xBB\xBF") || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     throw std::runtime_error(name + ": begins with a byte order mark; save it as UTF-8 without one");

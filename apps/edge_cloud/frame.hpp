@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Framing on a TCP stream: three bytes of length, least significant first, then the message. The three bytes are a
-//! part of the cost of a message, so every bit count of this example includes them.
+//! Frames messages on a TCP stream: three bytes with the length, least significant first, then the message. Every bit
+//! count of this example includes the three bytes, because they are part of the cost of a message.
 #ifndef EDGE_CLOUD_FRAME_HPP
 #define EDGE_CLOUD_FRAME_HPP
 
@@ -30,7 +30,7 @@ inline constexpr std::size_t max_frame_bytes = 4u << 20;  //!< a peer that annou
          (std::to_integer<std::size_t>(prefix[2]) << 16);
 }
 
-//! Bytes of a datagram's check on a link that loses frames.
+//! Bytes that delivery adds to each datagram on a link that loses frames.
 inline constexpr std::uint8_t delivery_check_bytes = 2;
 
 //! Returns the bytes of a message of this size on the wire.
@@ -39,12 +39,12 @@ inline constexpr std::uint8_t delivery_check_bytes = 2;
 }
 
 //! Splits a stream into frames, without a socket. The host fills `space` and calls `filled`, which may return a frame.
-//! Memory grows with the received data and not with the announced length, by at most 64 KiB more.
+//! The memory is at most 64 KiB larger than the received data, because a peer could announce a length and send nothing.
 class frame_reader {
  public:
   static constexpr std::size_t step_bytes = std::size_t{1} << 16;
 
-  //! Sets the limit for the next frames, at most max_frame_bytes.
+  //! Sets the maximum size of the next frames, which is at most max_frame_bytes.
   void accept_up_to(std::size_t bytes) noexcept { most_ = std::min(bytes, max_frame_bytes); }
 
   //! Returns the memory for the next bytes of the stream. It is empty after a peer has announced too much.
@@ -53,7 +53,7 @@ class frame_reader {
     if (!length_) return prefix_;
     return std::span(message_).subspan(received_);
   }
-  //! Must be called when `space` is full. Returns a frame if that was the end of one.
+  //! Must be called when `space` is full. Returns a frame if the bytes in `space` complete it.
   [[nodiscard]] std::optional<frame> filled() {
     if (too_long_) return std::nullopt;
     if (length_) {
@@ -73,15 +73,14 @@ class frame_reader {
   }
   //! Returns whether a frame above the limit was announced. The rest of the stream cannot be parsed then.
   [[nodiscard]] bool too_long() const noexcept { return too_long_; }
-  //! Returns the last three bytes at the position of a length. They are also the first bytes of a stream without
-  //! frames.
+  //! Returns the last three bytes that were read as a length. If the stream has no frames, they are its first bytes.
   [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return prefix_; }
   //! Returns the bytes of memory for the message in progress.
   [[nodiscard]] std::size_t memory() const noexcept { return message_.capacity(); }
 
  private:
   frame_prefix prefix_{};
-  std::optional<std::size_t> length_;  // of the message, after the prefix is read
+  std::optional<std::size_t> length_;  // length of the message, once the prefix is complete
   frame message_;
   std::size_t received_ = 0;
   std::size_t most_ = max_frame_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connects to a peer, and again whenever the connection is lost, because the peer may start later or be restarted.
+//! Connects to a peer, and reconnects after each loss, because the peer may start later or restart.
 #ifndef EDGE_CLOUD_FRAMED_CLIENT_HPP
 #define EDGE_CLOUD_FRAMED_CLIENT_HPP
 
@@ -29,7 +29,7 @@ class framed_client {
 
   [[nodiscard]] bool connected() const noexcept { return peer_ != nullptr; }
 
-  //! Returns false if nobody is there; the message is then lost, as on a real link.
+  //! Returns false if there is no connection; the message is then lost, as on a real link.
   bool send(std::span<const std::byte> message) {
     if (peer_) peer_->send(message);
     return peer_ != nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One TCP connection that carries frames. It belongs to one io_context and one thread.
+//! Sends and receives frames on one TCP connection. The connection belongs to one io_context and one thread.
 #ifndef EDGE_CLOUD_FRAMED_CONNECTION_HPP
 #define EDGE_CLOUD_FRAMED_CONNECTION_HPP
 
@@ -21,8 +21,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
  public:
   struct handlers {
     std::function<void(frame)> on_frame;  //!< must not call close()
-    std::function<void()> on_close;       //!< called once, when the peer is gone; never after close()
-    //! A frame above the limit was announced. on_close follows, unless this calls finish().
+    std::function<void()> on_close;       //!< called once, when the peer has disconnected; never after close()
+    //! Called when the peer announces a frame above the limit. on_close follows, unless this callback calls finish().
     std::function<void()> on_too_long = {};
   };
 
@@ -32,14 +32,14 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
   [[nodiscard]] Stream& stream() noexcept { return stream_; }
-  //! As in frame_reader::accept_up_to.
+  //! Sets the maximum size of the next frames, as frame_reader::accept_up_to does.
   void accept_up_to(std::size_t bytes) noexcept { reader_.accept_up_to(bytes); }
-  //! As in frame_reader::last_prefix.
+  //! Returns the last three bytes that were read as a length, as frame_reader::last_prefix does.
   [[nodiscard]] const frame_prefix& last_prefix() const noexcept { return reader_.last_prefix(); }
-  //! Returns the bytes that the system has not taken yet, with prefixes.
+  //! Returns the number of bytes, including length prefixes, that the operating system has not accepted yet.
   [[nodiscard]] std::size_t unsent() const noexcept { return queued_.size() + writing_.size(); }
 
-  //! Returns the error before on_close, if the system or TLS reported one.
+  //! Returns the error of the system or of TLS that led to on_close, if there is one.
   [[nodiscard]] asio::error_code error() const noexcept { return error_; }
 
   void start(handlers called) {
@@ -55,8 +55,8 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
     if (writing_.empty()) write_next();
   }
 
-  //! Sends only what waits, and discards input until the peer closes, because closing a socket with unread bytes would
-  //! discard sent data. The owner must close the connection after a while.
+  //! Sends the waiting bytes, then discards input until the peer closes, because closing a socket with unread bytes
+  //! would discard sent data. If the peer does not close, the owner must.
   void finish() {
     finishing_ = true;
     if (unsent() == 0) stop_sending();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Listens on the loopback and holds one peer at a time. A newer connection replaces the older one, as after a restart.
+//! Listens on the loopback interface for one peer at a time. A newer connection replaces the older one, because the
+//! peer may have restarted.
 #ifndef EDGE_CLOUD_FRAMED_SERVER_HPP
 #define EDGE_CLOUD_FRAMED_SERVER_HPP
 
@@ -23,7 +24,7 @@ class framed_server {
   [[nodiscard]] std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
   [[nodiscard]] bool connected() const noexcept { return peer_ != nullptr; }
 
-  //! Returns false if nobody is there; the message is then lost, as on a real link.
+  //! Returns false if there is no connection; the message is then lost, as on a real link.
   bool send(std::span<const std::byte> message) {
     if (peer_) peer_->send(message);
     return peer_ != nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs both hosts without processes, link or clock, and passes messages directly. The text must equal that of the
-//! processes, because it depends only on the keys and the models.
+//! Runs both hosts in one process without link and clock, and passes messages directly. The text must equal the text of
+//! two processes, because it depends only on the keys and the models.
 #ifndef EDGE_CLOUD_IN_PROCESS_HPP
 #define EDGE_CLOUD_IN_PROCESS_HPP
 
@@ -11,15 +11,15 @@
 
 namespace edge_cloud {
 
-//! Reports of both hosts, and the bytes of the messages.
+//! Holds the reports of both hosts, and the bytes of the messages.
 struct in_process_run {
   run_report edge, cloud;
   std::uint64_t bytes_up = 0, bytes_down = 0;
 };
 
 [[nodiscard]] inline in_process_run run_hosts(run_settings run, const side_model& small, const side_model& large) {
-  run.state.clear();  // no journal
-  run.retry_ms = 0;   // nothing is lost
+  run.state.clear();  // this run keeps no journal
+  run.retry_ms = 0;   // this run loses no message
   in_process_run made;
   std::deque<std::vector<std::byte>> up, down;
   const auto into = [](std::deque<std::vector<std::byte>>& queue, std::uint64_t& bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Frames in flight in one direction of an emulated link.
+//! Delivers the frames in flight in one direction of an emulated link.
 #ifndef EDGE_CLOUD_LINK_DIRECTION_HPP
 #define EDGE_CLOUD_LINK_DIRECTION_HPP
 
@@ -15,7 +15,8 @@
 
 namespace edge_cloud {
 
-//! Delivers each frame when the last bit arrives, unless it is lost. `accept` must be called on the context's thread.
+//! Delivers each frame when its last bit arrives, unless the frame is lost. `accept` must be called on the context's
+//! thread.
 class link_direction {
  public:
   link_direction(asio::io_context& io, link_lane lane, std::function<void(const frame&)> deliver)

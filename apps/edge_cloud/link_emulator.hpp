@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A slow link between the edge and the cloud: a proxy on the loopback with a rate in each direction, round-trip time,
-//! jitter and loss. The edge connects to the emulator, and the emulator connects to the cloud. It runs on a thread of
-//! its own; both peers may disconnect and return.
+//! Emulates a slow link between the edge and the cloud with a proxy on the loopback interface: a rate for each
+//! direction, round-trip time, jitter and loss. The edge connects to the emulator, and the emulator connects to the
+//! cloud. The emulator runs on its own thread; both peers may disconnect and return.
 #ifndef EDGE_CLOUD_LINK_EMULATOR_HPP
 #define EDGE_CLOUD_LINK_EMULATOR_HPP
 

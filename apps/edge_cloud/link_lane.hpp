@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One direction of the link as arithmetic on time: computes the arrival of a frame that is sent now, or its loss. It
-//! uses no sleeping and no sockets. A clock keeps the time until which the link is busy, so the rate is exact even if a
-//! timer fires late.
+//! Computes when a frame that is sent now arrives at the other end of one direction of the link, or whether it is lost.
+//! The computation needs no timer and no socket. It keeps the time until which the link is busy, so the rate is exact
+//! even if a timer fires late.
 #ifndef EDGE_CLOUD_LINK_LANE_HPP
 #define EDGE_CLOUD_LINK_LANE_HPP
 
@@ -22,7 +22,7 @@ struct passage {
 
 class link_lane {
  public:
-  //! `number` distinguishes the lanes of a link, so that lanes with one seed get different random numbers.
+  //! `number` identifies the lane, so that two lanes of a link with the same seed get different random numbers.
   link_lane(lane_settings settings, std::uint64_t seed, std::uint32_t number)
       : settings_(std::move(settings)),
         chance_{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}},
@@ -31,8 +31,8 @@ class link_lane {
   //! Sets the time at which the first step of the trace begins, in microseconds of the steady clock.
   void begin_trace(std::uint64_t origin) noexcept { settings_.clock.origin_microseconds = origin; }
 
-  //! Returns the time at which the last bit leaves, if the first one enters a free link at `from`. Each bit is sent at
-  //! the rate of the current state.
+  //! Returns the time at which the last bit leaves, if the first bit enters an idle link at `from`. Each bit is sent at
+  //! the rate of the state at its time.
   [[nodiscard]] time_point carried(time_point from, double bits) const {
     if (settings_.trace.empty()) return from + seconds(bits / settings_.bits_per_second);
     for (;;) {
@@ -44,7 +44,7 @@ class link_lane {
     }
   }
 
-  //! Delay and loss are those at the time when the last bit leaves.
+  //! Delay and loss are taken from the state at the time when the last bit leaves.
   [[nodiscard]] passage send(time_point now, std::uint64_t bytes) {
     free_at_ = carried(std::max(free_at_, now), static_cast<double>(bytes) * 8);
     const lane_state there = at(free_at_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Settings and counters of the emulated link.
+//! Defines the settings and counters of the emulated link.
 #ifndef EDGE_CLOUD_LINK_SETTINGS_HPP
 #define EDGE_CLOUD_LINK_SETTINGS_HPP
 
@@ -18,25 +18,25 @@ namespace edge_cloud {
 struct link_settings {
   double uplink_bits_per_second = 350e3;
   double downlink_bits_per_second = 4e6;
-  double round_trip_ms = 50;  //!< half in each direction, in addition to the time of the bits
-  double jitter_ms = 0;       //!< maximum additional delay of a frame, uniform; frames do not overtake
-  double loss = 0;            //!< probability that a frame takes its time on the link but never arrives
+  double round_trip_ms = 50;  //!< added delay, half in each direction; sending the bits takes more time
+  double jitter_ms = 0;       //!< maximum random delay added to a frame (uniform); frames stay in order
+  double loss = 0;            //!< probability that a frame occupies the link but never arrives
   std::uint64_t seed = 1;     //!< seed of jitter and loss
 
-  //! replaces rates, loss and round trip by those of the steps in turn; after the last step the first follows
+  //! states that replace rates, loss and round trip, one after another; after the last state, the first one follows
   std::vector<specverify::channel_state> trace{};
-  std::filesystem::path trace_file{};  //!< file of the trace
-  trace_clock clock{};                 //!< clock of the trace
+  std::filesystem::path trace_file{};  //!< file from which `trace` was read
+  trace_clock clock{};                 //!< time at which each state of the trace begins
 };
 
-//! One direction during one step of a trace.
+//! State of one direction during one step of a trace.
 struct lane_state {
   double bits_per_second = 1e6;
   double delay_ms = 25;
   double loss = 0;
 };
 
-//! One direction.
+//! Settings of one direction.
 struct lane_settings {
   double bits_per_second = 1e6;
   double delay_ms = 25;
@@ -47,8 +47,8 @@ struct lane_settings {
 };
 
 struct lane_counters {
-  std::uint64_t frames = 0;  //!< frames that entered the link, with lost ones
-  std::uint64_t bytes = 0;   //!< bytes of these frames, with length prefixes
+  std::uint64_t frames = 0;  //!< frames that entered the link, including lost frames
+  std::uint64_t bytes = 0;   //!< bytes of these frames, including length prefixes
   std::uint64_t lost = 0;    //!< frames that never arrived
 };
 
@@ -65,8 +65,9 @@ struct lane_counters {
   return lane;
 }
 
-//! Returns the state of the link at a time. Its index tells which of QS's two states (350 kbit/s and 4 Mbit/s, arXiv
-//! 2507.00605) the uplink is nearer to, as a ratio; 0: low. A trace from another model may use other indices.
+//! Returns the state of the link at a time. Its index is 0 if the ratio of the uplink's rate to 350 kbit/s is smaller
+//! than the ratio to 4 Mbit/s, and otherwise 1; these are the two states of QS (arXiv 2507.00605). A trace from another
+//! model may use other indices.
 [[nodiscard]] inline specverify::channel_state state_at(const link_settings& link, time_point now) {
   specverify::channel_state state{
       link.uplink_bits_per_second, link.downlink_bits_per_second, link.loss, link.loss, link.round_trip_ms * 1e-3, 0};

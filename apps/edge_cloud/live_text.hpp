@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints the text while it grows and shows the origin of each token: by colour on a terminal, otherwise by marks.
+//! Prints a text while it grows, and shows the origin of each token by colour on a terminal, and otherwise by marks.
 #ifndef EDGE_CLOUD_LIVE_TEXT_HPP
 #define EDGE_CLOUD_LIVE_TEXT_HPP
 
@@ -12,11 +12,11 @@
 namespace edge_cloud {
 
 enum class token_kind {
-  accepted,   //!< drafted by the edge, accepted by the cloud
-  corrected,  //!< a draft was rejected, and the cloud drew the replacement
-  bonus,      //!< all drafts were accepted, and the cloud added a token
-  skipped,    //!< committed by the edge on its own
-  streamed    //!< only the target
+  accepted,   //!< the edge drafted the token, and the cloud accepted it
+  corrected,  //!< the cloud rejected a draft, and drew this token in its place
+  bonus,      //!< the cloud accepted all drafts, and added this token
+  skipped,    //!< the edge committed the token without the cloud
+  streamed    //!< the target generated the token without drafts
 };
 
 class live_text {

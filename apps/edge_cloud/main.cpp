@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// edge_cloud demo: the main command, everything on this machine. edge_cloud trace: makes a channel trace for it.
-// edge_cloud serve, edge_cloud device: a server for many devices, and a device.
-// edge_cloud cloud, edge_cloud link, edge_cloud edge: the three parts of the demo, each in a separate terminal.
+// Runs the example programs. `edge_cloud demo` runs everything on this machine, and `edge_cloud trace` makes a channel
+// trace for the demo. `edge_cloud serve` is a server for many devices, and `edge_cloud device` is a device. `edge_cloud
+// cloud`, `edge_cloud link` and `edge_cloud edge` are the three parts of the demo, each for a separate terminal.
 #include "../standard_output.hpp"
 #include "cloud_process.hpp"
 #include "demo.hpp"
@@ -42,7 +42,7 @@ void add_edge_options(CLI::App& app, run_settings& run) {
       ->capture_default_str();
 }
 
-// Set by the demo.
+// Only the demo passes this option, so that both processes use one clock.
 void add_origin_option(CLI::App& app, link_settings& link) {
   app.add_option("--trace-origin", link.clock.origin_microseconds,
                  "start time of the channel trace, in microseconds of this machine's steady clock")
@@ -54,7 +54,7 @@ std::string not_a_secret(const std::string& text) {
   return specverify::secret_from_hex(text).is_missing() ? "a secret must have 32 hex digits, not all 0" : "";
 }
 
-// Options of one of the two sides.
+// Options that the edge and the cloud have in common.
 struct side_options {
   run_settings run;
   std::uint16_t port = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scorer of WISV: scores of a round's mismatches, from a trained decision head.
+//! Scores the mismatches of a round for WISV with a trained decision head.
 #ifndef EDGE_CLOUD_MISMATCH_SCORER_HPP
 #define EDGE_CLOUD_MISMATCH_SCORER_HPP
 
@@ -14,7 +14,7 @@
 
 namespace edge_cloud {
 
-//! Scores mismatches from the states that the edge sent and those of the target's last pass.
+//! Scores mismatches from the hidden states that the edge sent, and the states of the target's last pass.
 class mismatch_scorer {
  public:
   //! Only the edge can check the size of the drafter's states, because it has the drafter.
@@ -24,8 +24,8 @@ class mismatch_scorer {
 
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
 
-  //! Scores the mismatches of a `score` output, ascending. Errors: those of the head, of the vectors and of the
-  //! channel.
+  //! Scores the mismatches of a `score` output in ascending order of position. Errors: the errors of the head, the
+  //! vectors and the channel.
   [[nodiscard]] specverify::status score(const specverify::session_output& asked,
                                          const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors for a valid journal of a session with other options. Such a journal is left unchanged.
+//! Makes the error for a valid journal whose session has other options. The journal is left unchanged.
 #ifndef EDGE_CLOUD_OTHER_OPTIONS_HPP
 #define EDGE_CLOUD_OTHER_OPTIONS_HPP
 

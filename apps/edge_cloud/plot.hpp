@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws the table as a picture with gnuplot: speed, uplink cost, and growth of the texts.
+//! Draws the table of the demo as a picture with gnuplot: speed, uplink cost, and growth of the texts.
 #ifndef EDGE_CLOUD_PLOT_HPP
 #define EDGE_CLOUD_PLOT_HPP
 
@@ -84,7 +84,8 @@ plot )";
 
 }  // namespace detail
 
-//! Writes demo.svg into `folder`. Returns an empty path if gnuplot is missing; data and script are written in any case.
+//! Writes demo.svg into `folder` and returns its path, or an empty path if gnuplot is missing. The data and the script
+//! are always written.
 [[nodiscard]] inline std::filesystem::path draw_plot(std::span<const run_report> reports,
                                                      const std::filesystem::path& folder) {
   const std::filesystem::path data = folder / "demo.tsv", script = folder / "demo.gnuplot",

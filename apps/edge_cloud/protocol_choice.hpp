@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Protocol of hidden states for a system that leaves it open. It is chosen once per text, when the text begins, from
-//! the link and from statistics of earlier scored rounds.
+//! Chooses the protocol of hidden states for a system that leaves it open. The choice is made once per text, when the
+//! text begins, from the link and from statistics of earlier scored rounds.
 #ifndef EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 #define EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 

@@ -14,7 +14,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_report, system, tokens, text, arrival, ro
                                    texts_with_states, resumes, scored_rounds)
 
 void save(const run_report& report, const std::filesystem::path& file) {
-  // A text may be cut inside a UTF-8 character. Such bytes are replaced, but the tokens stay exact.
+  // A text can end inside a UTF-8 character. The bytes of such a character are replaced here, but the tokens stay
+  // exact.
   std::ofstream(file) << nlohmann::json(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Results and cost of one run of one system. The edge writes it as JSON; the table and the plot read it.
+//! Holds the results and cost of one run of one system. The edge writes them as JSON; the table and the plot read them.
 #ifndef EDGE_CLOUD_RUN_REPORT_HPP
 #define EDGE_CLOUD_RUN_REPORT_HPP
 
@@ -12,33 +12,33 @@
 namespace edge_cloud {
 
 struct run_report {
-  std::string system;                //!< as given (systems.hpp)
+  std::string system;                //!< system with its settings, as the user gave it (systems.hpp)
   std::vector<std::int32_t> tokens;  //!< tokens after the prompt
   std::string text;
   std::vector<double> arrival;  //!< seconds from the first message to each token's commit
-  std::uint64_t rounds = 0;     //!< verdicts; for the streamed target, tokens
+  std::uint64_t rounds = 0;     //!< number of verdicts, or of tokens if the target streams
   std::uint64_t drafted = 0;
   //! drafts that the cloud tested: per round, the accepted ones and the first rejected one
   std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;
-  std::uint64_t resolution_sum = 0;  //!< sum over drafts of the resolution of the distribution; 0 if it is no lattice
+  std::uint64_t resolution_sum = 0;  //!< sum of the resolutions of all drafts' distributions; 0 if no lattice is used
   //! sum over drafts of the support size; 0 without a support
   std::uint64_t support_sum = 0;
-  std::uint64_t bytes_up = 0;  //!< all bytes that the edge sent, with length prefixes
+  std::uint64_t bytes_up = 0;  //!< all bytes that the edge sent, including length prefixes
   std::uint64_t bytes_down = 0;
   std::uint64_t edge_passes = 0;   //!< forward passes of the drafter, one token each
   std::uint64_t cloud_passes = 0;  //!< forward passes of the target, any number of positions each
-  double edge_compute = 0;         //!< seconds in these passes
+  double edge_compute = 0;         //!< seconds that the drafter's passes took
   double cloud_compute = 0;
   std::uint64_t residual_tokens = 0;    //!< tokens that replaced a rejected draft
-  std::uint64_t skipped = 0;            //!< tokens committed by the edge on its own
+  std::uint64_t skipped = 0;            //!< tokens that the edge committed without the cloud
   std::uint64_t skipped_uncertain = 0;  //!< skipped tokens that were uncertain but unimportant
   //! tokens drafted while the link was lost, and verified later
   std::uint64_t written_ahead = 0;
   std::uint64_t mismatches = 0;           //!< drafts that a scorer decided
   std::uint64_t accepted_mismatches = 0;  //!< scored drafts that were accepted
-  std::uint64_t draft_bytes = 0;          //!< draft messages, without framing
-  std::uint64_t supply_bytes = 0;         //!< second uploads
+  std::uint64_t draft_bytes = 0;          //!< bytes of draft messages, without framing
+  std::uint64_t supply_bytes = 0;         //!< bytes of supply messages, which carry hidden states after their draft
   std::uint64_t texts = 0;                //!< texts in this report
   //! texts whose hidden states were sent with the drafts
   std::uint64_t texts_with_states = 0;

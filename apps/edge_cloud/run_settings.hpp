@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Settings that both processes must agree on. The demo passes them on the command lines of the children.
+//! Holds the settings that both processes must agree on. The demo passes them to its child processes on their command
+//! lines.
 #ifndef EDGE_CLOUD_RUN_SETTINGS_HPP
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 
@@ -19,13 +20,13 @@ struct run_settings {
   std::string system = "k-sqs";  //!< text for chosen_system (systems.hpp)
   std::vector<std::string> set;  //!< values of --set, for `system`
   std::string prompt = "And it came to pass in those days, that";
-  std::uint32_t tokens = 64;              //!< maximum tokens after the prompt; the text may end before
-  std::vector<std::string> stop_strings;  //!< the text ends before the first one found
+  std::uint32_t tokens = 64;              //!< maximum number of tokens after the prompt; the text can end earlier
+  std::vector<std::string> stop_strings;  //!< the text ends before the first of these strings
   double temperature = 1.0;
   std::uint64_t session_id = 20261121;
-  // 32 hex digits each
-  secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< only the edge has it, for draws
-  secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< only the cloud has it, for verdicts
+  // Secrets have 32 hex digits each.
+  secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< secret of the edge, for random draws
+  secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< secret of the cloud, for verdicts
   std::uint64_t salt = 0;                                        //!< salt of the cloud; 0: a new one at each start
   std::uint32_t retry_ms = 1000;                                 //!< milliseconds until the edge asks again
   //! wait, stop, or local: the edge writes ahead, and the cloud verifies later
@@ -37,11 +38,11 @@ struct run_settings {
   std::filesystem::path policy;
   double threshold = -1;  //!< threshold of the scorer; negative: the head's own
   bool lazy = false;      //!< whether the cloud requests one mismatch's state at a time
-  //! for a system that leaves it open: fh, sh, lazy, or round-trip for the rule by round trip
+  //! protocol of a system that leaves it open: fh, sh, lazy, or round-trip, which chooses by round-trip time
   std::string protocol = "round-trip";
   std::uint32_t pad_to = 1;     //!< messages of both sides are padded to a multiple of this many bytes
   std::string pace = "none";    //!< pace of the models: paper or none (pace.hpp)
-  link_settings link;           //!< channel that the edge reports
+  link_settings link;           //!< link whose properties the edge reports to its session
   std::filesystem::path state;  //!< folder for journal and report of this process
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts that hold a secret. Their memory is wiped before it is released.
+//! Stores texts that hold a secret, and wipes their memory before it is released.
 #ifndef EDGE_CLOUD_SECRET_TEXT_HPP
 #define EDGE_CLOUD_SECRET_TEXT_HPP
 
@@ -30,7 +30,8 @@ struct wiping_allocator {
   }
 };
 
-//! Not a std::string, because a string stores short texts inside itself, outside the allocator that wipes.
+//! The member is not a std::string, because a string stores short texts inside itself, where the wiping allocator does
+//! not apply.
 class secret_text {
  public:
   secret_text() = default;

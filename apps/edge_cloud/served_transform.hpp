@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Check that a cloud serves the transform that an edge requests. Two transforms would give two distributions.
+//! Checks that a cloud serves the transform that an edge requests, because two transforms would give two distributions.
 #ifndef EDGE_CLOUD_SERVED_TRANSFORM_HPP
 #define EDGE_CLOUD_SERVED_TRANSFORM_HPP
 

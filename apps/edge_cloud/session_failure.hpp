@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Exception with the reason why an edge's session cannot continue.
+//! Defines the exception for an edge whose session cannot continue, with the reason.
 #ifndef EDGE_CLOUD_SESSION_FAILURE_HPP
 #define EDGE_CLOUD_SESSION_FAILURE_HPP
 
@@ -12,7 +12,7 @@ namespace edge_cloud {
 
 class session_failure : public std::runtime_error {
  public:
-  //! `refusal`: reason of the cloud, or ok if the edge failed on its own.
+  //! `refusal` is the cloud's reason, or ok if the session failed at the edge.
   session_failure(const std::string& said, specverify::status refusal) : std::runtime_error(said), refusal_(refusal) {}
   [[nodiscard]] specverify::status refusal() const noexcept { return refusal_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One side of the embedded pair: the shared vocabulary and this side's weights.
+//! Loads one side of the embedded pair: the shared vocabulary and the weights of this side.
 #ifndef EDGE_CLOUD_SIDE_MODEL_HPP
 #define EDGE_CLOUD_SIDE_MODEL_HPP
 
@@ -19,7 +19,7 @@ namespace edge_cloud {
 
 struct side_model {
   tinylm::tokenizer vocabulary;
-  specverify::vocabulary_fingerprint fingerprint;  //!< hello is refused if the fingerprints of both models differ
+  specverify::vocabulary_fingerprint fingerprint;  //!< the cloud refuses hello if the two models' fingerprints differ
   std::shared_ptr<const tinylm::weights> weights;
   std::uint32_t vocab_size = 0;
   std::uint32_t hidden_size = 0;  //!< numbers in a hidden state

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options shared by several commands of the program.
+//! Adds the options that several commands of the program share.
 #ifndef EDGE_CLOUD_SIDE_OPTIONS_HPP
 #define EDGE_CLOUD_SIDE_OPTIONS_HPP
 
@@ -12,7 +12,7 @@
 
 namespace edge_cloud {
 
-//! Rejects numbers that are too large, because CLI11 would replace them by the largest number.
+//! Rejects numbers that are too large, because CLI11 would replace such a number by the largest number.
 inline std::string not_a_whole_number(const std::string& text) {
   return whole_number_from(text) ? "" : "a number of decimal digits below 2^64, without leading zeros, not " + text;
 }
@@ -76,7 +76,7 @@ inline auto kilo(double& value) {
   return [&value](const double& given) { value = given * 1e3; };
 }
 
-//! Adds the options of a link except for the rate of the uplink.
+//! Adds all options of a link except for the rate of the uplink.
 inline void add_steady_options(CLI::App& app, link_settings& link) {
   app.add_option_function<double>("--down-kbit", kilo(link.downlink_bits_per_second),
                                   "rate of the downlink in kbit/s; default: 4000")

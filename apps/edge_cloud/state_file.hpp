@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of one side: a file to which records are appended, and which a single record sometimes replaces. Records
-//! passed to `write` survive a kill of the process at any later time.
+//! Stores the journal of one side in a file. Records are appended, and sometimes one record replaces all earlier ones.
+//! A record that was passed to `write` survives if the process is killed later.
 #ifndef EDGE_CLOUD_STATE_FILE_HPP
 #define EDGE_CLOUD_STATE_FILE_HPP
 
@@ -32,8 +32,8 @@ class state_file {
   //! Returns the contents from an earlier process, or an empty vector.
   [[nodiscard]] std::vector<std::byte> load() const { return file_bytes(path_); }
 
-  //! Drops the bytes after the first `bytes`, an unfinished record after a kill or a power cut. Returns the number
-  //! dropped.
+  //! Drops the bytes after the first `bytes`, which are an unfinished record after a kill or a power cut. Returns the
+  //! number of dropped bytes.
   std::uint64_t cut(std::size_t bytes) const {
     if (!std::filesystem::exists(path_)) return 0;
     const std::uint64_t dropped = std::filesystem::file_size(path_) - bytes;
@@ -51,21 +51,21 @@ class state_file {
     out_.close();
     std::filesystem::remove(path_);
   }
-  //! Keeps a journal that the session does not accept under another name, for analysis, so that a new one can begin.
+  //! Renames a journal that the session does not accept, so that it is kept for analysis and a new journal can begin.
   void set_aside(specverify::status why) const {
     if (why.code == specverify::errc::truncated)
-      return drop_unfinished(0);  // killed in the first record, so nothing was sent yet
+      return drop_unfinished(0);  // the process was killed during the first record, so it has sent nothing yet
     std::fprintf(stderr, "%s: %s; kept as %s\n", path_.c_str(), why.text().c_str(), next_to(".corrupt").c_str());
     std::filesystem::rename(path_, next_to(".corrupt"));
   }
 
-  //! Writes a record of a session. The kernel has the record when this returns, which is enough if the process is
-  //! killed. Throws std::system_error if the disk fails.
+  //! Writes a record of a session. When this function returns, the kernel has the record, so a killed process does not
+  //! lose it. Throws std::system_error if the disk fails.
   void write(const specverify::session_output& record) {
     const bool named = !record.replaces && std::filesystem::exists(path_);
     if (record.replaces) {
       out_.close();
-      std::filesystem::remove(next_to(".new"));  // of a process that was killed at this point
+      std::filesystem::remove(next_to(".new"));  // an earlier process may have been killed at this point
     }
     const std::filesystem::path file = record.replaces ? next_to(".new") : path_;
     append(file, record.bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Option --stop-string, for every program that writes a text.
+//! Adds the option --stop-string to a program that generates a text.
 #ifndef EDGE_CLOUD_STOP_OPTION_HPP
 #define EDGE_CLOUD_STOP_OPTION_HPP
 
@@ -14,7 +14,7 @@ inline std::string not_a_stop_string(const std::string& text) {
   return text.empty() ? "a stop string must have at least one byte" : "";
 }
 
-//! One string at a time, because CLI11 would read `[END]` as the list `END`, and `{}` as nothing.
+//! The option takes one string at a time, because in a list CLI11 would read `[END]` as `END`, and `{}` as nothing.
 inline void add_stop_option(CLI::App& app, std::vector<std::string>& strings) {
   app.add_option_function<std::string>(
          "--stop-string", [&strings](const std::string& one) { strings.push_back(one); },

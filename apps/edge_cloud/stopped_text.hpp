@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A text as it is shown while it grows. It ends before the first stop string, and bytes that may belong to a stop
-//! string wait until that is known.
+//! Determines the visible part of a text while it grows. The text ends before the first stop string, so bytes that may
+//! belong to a stop string wait until later tokens decide that.
 #ifndef EDGE_CLOUD_STOPPED_TEXT_HPP
 #define EDGE_CLOUD_STOPPED_TEXT_HPP
 

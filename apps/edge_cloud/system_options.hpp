@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options --set and --list, for programs whose options name systems.
+//! Adds the options --set and --list to a program whose options name systems.
 #ifndef EDGE_CLOUD_SYSTEM_OPTIONS_HPP
 #define EDGE_CLOUD_SYSTEM_OPTIONS_HPP
 

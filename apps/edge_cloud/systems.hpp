@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The library's systems on a command line: "k-sqs", or with settings "c-sqs:support_size=256:round_bits=1000".
+//! Parses the names of the library's systems on a command line, for example "k-sqs", or with settings
+//! "c-sqs:support_size=256:round_bits=1000".
 #ifndef EDGE_CLOUD_SYSTEMS_HPP
 #define EDGE_CLOUD_SYSTEMS_HPP
 
@@ -24,15 +25,15 @@ inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", 
   return text;
 }
 
-//! Returns a setting with the range.
+//! Returns the text of a setting with its range.
 [[nodiscard]] inline std::string text_of(const specverify::setting_info& setting) {
   const std::string usual = setting.must_be_given() ? "no default" : "default " + short_number(setting.usual);
   return std::string(setting.name) + " (" + short_number(setting.least) + " to " + short_number(setting.most) + ", " +
          usual + "): " + std::string(setting.meaning);
 }
 
-//! Returns the kind of a system's text: "exact" if drawn from the target's distribution, "argmax" if most probable
-//! tokens, otherwise "lossy".
+//! Returns the kind of a system's text: "exact" if tokens are drawn from the target's distribution, "argmax" if each is
+//! the target's most probable token, and otherwise "lossy".
 [[nodiscard]] inline const char* text_of(const specverify::system_info& system) {
   if (system.strength == specverify::guarantee::lossy) return "lossy";
   return system.greedy ? "argmax" : "exact";
@@ -88,7 +89,7 @@ class chosen_system {
     const auto checked = completed(specverify::max_vocab_size, 1).made(specverify::max_vocab_size);
     if (!checked) refuse(text_of(*known), specverify::message(checked.error().code));
   }
-  //! Adds settings without a default that depend on the models: a limit of V, the hidden size.
+  //! Adds the settings that have no default because they depend on the models: the limit of V, and the hidden size.
   [[nodiscard]] chosen_system completed(std::uint32_t vocab_size, std::uint32_t hidden_size) const {
     chosen_system made = *this;
     for (const specverify::setting_info& one : info_.settings) {
@@ -126,7 +127,7 @@ class chosen_system {
   }
 
   specverify::system_info info_{};
-  std::vector<specverify::setting> settings_;  // names are those of the library's list
+  std::vector<specverify::setting> settings_;  // each name is a string of the library's list
 };
 
 //! Returns whether the protocol of hidden states is chosen when a text begins (protocol_choice.hpp).

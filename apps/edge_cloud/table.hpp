@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The table of the demo.
+//! Prints the table of the demo.
 #ifndef EDGE_CLOUD_TABLE_HPP
 #define EDGE_CLOUD_TABLE_HPP
 
@@ -20,7 +20,7 @@ namespace edge_cloud {
   return chosen_system(report.system).shape();
 }
 
-//! Columns for only some systems. A table without such a system omits them.
+//! Columns that apply to only some systems. A table without such a system omits them.
 struct own_column {
   const char* head[2];
   bool (*applies)(const run_report&);
@@ -83,7 +83,7 @@ struct mean_passes {
   return {milliseconds(all.edge_compute, all.edge_passes), milliseconds(all.cloud_compute, all.cloud_passes)};
 }
 
-//! Warns if passes took over 5 % longer than `pace` allows, because the speeds are then those of slower models.
+//! Warns if passes took over 5 % longer than `pace` sets, because the measured speeds then belong to slower models.
 inline void print_pace_warning(std::FILE* out, const mean_passes& took, std::string_view pace) {
   constexpr double tolerance = 1.05;
   const double edge = paced(pace, paper_edge_pass) * 1e3, cloud = paced(pace, paper_cloud_pass) * 1e3;
@@ -110,7 +110,7 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
                paper_edge_pass * 1e3, paper_cloud_pass * 1e3);
 }
 
-//! Prints head and rows.
+//! Prints the head and the rows of the table.
 inline void print_rows(std::FILE* out, std::span<const run_report> reports) {
   std::vector<own_column> own;
   for (const own_column& column : own_columns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Returns the current step of a channel trace. The steady clock belongs to the machine, so all processes of a run
+//! Computes the current step of a channel trace. The steady clock belongs to the machine, so all processes of a run
 //! agree if they get the same origin.
 #ifndef EDGE_CLOUD_TRACE_CLOCK_HPP
 #define EDGE_CLOUD_TRACE_CLOCK_HPP
@@ -14,7 +14,7 @@ using time_point = std::chrono::steady_clock::time_point;
 
 struct trace_clock {
   double state_seconds = 1;               //!< seconds per state, > 0
-  std::uint64_t origin_microseconds = 0;  //!< beginning of the first state, which also holds before
+  std::uint64_t origin_microseconds = 0;  //!< time at which the first state begins; the state also holds earlier
 
   [[nodiscard]] std::uint64_t step(time_point now) const {
     return now <= origin() ? 0 : static_cast<std::uint64_t>((now - origin()) / state_time());

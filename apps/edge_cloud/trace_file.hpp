@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a channel trace from a file for the emulated link, or draws a new one from a channel model of the library.
+//! Reads a channel trace for the emulated link from a file, or draws a new trace from a channel model of the library.
 #ifndef EDGE_CLOUD_TRACE_FILE_HPP
 #define EDGE_CLOUD_TRACE_FILE_HPP
 
@@ -16,13 +16,14 @@ namespace edge_cloud {
 
 inline constexpr double slowest_rate = 1e3;  //!< minimum bit/s of the emulated link
 
-//! Returns whether the emulated link supports a state: the ranges of the options, but with any higher rate.
+//! Returns whether the emulated link supports a state. The ranges are the ranges of the options, but a rate has no
+//! upper limit.
 [[nodiscard]] inline bool can_emulate(const specverify::channel_state& state) noexcept {
   return std::min(state.uplink_rate, state.downlink_rate) >= slowest_rate &&
          std::max(state.uplink_loss, state.downlink_loss) <= 0.9 && state.round_trip <= 10;
 }
 
-//! Returns the states in the file. Throws the error with file name and line.
+//! Returns the states in the file. Throws an error with the file name and the line.
 [[nodiscard]] inline std::vector<specverify::channel_state> load_trace(const std::filesystem::path& file) {
   const std::vector<std::byte> bytes = file_bytes(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -42,7 +43,7 @@ inline constexpr double slowest_rate = 1e3;  //!< minimum bit/s of the emulated 
 }
 
 struct trace_model {
-  std::string name = "qs-paper";  //!< one of `trace_model_names`
+  std::string name = "qs-paper";  //!< name of the model, one of `trace_model_names`
   std::uint32_t steps = 60;
   std::uint64_t seed = 1;
   double mean_snr_decibel = 10;    //!< fading models
@@ -50,8 +51,8 @@ struct trace_model {
 };
 inline const std::vector<std::string> trace_model_names{"qs-paper", "qs-code", "rayleigh", "rician"};
 
-//! Returns the text of a trace whose uplink the model draws, at `slowest_rate` or more. Downlink, loss and round trip
-//! are those of `link`. Throws the model's error.
+//! Returns the text of a trace. The model draws the uplink's rates, which are raised to at least `slowest_rate`; `link`
+//! sets downlink, loss and round trip. Throws the model's error.
 [[nodiscard]] inline std::string drawn_trace(const trace_model& model, const link_settings& link) {
   std::vector<specverify::channel_state> states(model.steps);
   const auto draw = [&](const auto& made) {

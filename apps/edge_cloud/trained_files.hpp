@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trained files of a run: the decision head of the scored systems, and the network of a learned window.
+//! Loads the trained files of a run: the decision head of the scored systems, and the network of a learned window.
 #ifndef EDGE_CLOUD_TRAINED_FILES_HPP
 #define EDGE_CLOUD_TRAINED_FILES_HPP
 
@@ -28,7 +28,8 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
 
 }  // namespace detail
 
-//! Returns the head of a run. Throws if the file is invalid or the head needs states that no session carries.
+//! Returns the decision head of a run. Throws if the file is invalid, or if the head needs states that sessions do not
+//! send.
 [[nodiscard]] inline specverify::decision_head load_head(const std::filesystem::path& file) {
   auto made = specverify::decision_head::make(file_bytes(file));
   if (!made.ok()) detail::refuse(file, made.error());
@@ -39,7 +40,8 @@ inline void require_file(const chosen_system& system, const std::filesystem::pat
   return std::move(made).value();
 }
 
-//! Throws if a head belongs to another model. `model`: drafter or target; `expected`: size of the head's input.
+//! Throws if a head belongs to another model. `model` is drafter or target, and `expected` is the size of the head's
+//! input.
 inline void require_state_size(const std::string& model, std::uint32_t expected, std::uint32_t given) {
   if (expected == given) return;
   throw std::runtime_error("the decision head needs " + model + " states of " + std::to_string(expected) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ids and ports in text form: only decimal digits, without leading zeros.
+//! Parses ids and ports, which must have only decimal digits and no leading zeros.
 #ifndef EDGE_CLOUD_WHOLE_NUMBER_HPP
 #define EDGE_CLOUD_WHOLE_NUMBER_HPP
 

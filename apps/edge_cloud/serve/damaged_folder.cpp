@@ -20,7 +20,7 @@ struct kept_file {
   std::uint64_t bytes = 0;
 };
 
-//! Returns the files by number, the oldest first. Files without a number are not included.
+//! Returns the files that have a number, the oldest first.
 std::map<std::uint64_t, kept_file> kept_in(const fs::path& folder) {
   std::map<std::uint64_t, kept_file> found;
   for (const auto& file : fs::directory_iterator(folder)) {

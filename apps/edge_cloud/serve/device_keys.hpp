@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Devices that may connect: a file with keys of devices, or a list of devices with certificates.
+//! Reads the devices that may connect: a file with keys of devices, or a list of devices with certificates.
 //!
 //! The file has a line `DEVICE-ID KEY` for each device: the id in decimal digits, the key as 64 hex digits. Empty lines
 //! and lines that begin with # are ignored. Key files of both sides must be readable only by the owner (chmod 600).
@@ -30,8 +30,8 @@ class device_keys {
   //! hex digits or is zero, or an id is repeated. It also throws if there are no devices.
   explicit device_keys(std::string_view text, const std::string& name = "the list of devices");
 
-  //! Returns the key of a device. An unknown device gets a random key that nobody has, so a connection cannot find out
-  //! whether a device exists.
+  //! Returns the key of a device. For an unknown id it returns a random key that nobody has, so a peer cannot find out
+  //! whether an id exists.
   [[nodiscard]] const device_key& key_of(std::uint64_t device) const;
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
   //! Returns whether this list and `other` both have the device, with the same key.
@@ -45,7 +45,7 @@ class device_keys {
   device_key nobody_ = random_bytes<device_key>();
 };
 
-//! Devices that may connect if certificates identify them: a line `DEVICE-ID` for each, as above.
+//! Devices that may connect if certificates identify them. The file has a line `DEVICE-ID` for each device.
 class device_list {
  public:
   //! Throws std::runtime_error with the line if it does not have one word, the id is not a number, or an id is

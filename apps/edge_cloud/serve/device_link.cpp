@@ -29,7 +29,7 @@ struct host_and_port {
   std::string host, port;
 };
 
-//! Splits at the last colon, because an IPv6 address such as [::1]:7002 has more.
+//! Splits the text at its last colon, because an IPv6 address such as [::1]:7002 has several colons.
 host_and_port parted(const std::string& server) {
   const std::size_t colon = server.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == server.size())
@@ -52,8 +52,8 @@ std::optional<refusal> refused(std::span<const std::byte> message, const specver
   return std::nullopt;
 }
 
-//! Returns whether a message shows that the server serves the session. A server that serves nothing answers hellos,
-//! too.
+//! Returns whether a message shows that the server serves the session. An answer to hello is not enough, because a
+//! server that does not serve the session also answers.
 bool is_useful(std::span<const std::byte> message) {
   using specverify::message_kind;
   const auto kind = specverify::kind_of(message);
@@ -70,7 +70,8 @@ std::string distrusted(asio::ssl::verify_context& context) {
          "); check --tls-ca";
 }
 
-//! Returns whether an alert is about a certificate. Such alerts can come after this side has finished the handshake.
+//! Returns whether a TLS alert is about a certificate. Such an alert can arrive after this side has finished the
+//! handshake.
 bool is_about_certificate(asio::error_code why) {
   if (why.category() != asio::error::get_ssl_category()) return false;
   const int reason = ERR_GET_REASON(static_cast<unsigned long>(why.value()));
@@ -81,7 +82,8 @@ bool is_about_certificate(asio::error_code why) {
   return std::find(std::begin(alerts), std::end(alerts), reason) != std::end(alerts);
 }
 
-//! Returns whether a server that speaks TLS sent an alert. Other handshake failures can come from a server without TLS.
+//! Returns whether the server sent a TLS alert, which proves that it uses TLS. Other handshake failures can also come
+//! from a server without TLS.
 bool is_alert(asio::error_code why) {
   return why.category() == asio::error::get_ssl_category() &&
          ERR_GET_REASON(static_cast<unsigned long>(why.value())) >= SSL_AD_REASON_OFFSET;
@@ -97,7 +99,8 @@ bool may_pass(refusal why) {
          why == refusal::handshakes_of_device || why == refusal::written_of_device;
 }
 //! Returns whether the device can begin the session again, because the server lost it and accepts the current text
-//! (under --required unconditional only a prompt). If the server fails at this text every time, that does not help.
+//! (under --required unconditional only a prompt). If the server fails at this text every time, the function returns
+//! false, because another try would not help.
 bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }
 
 }  // namespace
@@ -146,7 +149,8 @@ void device_link::dial() {
   });
 }
 
-//! Gives up after a while for any cause, because a server may accept a connection and send nothing.
+//! Gives up after a while, whatever the connection waits for, because a server may accept a connection and send
+//! nothing.
 void device_link::give_up_later() {
   if (missing_.empty()) missing_ = "no connection";
   give_up_.expires_at(since_ + patience_);
@@ -198,7 +202,8 @@ void device_link::admit() {
   events_.on_connect();
 }
 
-//! Proves the device's key only after the server has proven it, and sends no message before that.
+//! Proves the device's key only after the server has proven that it has the key. The device sends no message before
+//! that.
 void device_link::prove(const frame& challenge) {
   const auto answer = answer_to(challenge, opening_, *key_);
   if (!answer)
@@ -209,7 +214,8 @@ void device_link::prove(const frame& challenge) {
   admit();
 }
 
-//! Takes a message. A refusal of the server is printed in plain words and ends the device, unless it may pass.
+//! Takes a message. If the server refuses the session, the device prints the reason and ends, unless the refusal may be
+//! temporary.
 void device_link::take(frame message) {
   heard_ = true;
   const std::optional<refusal> why = refused(message, hello_);

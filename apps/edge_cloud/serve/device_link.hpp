@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's connection to a server: TCP or TLS, proof of the key, and reconnection after a loss.
+//! Connects a device to a server: TCP or TLS, proof of the key, and reconnection after a loss.
 #ifndef EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_LINK_HPP
 
@@ -45,12 +45,12 @@ class device_link final : public edge_link {
 
   asio::io_context& io_;
   link_events events_;
-  specverify::hello_name hello_{};  // of the last hello sent
+  specverify::hello_name hello_{};  // name of the last hello that was sent
   std::shared_ptr<asio::ssl::context> tls_;
-  std::string server_;  // as given by the user
+  std::string server_;  // address of the server, as the user gave it
   std::string server_name_;
-  std::optional<device_key> key_;  // none if a certificate identifies the device
-  std::uint64_t device_ = 0;       // owner of the key
+  std::optional<device_key> key_;  // key of this device; none if a certificate identifies it
+  std::uint64_t device_ = 0;       // id of this device
   key_opening opening_{};          // of this connection
   bool admitted_ = false;          // whether this connection takes messages of the session
   std::vector<asio::ip::tcp::endpoint> endpoints_;
@@ -59,11 +59,11 @@ class device_link final : public edge_link {
   std::shared_ptr<connection> line_;
   std::chrono::seconds patience_;
   std::chrono::steady_clock::time_point since_;  // time of the last useful connection
-  std::string missing_;                          // the step that was last waited for or failed
+  std::string missing_;                          // the last step that the device waited for, or that failed
   std::string distrust_;                         // reason not to trust the server's certificate
   bool noted_ = false;                           // whether the retry of this connection was reported
   bool heard_ = false;                           // whether this connection has received a message
-  std::uint32_t failures_ = 0;                   // failures of the server at this text
+  std::uint32_t failures_ = 0;                   // number of times that the server failed at this text
   bool useful_ = false;                          // whether a useful message has been received
   std::chrono::milliseconds pause_ = first_pause;
 };
