@@ -26,8 +26,10 @@
 #include <specverify/codec/hidden_code.hpp>
 #include <specverify/codec/message.hpp>
 #include <specverify/codec/prefix_hash.hpp>
+#include <specverify/codec/prior_table.hpp>
 #include <specverify/codec/range_coder.hpp>
 #include <specverify/codec/support_code.hpp>
+#include <specverify/codec/token_prior.hpp>
 
 // link models
 #include <specverify/link/channel.hpp>

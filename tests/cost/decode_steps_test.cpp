@@ -14,6 +14,7 @@ class counted_decoder : public range_decoder {
     return ++steps, range_decoder::bit(ones, total);
   }
   [[nodiscard]] std::uint64_t peek() noexcept { return ++steps, range_decoder::peek(); }
+  [[nodiscard]] std::uint64_t peek(std::uint64_t total) noexcept { return ++steps, range_decoder::peek(total); }
   [[nodiscard]] bool rests() const noexcept { return ++steps, range_decoder::rests(); }  // at least once per entry
 };
 

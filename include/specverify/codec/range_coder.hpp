@@ -50,10 +50,14 @@ class range_encoder {
       : out_(out), words_end_(out.size() < 8 ? 0 : out.size() - 7) {}
 
   //! Encodes one of `total` equally likely symbols. total in [1, 2^40], symbol < total.
-  void uniform(std::uint64_t symbol, std::uint64_t total) noexcept {
-    SPECVERIFY_ASSERT(symbol < total && total <= (std::uint64_t{1} << 40), "symbol outside its range");
+  void uniform(std::uint64_t symbol, std::uint64_t total) noexcept { interval(symbol, 1, total); }
+
+  //! Encodes the part [first, first + width) of [0, total). total in [1, 2^40], width > 0, first + width <= total.
+  void interval(std::uint64_t first, std::uint64_t width, std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
+    SPECVERIFY_ASSERT(width > 0 && width <= total && first <= total - width, "interval outside its range");
     const std::uint64_t unit = range_ / total;
-    narrow(unit * symbol, unit);
+    narrow(unit * first, unit * width);
   }
 
   //! Encodes a yes or no at odds of ones : total - ones. 0 < ones < total <= 2^32.
@@ -180,14 +184,8 @@ class range_decoder {
   }
 
   [[nodiscard]] std::uint64_t uniform(std::uint64_t total) noexcept {
-    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
-    const std::uint64_t unit = range_ / total;
-    const std::uint64_t symbol = value_ / unit;
-    if (symbol >= total) {
-      fail();
-      return 0;
-    }
-    narrow(unit * symbol, unit);
+    const std::uint64_t symbol = peek(total);
+    take(symbol, 1, total);
     return symbol;
   }
 
@@ -223,6 +221,21 @@ class range_decoder {
     value_ = value;
     range_ = range;
     return total - ones;
+  }
+
+  //! Returns the position of the code in [0, total), total in [1, 2^40]. The caller must then call `take` with the
+  //! interval that holds it and the same total.
+  [[nodiscard]] std::uint64_t peek(std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
+    const std::uint64_t at = value_ / (range_ / total);
+    if (at < total) return at;
+    fail();
+    return 0;
+  }
+  void take(std::uint64_t first, std::uint64_t width, std::uint64_t total) noexcept {
+    SPECVERIFY_ASSERT(width > 0 && width <= total && first <= total - width, "interval outside its range");
+    const std::uint64_t unit = range_ / total;
+    narrow(unit * first, unit * width);
   }
 
   //! Returns the position of the code in [0, 2^40). The caller must then call `take` with the part that holds it.

@@ -11,7 +11,7 @@
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 
-#include <specverify/core/numeric.hpp>
+#include <specverify/core/detail/fnv128.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/cpp20.hpp>
@@ -59,9 +59,9 @@ class fingerprint_builder {
   //! Returns the fingerprint of the tokens added so far. The fingerprint also depends on the number of tokens, so the
   //! fingerprint of a prefix of the vocabulary differs.
   [[nodiscard]] constexpr vocabulary_fingerprint finish() const noexcept {
-    fingerprint_builder copy = *this;
-    copy.fold_number(count_);
-    return copy.state_;
+    detail::fnv128 whole = hash_;
+    whole.fold_number(count_);
+    return {whole.high(), whole.low()};
   }
 
  private:
@@ -71,24 +71,13 @@ class fingerprint_builder {
     if (id <= last_) return {errc::ids_not_ascending, part::vocabulary, count_};
     last_ = id;
     ++count_;
-    fold_number(static_cast<std::uint32_t>(id));
-    fold(static_cast<std::uint8_t>(kind));
-    fold_number(static_cast<std::uint32_t>(length));
-    for (std::size_t i = 0; i < length; ++i) fold(byte(i));
+    hash_.fold_number(static_cast<std::uint32_t>(id));
+    hash_.fold(static_cast<std::uint8_t>(kind));
+    hash_.fold_number(static_cast<std::uint32_t>(length));
+    for (std::size_t i = 0; i < length; ++i) hash_.fold(byte(i));
     return {};
   }
-  constexpr void fold_number(std::uint32_t number) noexcept {
-    for (int shift = 0; shift < 32; shift += 8) fold(static_cast<std::uint8_t>(number >> shift));
-  }
-  //! Sets state = (state xor byte) * (2^88 + 0x13B) mod 2^128.
-  constexpr void fold(std::uint8_t byte) noexcept {
-    const std::uint64_t low = state_.low ^ byte;
-    const wide_product product = multiply_wide(low, 0x13Bu);
-    state_.high = product.high + state_.high * 0x13Bu + (low << 24);
-    state_.low = product.low;
-  }
-
-  vocabulary_fingerprint state_{0x6C62272E07BB0142u, 0x62B821756295C58Du};
+  detail::fnv128 hash_{};
   token_id last_ = -1;
   std::uint32_t count_ = 0;
 };

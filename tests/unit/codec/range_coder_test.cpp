@@ -17,7 +17,7 @@ using specverify_test::into;
 namespace {
 
 struct step {
-  int kind;  // 0 uniform, 1 bit, 2 part
+  int kind;  // 0 uniform, 1 bit, 2 part, 3 interval
   std::uint64_t a, b, c;
 };
 
@@ -26,7 +26,7 @@ std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, doubl
   std::vector<step> steps;
   bits = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const int kind = static_cast<int>(random() % 3);
+    const int kind = static_cast<int>(random() % 4);
     if (kind == 0) {
       const std::uint64_t total = 1 + (random() >> (24 + random() % 40));
       steps.push_back({0, random() % total, total, 0});
@@ -37,6 +37,10 @@ std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, doubl
       const bool one = random() % total < ones;
       steps.push_back({1, one ? 1u : 0u, ones, total});
       bits -= std::log2(static_cast<double>(one ? ones : total - ones) / static_cast<double>(total));
+    } else if (kind == 3) {
+      const std::uint64_t total = 1 + (random() >> (24 + random() % 40)), width = 1 + random() % total;
+      steps.push_back({3, random() % (total - width + 1), width, total});
+      bits -= std::log2(static_cast<double>(width) / static_cast<double>(total));
     } else {
       const std::uint64_t width = 1 + random() % (std::uint64_t{1} << (1 + random() % 40));
       const std::uint64_t first = random() % ((std::uint64_t{1} << 40) - width + 1);
@@ -52,6 +56,7 @@ void put(range_encoder& coder, const std::vector<step>& steps) {
     if (at.kind == 0) coder.uniform(at.a, at.b);
     if (at.kind == 1) coder.bit(at.a != 0, at.b, at.c);
     if (at.kind == 2) coder.part(at.a, at.b);
+    if (at.kind == 3) coder.interval(at.a, at.b, at.c);
   }
 }
 
@@ -73,6 +78,11 @@ bool decode(const std::vector<step>& steps, std::span<const std::byte> bytes, st
       const std::uint64_t place = coder.peek();
       same = same && place >= at.a && place < at.a + at.b;
       coder.take(at.a, at.b);
+    }
+    if (at.kind == 3) {
+      const std::uint64_t place = coder.peek(at.c);
+      same = same && place >= at.a && place < at.a + at.b;
+      coder.take(at.a, at.b, at.c);
     }
     if (!same) break;
   }
@@ -98,6 +108,34 @@ TEST_CASE("range coder: by hand") {
   std::size_t length = 9;
   CHECK(into(length, read.finish()).ok());
   CHECK(length == 0);
+}
+
+TEST_CASE("range coder: intervals of width 1 are uniform symbols, and bytes that nobody wrote stay inside them") {
+  std::mt19937_64 random(13);
+  int failures = 0;
+  for (int run = 0; run < 5000; ++run) {
+    std::array<std::byte, 64> one{}, other{};
+    range_encoder symbols(one), intervals(other);
+    for (int i = 0; i < 10; ++i) {
+      const std::uint64_t total = 1 + (random() >> (24 + random() % 40)), symbol = random() % total;
+      symbols.uniform(symbol, total);
+      intervals.interval(symbol, 1, total);
+    }
+    const std::size_t length = symbols.finish();
+    REQUIRE(intervals.finish() == length);
+    REQUIRE(std::equal(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(length), other.begin()));
+    std::vector<std::byte> bytes(random() % 12);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random() & 0xff);
+    range_decoder read(bytes);
+    for (int i = 0; i < 40; ++i) {
+      const std::uint64_t total = 1 + (random() >> (32 + random() % 32)), place = read.peek(total);
+      REQUIRE(place < total);
+      const std::uint64_t first = place - std::min<std::uint64_t>(place, random() % 3);
+      read.take(first, place - first + 1, total);
+    }
+    failures += read.failed() ? 1 : 0;
+  }
+  CHECK(failures > 1000);
 }
 
 TEST_CASE("range coder: a run of noes is that many bits, in the bytes, in what comes back and where the room ends") {
@@ -344,6 +382,8 @@ TEST_CASE("range coder: bytes behind the end, and values no encoder reaches") {
   for (int i = 0; i < 1000; ++i) {
     CHECK(read.uniform(7) < 7);
     CHECK(read.peek() < (std::uint64_t{1} << 40));
+    CHECK(read.peek(3) < 3);
+    read.take(2, 1, 3);
     (void)read.bit(1, 3);
   }
   CHECK(read.finish().error().code == errc::not_canonical);

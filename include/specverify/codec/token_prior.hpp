@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Codes token ids by weights that both sides compute from a shared table and the text before each id.
+//!
+//! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
+//! Symbols:    V = vocabulary size; W = sum of the table's weights; n = entries, at most 160: the followers of the last
+//!             id and of the last two ids in the table, and the ids after them at earlier places of the text. An id has
+//!             the table's weight plus its shares of what each source adds; the total is at most 16 W <= 2^32.
+//! Guarantees: the weights are a pure function of the table and the text before the id, drafts of the open block
+//!             included. There is no state, so nothing is journaled or taken back. Every id has a weight of at least 1
+//!             and at least 1/16 of what the table's weights alone give it. O(log V + n) per id and a look at the last
+//!             max_prior_window ids; no allocation, noexcept, bit-exact.
+//! Deviates:   the paper adapts its reference to samples; here only counts of followers in the same text do that.
+//! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/token_prior_test.cpp
+#ifndef SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
+#define SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
+
+#include <specverify/codec/prior_table.hpp>
+#include <specverify/codec/range_coder.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+
+//! Number of ids before the last id that are searched for the same id, because a longer search costs more than it
+//! saves.
+inline constexpr std::size_t max_prior_window = 1024;
+inline constexpr std::size_t max_prior_places = 32;  //!< maximum number of earlier places that count; later ones first
+
+//! The weights of the id after a text.
+class token_prior {
+ public:
+  //! Part [first, first + width) of [0, total()) that an id has.
+  struct interval {
+    std::uint64_t first;
+    std::uint64_t width;
+  };
+
+  //! text: all ids before the one to code, or at least the last max_prior_window + 2 of them, because earlier ids have
+  //! no effect. Ids outside the vocabulary are not predicted.
+  token_prior(const prior_table& table, std::span<const token_id> text) noexcept : table_(table) {
+    const std::size_t size = text.size();
+    if (size == 0) return;
+    const token_id last = text[size - 1];
+    const std::span<const prior_follower> one = table.after(last);
+    const std::span<const prior_follower> two =
+        size > 1 ? table.after(text[size - 2], last) : std::span<const prior_follower>{};
+    const places seen(text);
+    unsigned sources = one.empty() ? 0u : 1u;
+    if (!two.empty()) sources |= 2u;
+    if (seen.after_one > 0) sources |= 4u;
+    if (seen.after_two > 0) sources |= 8u;
+    add_list(one, table.added(sources, prior_source::after_one));
+    add_list(two, table.added(sources, prior_source::after_two));
+    const std::uint32_t each_one = seen.share(table.added(sources, prior_source::seen_one), seen.after_one),
+                        each_two = seen.share(table.added(sources, prior_source::seen_two), seen.after_two);
+    for (std::uint32_t i = 0; i < seen.after_one; ++i)
+      add(seen.followers[i], each_one + (seen.matches_two[i] ? each_two : 0));
+  }
+
+  [[nodiscard]] std::uint64_t total() const noexcept { return table_.sum_below(table_.vocab_size()) + added_; }
+
+  //! Returns the part of an id in [0, V).
+  [[nodiscard]] interval part_of(token_id id) const noexcept {
+    const auto index = static_cast<std::uint32_t>(id);
+    std::uint64_t below = 0, own = 0;
+    for (std::size_t i = 0; i < size_ && entries_[i].id <= id; ++i)
+      (entries_[i].id == id ? own : below) += entries_[i].weight;
+    const std::uint64_t first = table_.sum_below(index);
+    return {first + below, table_.sum_below(index + 1) - first + own};
+  }
+
+  //! Returns the id whose part has a point in [0, total()).
+  [[nodiscard]] token_id at(std::uint64_t point) const noexcept {
+    std::uint64_t below = 0;
+    std::uint32_t from = 0, end = table_.vocab_size();
+    for (std::size_t i = 0; i < size_; ++i) {
+      const auto id = static_cast<std::uint32_t>(entries_[i].id);
+      if (point < table_.sum_below(id) + below) {
+        end = id;
+        break;
+      }
+      if (point < table_.sum_below(id + 1) + below + entries_[i].weight) return entries_[i].id;
+      below += entries_[i].weight;
+      from = id + 1;
+    }
+    return static_cast<token_id>(table_.find(from, end, point - below));
+  }
+
+ private:
+  struct entry {
+    token_id id;
+    std::uint32_t weight;
+  };
+
+  //! Ids after the latest earlier places of the last id.
+  struct places {
+    explicit places(std::span<const token_id> text) noexcept {
+      const std::size_t size = text.size(), stop = size > max_prior_window + 1 ? size - max_prior_window - 1 : 0;
+      const token_id last = text[size - 1], before = size > 1 ? text[size - 2] : no_token;
+      for (std::size_t i = size - 1; i > stop && after_one < max_prior_places;) {
+        if (text[--i] != last) continue;
+        followers[after_one] = text[i + 1];
+        matches_two[after_one] = i > 0 && text[i - 1] == before;
+        after_two += matches_two[after_one] ? 1u : 0u;
+        ++after_one;
+      }
+    }
+    [[nodiscard]] static std::uint32_t share(std::uint32_t weight, std::uint32_t count) noexcept {
+      return count == 0 ? 0 : weight / count;
+    }
+    std::array<token_id, max_prior_places> followers;
+    std::array<bool, max_prior_places> matches_two;
+    std::uint32_t after_one = 0, after_two = 0;
+  };
+
+  void add_list(std::span<const prior_follower> list, std::uint32_t weight) noexcept {
+    for (const prior_follower& one : list)
+      add(one.id, static_cast<std::uint32_t>(std::uint64_t{weight} * one.share >> 31));
+  }
+  // Keeps the entries ascending. Each list is ascending, so most ids go to the end.
+  void add(token_id id, std::uint32_t weight) noexcept {
+    if (id < 0 || static_cast<std::uint32_t>(id) >= table_.vocab_size()) return;
+    added_ += weight;
+    std::size_t at = size_;
+    while (at > 0 && entries_[at - 1].id > id) --at;
+    if (at > 0 && entries_[at - 1].id == id) {
+      entries_[at - 1].weight += weight;
+      return;
+    }
+    for (std::size_t i = size_; i > at; --i) entries_[i] = entries_[i - 1];
+    entries_[at] = {id, weight};
+    ++size_;
+  }
+
+  const prior_table& table_;
+  std::array<entry, 2 * max_prior_followers + max_prior_places> entries_;
+  std::size_t size_ = 0;
+  std::uint64_t added_ = 0;
+};
+
+//! Codes text[first..] after the ids before it: each id by the weights of the text before it.
+//! text: ids before the ones to code (see token_prior), then these ids.
+//! Errors: size_mismatch (`first` is above the size), token_out_of_range (`where` = index in `text`). On an error
+//!         nothing is coded.
+[[nodiscard]] inline status encode_ids(range_encoder& coder, const prior_table& table, std::span<const token_id> text,
+                                       std::size_t first) noexcept {
+  if (first > text.size()) return detail::codec_error(errc::size_mismatch, first);
+  for (std::size_t i = first; i < text.size(); ++i) {
+    if (text[i] < 0 || static_cast<std::uint32_t>(text[i]) >= table.vocab_size())
+      return detail::codec_error(errc::token_out_of_range, i);
+  }
+  for (std::size_t i = first; i < text.size(); ++i) {
+    const token_prior prior(table, text.first(i));
+    const token_prior::interval part = prior.part_of(text[i]);
+    coder.interval(part.first, part.width, prior.total());
+  }
+  return {};
+}
+
+//! Decodes text[first..] and writes it; text[..first) must hold the ids before it. Every id written is below V for any
+//! bytes. If the decoder fails, the remaining ids are 0; the caller must check coder.finish().
+//! Errors: size_mismatch (`first` is above the size); then nothing is written.
+[[nodiscard]] inline status decode_ids(range_decoder& coder, const prior_table& table, std::span<token_id> text,
+                                       std::size_t first) noexcept {
+  if (first > text.size()) return detail::codec_error(errc::size_mismatch, first);
+  for (std::size_t i = first; i < text.size(); ++i) {
+    text[i] = 0;
+    if (coder.failed()) continue;
+    const token_prior prior(table, text.first(i));
+    const std::uint64_t point = coder.peek(prior.total());
+    text[i] = prior.at(point);
+    const token_prior::interval part = prior.part_of(text[i]);
+    coder.take(part.first, part.width, prior.total());
+  }
+  return {};
+}
+
+SPECVERIFY_NAMESPACE_END
+
+#endif
