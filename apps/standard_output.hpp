@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ends of all programs here: what they printed has arrived, or they fail.
+//! Makes a program fail if a part of its output was not written.
 #ifndef SPECVERIFY_APPS_STANDARD_OUTPUT_HPP
 #define SPECVERIFY_APPS_STANDARD_OUTPUT_HPP
 
@@ -12,16 +12,17 @@
 
 namespace programs {
 
-//! Where one of the three files was closed (`>&-`), the next one that a program opens would take its number: a journal
-//! or a connection would get what is printed. /dev/null takes the place, and refuses what is written to it as output.
+//! If the caller closed one of the three standard files (`>&-`), the next file that a program opens would get its
+//! number, and a journal or a connection would receive the printed text. Therefore /dev/null is opened under this
+//! number, in a mode that makes writing fail.
 inline void keep_standard_files() {
   for (const int file : {0, 1, 2}) {
     if (::fcntl(file, F_GETFD) < 0) (void)!::open("/dev/null", file == 2 ? O_WRONLY : O_RDONLY);
   }
 }
 
-//! `work()` gives the exit code of a program. It is 1 in place of 0 where not all of the standard output could be
-//! written, to a full disk for example; a line says so.
+//! Runs `work()`, and returns its result as the exit code of the program. If a part of the standard output could not be
+//! written, for example because the disk is full, it prints an error and returns 1 in place of 0.
 template <class Work>
 [[nodiscard]] int with_output(const char* program, Work&& work) {
   keep_standard_files();

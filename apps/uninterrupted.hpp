@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! System calls that a signal may interrupt.
+//! Repeats system calls that a signal interrupts.
 #ifndef SPECVERIFY_APPS_UNINTERRUPTED_HPP
 #define SPECVERIFY_APPS_UNINTERRUPTED_HPP
 
@@ -7,7 +7,7 @@
 
 namespace programs {
 
-//! What `call()` returns, which is made again as long as a signal interrupts it (EINTR).
+//! Returns the result of `call()`. If a signal interrupts the call (EINTR), the function calls it again.
 template <class Call>
 auto uninterrupted(Call&& call) {
   auto returned = call();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Load that each device has caused in this second: handshakes, and bytes written to the disk.
+//! Counts the load that each device causes per second: handshakes, and bytes written to the disk.
 #ifndef EDGE_CLOUD_SERVE_DEVICE_RATES_HPP
 #define EDGE_CLOUD_SERVE_DEVICE_RATES_HPP
 
@@ -13,7 +13,7 @@ class device_rates {
  public:
   explicit device_rates(const serve_limits& limits) : limits_(limits) {}
 
-  //! Counts a new connection of a device, or a hello. Returns none, or the limit that the device exceeds. Times are in
+  //! Counts a new connection or a hello of a device. Returns none, or the limit that the device exceeds. Times are in
   //! microseconds.
   [[nodiscard]] refusal handshake(std::uint64_t device, std::uint64_t now) {
     counts& found = of(device, now);
@@ -22,13 +22,13 @@ class device_rates {
                : refusal::none;
   }
   void wrote(std::uint64_t device, std::uint64_t bytes, std::uint64_t now) { of(device, now).written += bytes; }
-  //! Returns none, or the limit; then no message of the device is accepted before the next second.
+  //! Returns none, or the limit that the device has reached; its messages are then refused until the next second.
   [[nodiscard]] refusal message(std::uint64_t device, std::uint64_t now) {
     return exceeds(refusal::written_of_device, of(device, now).written, limits_.written_of_device)
                ? refusal::written_of_device
                : refusal::none;
   }
-  //! Forgets data older than a second.
+  //! Deletes counts that are older than a second.
   void sweep(std::uint64_t now) {
     std::erase_if(devices_, [now](const auto& each) { return each.second.second != now / 1'000'000; });
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Disk usage of a file in blocks of 4 KiB.
+//! Computes the disk usage of a file in blocks of 4 KiB.
 #ifndef EDGE_CLOUD_SERVE_DISK_BLOCKS_HPP
 #define EDGE_CLOUD_SERVE_DISK_BLOCKS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files and folders that must survive a power cut.
+//! Syncs files and folders, so that they survive a power cut.
 #ifndef EDGE_CLOUD_SERVE_DURABLE_HPP
 #define EDGE_CLOUD_SERVE_DURABLE_HPP
 
@@ -26,7 +26,8 @@ inline void sync_to_disk(const std::filesystem::path& path) {
 //! Creates the missing folders of a path, and syncs each new name. Returns false if the folder existed. Throws if the
 //! disk fails.
 inline bool make_folders(const std::filesystem::path& path) {
-  if (!path.has_filename() && path.has_relative_path()) return make_folders(path.parent_path());  // ends with a slash
+  // the path ends with a slash
+  if (!path.has_filename() && path.has_relative_path()) return make_folders(path.parent_path());
   if (std::filesystem::exists(path)) return false;
   const std::filesystem::path above = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   make_folders(above);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A device's connection to a server with the rate, delay and losses of an emulated link. The link ends before the
-//! connection to the server: the far end passes whole messages to that connection. The authentication frames are not
-//! messages, so they are never lost.
+//! Connects a device to a server with the rate, delay and losses of an emulated link. The link is in the device's
+//! process: its far end passes whole messages to the real connection. Authentication frames do not cross the link, so
+//! they are never lost.
 #ifndef EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 #define EDGE_CLOUD_SERVE_EMULATED_LINK_HPP
 

@@ -56,8 +56,8 @@ void engine_text::release() {
   }
 }
 
-//! Ranks caches: the text's own first, then free ones, then those whose turn is over. Among equals, the least recently
-//! used is first.
+//! Ranks caches: the cache that the text has, then free caches, then caches whose turn is over. Among equal caches, the
+//! least recently used cache is first.
 std::uint64_t engine_pool::rank(const place& p, const engine_text& text, std::uint64_t now) const {
   if (p.holder == &text) return 0;
   if (p.holder == nullptr) return 1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shares a few caches of one model among many sessions. A cache is far larger than a session. If there are more
-//! sessions than caches, a session without a cache must be fed the whole text again when it gets one. Therefore a
-//! session keeps a cache for a turn: until it has been fed as many tokens as the text has, or has been idle too long. A
-//! session is idle while it needs no pass and another session wants the cache; too long is one second at a time, or 20
-//! ms per token of the text in total. Unless devices are slow, repeated tokens are then at most as many as new ones.
+//! Shares a few caches of one model among many sessions, because a cache is far larger than a session. A session
+//! without a cache must be fed the whole text again when it gets one. Therefore a session keeps a cache for a turn:
+//! until it has been fed as many tokens as the text has, or has been idle too long. A session is idle while it needs no
+//! pass and another session wants the cache. Too long is one second at a time, or 20 ms per token of the text in total.
+//! Unless devices are slow, tokens are then fed at most twice on average.
 #ifndef EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 #define EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 
@@ -34,9 +34,8 @@ class engine_text {
   void set_waiting(bool waits, std::uint64_t now) noexcept;
   //! Returns whether `feed` can get a cache without ending another text's turn.
   [[nodiscard]] bool may_feed(std::uint64_t now) const;
-  //! Returns an engine that holds the whole text, with the rows of the last `rows` tokens. It is valid until another
-  //! text calls this.
-  //! Errors: those of engine::feed.
+  //! Returns an engine that has the whole text, and the rows of the last `rows` tokens. The engine is valid until
+  //! another text calls this function. Errors: those of engine::feed.
   [[nodiscard]] specverify::status feed(std::uint32_t rows, std::uint64_t now, engine*& fed);
   //! Releases the cache, because nothing is fed for now.
   void release();
@@ -51,8 +50,9 @@ class engine_text {
 
 class engine_pool {
  public:
-  static constexpr std::uint64_t idle_time = 1'000'000;        //!< idle time at a time that ends a turn
-  static constexpr std::uint64_t idle_time_of_token = 20'000;  //!< total idle time per text token that ends a turn
+  static constexpr std::uint64_t idle_time = 1'000'000;  //!< microseconds of continuous idle time that end a turn
+  //! microseconds of total idle time, per token of the text, that end a turn
+  static constexpr std::uint64_t idle_time_of_token = 20'000;
 
   //! `count` must be at least 1. Caches are created when they are first needed.
   engine_pool(const side_model& model, std::uint32_t count) : model_(model), count_(count) {}
@@ -66,10 +66,11 @@ class engine_pool {
   struct place {
     std::unique_ptr<engine> machine;
     engine_text* holder = nullptr;
-    std::uint64_t spent = 0;           // tokens fed in this turn after the first pass
-    std::uint64_t order = 0;           // sequence number of its last pass
-    std::uint64_t idle = 0;            // idle time in this turn before `wanted`
-    mutable std::uint64_t wanted = 0;  // when its holder became idle while another text wants it; 0: not idle
+    std::uint64_t spent = 0;  // tokens fed in this turn after the first pass
+    std::uint64_t order = 0;  // sequence number of the last pass on this cache
+    std::uint64_t idle = 0;   // idle time in this turn before `wanted`
+    // time at which the holder became idle while another text wants the cache; 0: not idle
+    mutable std::uint64_t wanted = 0;
 
     [[nodiscard]] std::uint64_t idle_since_wanted(std::uint64_t now) const noexcept {
       return wanted != 0 && now > wanted ? now - wanted : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The first three frames of a connection without a client certificate. Each side proves that it has the device's key,
-//! but the key itself is never sent.
+//! Defines the first three frames of a connection without a client certificate. Each side proves that it has the
+//! device's key, but the key itself is never sent.
 //!
 //!     device -> server   opening     "svk1", device id (8 bytes), device's nonce (24 bytes)
 //!     server -> device   challenge   "svk1", server's nonce (24 bytes), server's proof (32 bytes)
@@ -38,8 +38,8 @@ using key_nonce = std::array<std::byte, 24>;
 inline constexpr std::size_t proof_bytes = 32;
 using key_proof = specverify::wiped<std::array<std::byte, proof_bytes>>;
 
-//! Maximum size of a frame before the device is known. It is the size of an older program's first frame, {device id,
-//! key}, so that such a program can be told to upgrade.
+//! Maximum size of a frame before the device is known. It equals the size of an older program's first frame, {device
+//! id, key}, so the server can read this frame and tell the program to upgrade.
 inline constexpr std::size_t first_frame_bytes = 40;
 
 //! The device's first frame.
@@ -50,7 +50,7 @@ struct key_opening {
 
 enum class key_role { server, device };
 
-//! Returns random bytes of the system. Throws std::runtime_error if the system has none.
+//! Returns random bytes from the operating system. Throws std::runtime_error if the system cannot provide them.
 template <class Bytes>
 [[nodiscard]] Bytes random_bytes() {
   Bytes made{};
@@ -107,7 +107,7 @@ template <std::size_t Bytes>
   return made;
 }
 
-//! Compares in a time that does not depend on the position of a difference.
+//! Compares two byte strings in a time that does not depend on the position of a difference.
 [[nodiscard]] inline bool is_proof(std::span<const std::byte> message, const key_proof& awaited) {
   return message.size() == awaited.size() && CRYPTO_memcmp(message.data(), awaited.data(), awaited.size()) == 0;
 }
@@ -119,7 +119,8 @@ template <std::size_t Bytes>
   return made;
 }
 
-//! Returns nothing for another frame, for example that of an older program.
+//! Returns the opening in a frame, or nothing if the frame is not an opening, for example because an older program sent
+//! it.
 [[nodiscard]] inline std::optional<key_opening> read_opening(std::span<const std::byte> message) {
   const auto body = challenge_parts::body<8 + key_nonce{}.size()>(message);
   if (!body) return std::nullopt;

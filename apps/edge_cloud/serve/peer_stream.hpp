@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A TCP stream that may be inside TLS: one type for both, with the members of a socket.
+//! Wraps a TCP stream that may be inside TLS in one type, which has the members of a socket.
 #ifndef EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 #define EDGE_CLOUD_SERVE_PEER_STREAM_HPP
 
@@ -71,7 +71,7 @@ class peer_stream {
     lowest_layer().set_option(option, error);
   }
   [[nodiscard]] bool is_open() { return lowest_layer().is_open(); }
-  //! Closes without TLS's closing message, because frames mark the end of the stream.
+  //! Closes the stream without the closing message of TLS, because frames already show whether a message is complete.
   void close(asio::error_code& error) { lowest_layer().close(error); }
 
  private:

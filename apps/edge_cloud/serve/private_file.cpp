@@ -53,8 +53,8 @@ void check_mode(const fs::path& path, const struct stat& found, mode_t forbidden
   if ((found.st_mode & forbidden) != 0) reject(path, mend + " " + path.string());
 }
 
-//! Checks that nobody else can replace `path` by writing to this folder or one above it. `sticky`: the folder may have
-//! that bit.
+//! Checks that nobody else can replace `path` by writing to this folder or to a folder above it. `sticky` allows a
+//! folder that has the sticky bit.
 void check_folders(const fs::path& path, const fs::path& folder, bool sticky) {
   const struct stat found = facts_of(folder);
   if (found.st_uid != 0 && found.st_uid != ::geteuid())
@@ -111,7 +111,7 @@ void check_private_folder(const fs::path& folder) {
 void write_private(const fs::path& file, std::string_view text) {
   fs::path fresh = file;
   fresh += ".new";
-  fs::remove(fresh);  // of a process that was killed at this point
+  fs::remove(fresh);  // an earlier process may have been killed at this point
   secret_text line(text);
   line.append("\n");
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files that only this user may read or change: keys, secrets, lists of devices, state.
+//! Reads and writes files that only this user may read or change: keys, secrets, lists of devices, state.
 //!
 //! A path is safe if nobody else can replace the file: each folder in it must belong to this user or to root, and
 //! others must not have write access. Above the file's own folder, a folder with the sticky bit (/tmp) is safe, too.
@@ -15,8 +15,8 @@
 
 namespace edge_cloud {
 
-//! Returns the text of a file that only this user may read, at a safe path. It leaves no other copy in memory. Throws
-//! std::runtime_error with the file, the problem of the file or path, and a command that solves it.
+//! Returns the text of a file that only this user may read, at a safe path. Memory then contains no other copy of the
+//! text. Throws std::runtime_error with the file, the problem of the file or path, and a command that solves it.
 [[nodiscard]] secret_text private_text(const std::filesystem::path& file);
 
 //! Checks a file that others may read but must not change, for example a certificate: it must belong to this user or to

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A refusal in the user's words: the server's own from a table, the library's with advice.
+//! Describes a refusal in the user's words: the server's own refusals from a table, the library's with advice.
 #ifndef EDGE_CLOUD_SERVE_REFUSAL_TEXT_HPP
 #define EDGE_CLOUD_SERVE_REFUSAL_TEXT_HPP
 

@@ -128,7 +128,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   CLI::App& command = *app.add_subcommand("device", "run the small model as a device, which connects to `serve`");
   add_model_options(command, run);
   add_tokens_option(command, run);
-  // Asking again detects a peer that has become silent.
+  // If the device never asked again, it could not detect a peer that has become silent, so 0 is not allowed.
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
   add_state(command, run, device.secret, end_with_parent);
   command.add_option("--connect", device.server, "address of the server, as HOST:PORT")->capture_default_str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The commands `serve` and `device`. If the program was built without OpenSSL, they report that.
+//! Adds the commands `serve` and `device`. If the program was built without OpenSSL, the commands report that.
 #ifndef EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 

@@ -12,7 +12,7 @@ namespace edge_cloud {
 
 namespace {
 
-//! Limit of the system's own send queue, so that waiting bytes are counted here.
+//! Size of the operating system's send queue. The queue is short, so that most waiting bytes are counted here.
 constexpr int send_buffer_bytes = 1 << 16;
 
 constexpr std::uint64_t second = 1'000'000;
@@ -49,7 +49,7 @@ serve_guests::serve_guests(const serve_limits& limits, const known_devices& know
                            frame_taker on_frame)
     : limits_(limits), known_(known), tls_(std::move(tls)), rates_(rates), log_(log), on_frame_(std::move(on_frame)) {}
 
-//! Counts the guests that satisfy `wanted`, and finds the one that came first.
+//! Counts the guests that satisfy `wanted`, and finds the guest that connected first.
 template <class Wanted>
 std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
   std::size_t found = 0;
@@ -119,7 +119,7 @@ void serve_guests::adopt(asio::ip::tcp::socket socket, std::uint64_t now) {
   peak_connections_ = std::max(peak_connections_, guests_.size());
   if (peer_stream::tls* inside = line->stream().encrypted()) {
     inside->async_handshake(asio::ssl::stream_base::server, [this, number, line](asio::error_code error) {
-      if (!line->stream().is_open()) return;  // it was dropped in the meantime
+      if (!line->stream().is_open()) return;  // the connection was closed in the meantime
       error ? fail(number, error) : begin(number);
     });
   } else {
@@ -137,7 +137,7 @@ void serve_guests::fail(std::uint64_t number, asio::error_code handshake) {
   guests_.erase(at);
 }
 
-//! Tells a device without TLS that this server requires TLS. It reads nothing that the device sent.
+//! Tells a device without TLS that this server requires TLS. The server reads nothing that the device sent.
 void serve_guests::tell_plainly(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -159,7 +159,8 @@ void serve_guests::begin(std::uint64_t number) {
   if (!known_.keys) admit(number, certified_device(line.stream()));
 }
 
-//! Admits a device whose certificate is valid. The authority may have signed many others.
+//! Admits a device whose certificate is valid, if the server's list has the device, because the authority may have
+//! signed many other certificates.
 void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> certified) {
   if (!certified) return turn_away(number, refusal::certificate);
   const bool strange = known_.listed && !known_.listed->has(*certified);
@@ -170,8 +171,8 @@ void serve_guests::admit(std::uint64_t number, std::optional<std::uint64_t> cert
   let_in(number, *certified);
 }
 
-//! Refuses a frame that is too long. A known device is told, and so is a device that uses TLS with a server without
-//! TLS.
+//! Refuses a frame that is too long. The reason is sent to a known device, and to a device that uses TLS with a server
+//! without TLS.
 void serve_guests::refuse_length(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end() || at->second.leaving) return;
@@ -219,8 +220,8 @@ void serve_guests::leave(std::uint64_t number) {
   guests_.erase(at);
 }
 
-//! Admits a device. After a lost connection a device may return before the old connection is found dead, so the old one
-//! makes room.
+//! Admits a device. If the device has too many connections, the server closes the oldest one, because a device may
+//! reconnect before the server notices that the old connection is lost.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   if (const refusal why = rates_.handshake(device, microseconds_now()); why != refusal::none)
     return turn_away(number, why);

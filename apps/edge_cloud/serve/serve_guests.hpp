@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connections of a server: authentication, limits on silence, and limits on waiting bytes. Until a guest's device is
-//! known, the server reads only the frames of key_challenge.hpp.
+//! Manages the connections of a server: authentication, limits on silence, and limits on waiting bytes. Until the
+//! device of a connection is known, the server reads only the frames of key_challenge.hpp.
 #ifndef EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 
@@ -21,7 +21,7 @@ struct known_devices {
   std::optional<device_keys> keys{};    //!< none if client certificates identify devices
   std::optional<device_list> listed{};  //!< allowed devices with certificates; none: all
 
-  //! Returns none, or the reason why a device that `before` admitted is not admitted by these.
+  //! Returns none, or the reason why this data does not admit a device that `before` admitted.
   [[nodiscard]] refusal refuses(std::uint64_t device, const known_devices& before) const {
     if (keys && !keys->has_as_in(device, *before.keys)) return refusal::key_unknown;
     return listed && !listed->has(device) ? refusal::not_listed : refusal::none;
@@ -40,13 +40,14 @@ class serve_guests {
   serve_guests& operator=(const serve_guests&) = delete;
 
   void adopt(asio::ip::tcp::socket socket, std::uint64_t now);
-  //! Changes the known devices, and `tls` for future connections. Devices that are no longer known are turned away.
+  //! Changes the known devices, and `tls` for future connections. Closes the connections of devices that are no longer
+  //! known.
   void change(const known_devices& before, std::shared_ptr<asio::ssl::context> tls);
   //! Closes connections that have been silent too long.
   void sweep(std::uint64_t now);
   void close_all();
 
-  // Peaks so far.
+  // Return the largest numbers so far.
   [[nodiscard]] std::size_t peak_connections() const noexcept { return peak_connections_; }
   [[nodiscard]] std::size_t peak_unsent() const noexcept { return peak_unsent_; }
   [[nodiscard]] std::size_t peak_unsent_in_all() const noexcept { return peak_unsent_in_all_; }
@@ -55,13 +56,14 @@ class serve_guests {
   using connection = basic_framed_connection<peer_stream>;
   struct guest {
     std::shared_ptr<connection> line;
-    std::string name;                    // for the log: an address, later a device
-    std::string origin;                  // possibly one stranger: an IPv4 address, or the first half of an IPv6 address
+    std::string name;  // name in the log: an address, later a device
+    // addresses that may belong to one stranger: an IPv4 address, or the first half of an IPv6 address
+    std::string origin;
     std::uint64_t heard = 0;             // time of arrival or of the last whole frame
-    std::shared_ptr<visitor> known{};    // set once the device is known
-    bool stands = false;                 // the stream is open, with TLS's handshake
-    bool leaving = false;                // only waiting bytes are still sent
-    std::uint64_t claimed = 0;           // the device in its opening frame
+    std::shared_ptr<visitor> known{};    // device of the connection, once it is known
+    bool stands = false;                 // whether the stream is open, after the TLS handshake
+    bool leaving = false;                // whether the connection only sends waiting bytes before it closes
+    std::uint64_t claimed = 0;           // device id in the opening frame
     std::optional<key_proof> awaited{};  // expected answer to the challenge
   };
   using guest_map = std::map<std::uint64_t, guest>;  // in order of arrival

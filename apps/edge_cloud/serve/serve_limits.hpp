@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Limits of a server for unknown devices, and the name of each refusal.
+//! Defines the limits of a server for unknown devices, and the name of each refusal.
 #ifndef EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_LIMITS_HPP
 
@@ -14,21 +14,25 @@ inline constexpr std::uint32_t most_drafts = 64;  //!< maximum drafts per messag
 
 //! Limits on memory, disk or time; docs/serving.md computes the totals.
 struct serve_limits {
-  std::uint32_t sessions = 256;                  //!< sessions at once, with finished ones
-  std::uint32_t sessions_of_device = 4;          //!< sessions opened by one device
-  std::uint32_t connections = 256;               //!< authenticated connections
-  std::uint32_t connections_of_device = 4;       //!< authenticated connections of one device
-  std::uint32_t half_open = 32;                  //!< connections not yet authenticated; a further one removes one
-  std::uint32_t half_open_of_address = 8;        //!< unauthenticated, of one address (for IPv6: of 64 bits)
-  std::uint32_t first_frame_seconds = 5;         //!< seconds to authenticate a connection
-  std::uint32_t idle_connection_seconds = 120;   //!< seconds without a whole frame; single bytes do not count
-  std::uint32_t idle_session_seconds = 3600;     //!< seconds without an owner's message until it is forgotten
-  std::uint32_t frame_bytes = 1u << 15;          //!< bytes per frame; a longer frame is not read
-  std::uint32_t unsent_bytes = 1u << 20;         //!< bytes that wait for one connection
-  std::uint32_t unsent_in_all = 1u << 24;        //!< bytes that wait for all connections
-  std::uint32_t useless_frames = 64;             //!< per connection: invalid data, other sessions' ids, refused hellos
-  std::uint32_t handshakes_of_device = 32;       //!< connections and hellos per second of one device
-  std::uint64_t written_of_device = 1u << 21;    //!< journal bytes per second of one device
+  std::uint32_t sessions = 256;             //!< sessions at a time, including finished sessions
+  std::uint32_t sessions_of_device = 4;     //!< sessions opened by one device
+  std::uint32_t connections = 256;          //!< authenticated connections
+  std::uint32_t connections_of_device = 4;  //!< authenticated connections of one device
+  //! unauthenticated connections; a further connection evicts one of them
+  std::uint32_t half_open = 32;
+  //! unauthenticated connections per address (for IPv6: per 64-bit prefix)
+  std::uint32_t half_open_of_address = 8;
+  std::uint32_t first_frame_seconds = 5;        //!< seconds to authenticate a connection
+  std::uint32_t idle_connection_seconds = 120;  //!< seconds without a whole frame; single bytes do not count
+  //! seconds without a message of the owner until the session is deleted
+  std::uint32_t idle_session_seconds = 3600;
+  std::uint32_t frame_bytes = 1u << 15;    //!< bytes per frame; a longer frame is not read
+  std::uint32_t unsent_bytes = 1u << 20;   //!< bytes that wait for one connection
+  std::uint32_t unsent_in_all = 1u << 24;  //!< bytes that wait for all connections
+  //! frames per connection with invalid data, another session's id or a refused hello
+  std::uint32_t useless_frames = 64;
+  std::uint32_t handshakes_of_device = 32;       //!< connections and hellos per device per second
+  std::uint64_t written_of_device = 1u << 21;    //!< journal bytes per device per second
   std::uint32_t draft_length = 12;               //!< drafts per message
   std::uint32_t journal_bytes = 1u << 16;        //!< bytes of one session's journal and owner file
   std::uint64_t disk_bytes = 1u << 28;           //!< bytes on disk of all sessions, in blocks of 4 KiB
@@ -124,9 +128,9 @@ inline constexpr std::array<refusal_words, 30> refusal_table{{
                                       : refusal_words{"unknown", "a refusal of a newer server", "session"};
 }
 
-//! Every limit is checked here, because a test can then link a program that ignores one of them.
+//! Every limit is checked by this function, because a test can then link a program that ignores one limit.
 [[nodiscard]] bool exceeds(refusal limit, std::uint64_t value, std::uint64_t most);
-//! Checks a limit without a refusal of its own, by its name here.
+//! Checks a limit that has no refusal, by the name of its member.
 [[nodiscard]] bool exceeds(std::string_view limit, std::uint64_t value, std::uint64_t most);
 
 //! Returns `most`, or less if the limit of this name is lower.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Log of a server: device, event and reason, but never a key, a salt, a prompt or a text. Floods are counted, not
-//! listed.
+//! Writes the log of a server: device, event and reason, but never a key, a salt, a prompt or a text. If there are too
+//! many lines of a kind, the log only counts them.
 #ifndef EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 #define EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 
@@ -27,7 +27,8 @@ class serve_log {
 
   //! Logs a refusal. `who` is a device, a session, or an address. `now` in microseconds.
   void refused(refusal why, const std::string& who, std::uint64_t now);
-  //! Logs a normal beginning or end. A flood caused by devices cannot hide other events.
+  //! Logs a normal beginning or end of a session. These lines are counted apart, so a flood of them cannot hide other
+  //! events.
   void event(const std::string& what, std::uint64_t now) { write(own_events, what, now); }
   void device_event(const std::string& what, std::uint64_t now) { write(device_events, what, now); }
   //! Logs a failure on the server's side.

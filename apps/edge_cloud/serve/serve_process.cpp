@@ -76,7 +76,7 @@ class serve_process {
     work_later();
     io_.run();
     guests_.close_all();
-    log_.summarize(microseconds_now() + 1'000'000);  // includes this second
+    log_.summarize(microseconds_now() + 1'000'000);  // the sum includes the current second
     save_report();
   }
 
@@ -88,7 +88,7 @@ class serve_process {
       if (error) return log_.refused(refusal::descriptors, error.message(), microseconds_now());  // the tick continues
       try {
         guests_.adopt(std::move(socket), microseconds_now());
-      } catch (const std::exception& failure) {  // only of this connection
+      } catch (const std::exception& failure) {  // the error concerns only this connection
         log_.failure(std::string("a connection was not accepted: ") + failure.what(), microseconds_now());
       }
       accept();
@@ -199,9 +199,10 @@ class serve_process {
 }  // namespace
 
 int run_serve_process(run_settings run, serve_settings settings) {
-  (void)checked_endpoint(settings);  // before anything is loaded
+  (void)checked_endpoint(settings);  // checked first, because loading the model takes time
   settings.limits.open_files = share_of_open_files(raised_open_files());
-  // A broken pipe of the log, or a file beyond the system's limit, must be a write error and must not end the process.
+  // If the log's pipe is broken, or a file reaches the system's limit, a write must return an error and must not end
+  // the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   const state_folder folder(run.state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Process of a server for unknown devices: listens, authenticates devices, and serves the sessions one engine pass at
-//! a time. On SIGTERM or SIGINT it ends and writes a report of peak usage and refusals.
+//! Runs the process of a server for unknown devices: listens, authenticates devices, and serves the sessions one engine
+//! pass at a time. On SIGTERM or SIGINT the process ends and writes a report of peak usage and refusals.
 #ifndef EDGE_CLOUD_SERVE_SERVE_PROCESS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_PROCESS_HPP
 

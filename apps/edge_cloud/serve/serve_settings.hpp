@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Settings of a server and of a device, in addition to those of a run.
+//! Holds the settings of a server and of a device, in addition to the settings of a run.
 #ifndef EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_SETTINGS_HPP
 
@@ -15,8 +15,8 @@ namespace edge_cloud {
 
 struct serve_settings {
   std::uint16_t port = 7002;         //!< 0: a free port, which is written to the state folder's file `port`
-  std::string listen = "127.0.0.1";  //!< an address of this machine
-  std::string insecure_listen{};     //!< an address other than the loopback, without TLS
+  std::string listen = "127.0.0.1";  //!< address of this machine to listen on
+  std::string insecure_listen{};     //!< address to listen on without TLS, which may be other than the loopback
   std::filesystem::path devices{};   //!< keys of devices; with certificates: ids of allowed devices, empty for all
   std::filesystem::path secret{};    //!< empty: the state folder's file `secret`
   tls_settings tls{};
@@ -32,9 +32,10 @@ struct device_settings {
   std::optional<std::uint64_t> device{};  //!< id of this device
   //! empty: the id in the state folder's file `session`, drawn at random
   std::optional<std::uint64_t> session_id{};
-  std::filesystem::path key{};         //!< of this device; empty if a certificate identifies it
+  //! file with the key of this device; empty if a certificate identifies the device
+  std::filesystem::path key{};
   std::filesystem::path secret{};      //!< empty: the state folder's file `secret`
-  std::string server_name{};           //!< name in the server's certificate; empty: the host
+  std::string server_name{};           //!< expected name in the server's certificate; empty: the host of `server`
   std::uint32_t connect_seconds = 60;  //!< seconds without a useful answer before it gives up
   bool emulate_link = false;           //!< whether messages go over the run's emulated link
   tls_settings tls{};

@@ -17,7 +17,7 @@ using specverify::session_action;
 specverify::cloud_limits limits_of(const serve_parts& parts) {
   specverify::wire_format dense, whole_row;
   dense.format = specverify::law_format::dense_lattice;
-  dense.resolution = 720;  // of the finest lattice
+  dense.resolution = 720;  // resolution of the finest lattice
   dense.max_draft_length = bounded_by("draft_length", most_drafts, parts.limits.draft_length);
   whole_row.format = specverify::law_format::fp16_row;
   whole_row.resolution = 0;
@@ -26,7 +26,8 @@ specverify::cloud_limits limits_of(const serve_parts& parts) {
   dense.vocab_size = whole_row.vocab_size = parts.model.vocab_size;
   using cloud = specverify::cloud_session;
   specverify::cloud_limits made = specverify::larger(cloud::limits_for(dense), cloud::limits_for(whole_row));
-  constexpr std::uint32_t with_padding = 1u << 14;  // because a device may pad its messages
+  // the maximum leaves space for padding, because a device may pad its messages
+  constexpr std::uint32_t with_padding = 1u << 14;
   made.max_message_bytes = std::max(made.max_message_bytes, with_padding);
   return made;
 }
@@ -56,7 +57,7 @@ specverify::result<std::uint64_t> served_session::restore(std::uint64_t now, con
 }
 
 void served_session::hear(std::span<const std::byte> message, std::uint64_t now) {
-  (void)specverify::deliver(session_, message, now);  // outputs are always taken, so it is never busy
+  (void)specverify::deliver(session_, message, now);  // the session is never busy, because its outputs are always taken
 }
 
 refusal served_session::work(std::uint64_t now, const message_sender& send) {
@@ -65,7 +66,7 @@ refusal served_session::work(std::uint64_t now, const message_sender& send) {
 }
 
 bool served_session::is_over() const noexcept {
-  return session_.state() >= specverify::cloud_state::closing;  // or finished, or failed
+  return session_.state() >= specverify::cloud_state::closing;  // this includes finished and failed sessions
 }
 
 //! Runs one pass of the engine. If the session no longer needs rows, nothing is fed, but the text still has the tokens.
@@ -106,7 +107,7 @@ refusal served_session::take(std::uint64_t now, const message_sender& send) {
     return take(now, send);
   }
   const bool over = ended != refusal::none || is_over();
-  if (over) wanted_rows_ = 0;  // a waiting pass would have no use
+  if (over) wanted_rows_ = 0;  // a pass that waits would be useless
   text_.set_waiting(wants_work(), now);
   if (over) text_.release();
   return ended;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One session of a server: the library's cloud, the engine's text and the folder. It never throws because of a peer's
-//! bytes, and ends if it reaches a limit.
+//! Runs one session of a server: the library's cloud, the text in the engine, and the folder. A session never throws
+//! because of a peer's bytes, and ends if it reaches a limit.
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSION_HPP
 
@@ -30,14 +30,14 @@ struct serve_parts {
   specverify::guarantee required = specverify::guarantee::lossy;
   bool sync = false;  //!< journals survive a power cut
 
-  //! Returns whether records are synced. They must be under `unconditional`, because a verdict that is sent and then
-  //! lost from the journal would be decided again, with another result.
+  //! Returns whether records are synced. Under `unconditional` they must be: if a verdict were sent and then lost from
+  //! the journal, the cloud would decide the round again, possibly with another result.
   [[nodiscard]] bool syncs() const noexcept { return sync || required == specverify::guarantee::unconditional; }
 };
 
 class served_session {
  public:
-  //! Makes a blank session. Throws the library's error if the options are invalid.
+  //! Makes a session that no device has begun. Throws the library's error if the options are invalid.
   served_session(const serve_parts& parts, session_folder& folder);
 
   //! Continues from the folder's journal. If there is none, or no whole record, the session stays blank. Returns the
@@ -48,7 +48,7 @@ class served_session {
   void hear(std::span<const std::byte> message, std::uint64_t now);
   //! Returns none, or the limit that ended the session; it then takes no more messages.
   [[nodiscard]] refusal answer(std::uint64_t now, const message_sender& send) { return take(now, send); }
-  //! Calls both.
+  //! Calls `take` and then `answer`.
   [[nodiscard]] refusal receive(std::span<const std::byte> message, std::uint64_t now, const message_sender& send) {
     hear(message, now);
     return answer(now, send);

@@ -207,8 +207,8 @@ served_sessions::outcome served_sessions::greet(const std::shared_ptr<visitor>& 
   return {};
 }
 
-//! Takes the first hello of a session. Other sessions make room only if the library accepts the hello and the limits
-//! allow it.
+//! Takes the first hello of a session. Other sessions are deleted for it only if the library accepts the hello and the
+//! limits allow the session.
 served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& from,
                                                 const specverify::hello_name& name, std::span<const std::byte> hello,
                                                 std::uint64_t now) {
@@ -231,14 +231,15 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
     from->send(refusal_message(name, named(beyond)));
     return {beyond};
   }
-  if (of->second.session && of->second.session->is_blank()) {  // the library refused it by name
+  if (of->second.session && of->second.session->is_blank()) {  // the library refused the hello with an error
     log_.device_event(who + ": " + what + " was not opened: " + told_in_log(of->second.session->why_refused()), now);
     forget(of);
     return {refusal::none, false};
   }
   peak_ = std::max(peak_, entries_.size());
   connect(from, of, name);
-  if (!of->second.session) return {refusal::none, false};  // the server failed at it, and has reported that
+  // the server failed in this session, and has reported the failure
+  if (!of->second.session) return {refusal::none, false};
   log_.device_event(who + " opens " + what, now);
   return {};
 }
@@ -254,8 +255,9 @@ std::vector<served_sessions::entry_map::iterator> served_sessions::over() {
   return found;
 }
 
-//! Checks the limits for the current sessions and `more_bytes`; the last session belongs to `owner`. Finished sessions
-//! make room. Returns none, or the limit in the way; then nothing is forgotten.
+//! Checks the limits for the current sessions and `more_bytes`; the last session belongs to `owner`. If a limit is
+//! exceeded, finished sessions are deleted. Returns none, or the limit that remains exceeded; in this case no session
+//! is deleted.
 refusal served_sessions::hold_limits(std::uint64_t owner, std::uint64_t more_bytes) {
   std::vector<entry_map::iterator> may_leave = over(), leaving;
   std::uint64_t of_owner = count_of(owner), of_all = entries_.size(), bytes = disk_.used + more_bytes;
@@ -341,7 +343,7 @@ void served_sessions::step(entry_map::iterator of, std::uint64_t now, Step&& ste
   e.told = e.session->is_over();
 }
 
-//! Ends a session. The owner is told now, and again after each hello.
+//! Ends a session. The owner receives the reason now, and again after each hello.
 void served_sessions::end(entry_map::iterator of, refusal why, std::uint64_t now) {
   entry& e = of->second;
   log_.refused(why, name_of(of->first), now);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sessions of a server by id. An id belongs to the device that opened it. All other devices are refused and learn
-//! nothing more. It has no sockets and no clock: the caller passes messages and times in.
+//! Manages the sessions of a server by id. An id belongs to the device that opened it; all other devices are refused
+//! and learn nothing more. This class has no sockets and no clock: the caller passes messages and times in.
 #ifndef EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
 #define EDGE_CLOUD_SERVE_SERVED_SESSIONS_HPP
 
@@ -21,7 +21,7 @@ struct visitor {
   message_sender send;
   std::function<void()> close{};                  //!< called if another connection takes over the session
   std::optional<specverify::hello_name> hello{};  //!< its last hello, which selects the session of the connection
-  std::uint32_t useless = 0;                      //!< frames without any use
+  std::uint32_t useless = 0;                      //!< number of useless frames
 };
 
 class served_sessions {
@@ -53,13 +53,13 @@ class served_sessions {
         : owner(of), folder(parts.run.state / "sessions", id, parts.syncs(), parts.limits, share) {}
     std::uint64_t owner;
     session_folder folder;
-    std::unique_ptr<served_session> session{};  // none: a limit ended it
+    std::unique_ptr<served_session> session{};  // none if a limit ended the session
     refusal ended = refusal::none;
-    specverify::hello_name hello{};  // of its last hello
+    specverify::hello_name hello{};  // name of the last hello
     std::weak_ptr<visitor> link{};   // the connection of the session
     std::uint64_t heard = 0;         // time of the last message
-    bool waits = false;              // whether it waits for an engine
-    bool told = false;               // whether the log has its end
+    bool waits = false;              // whether the session waits for an engine
+    bool told = false;               // whether the log contains the session's end
   };
   //! Result of a frame.
   struct outcome {
@@ -95,7 +95,7 @@ class served_sessions {
   damaged_folder damaged_;
   disk_share disk_{};
   entry_map entries_;
-  std::deque<std::uint64_t> waiting_;  // waiting for an engine, in order
+  std::deque<std::uint64_t> waiting_;  // sessions that wait for an engine, in order
   std::size_t peak_ = 0;
 };
 

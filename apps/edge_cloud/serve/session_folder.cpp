@@ -47,7 +47,7 @@ std::optional<std::uint64_t> session_folder::id_of(const fs::path& folder) {
 void session_folder::create() {
   if (!awaited_owner_) return;
   const std::uint64_t owner = *std::exchange(awaited_owner_, std::nullopt);
-  fs::remove_all(path_);  // of a session whose owner was never written
+  fs::remove_all(path_);  // an earlier process may have left a folder without an owner
   fs::create_directories(path_);
   write_private(path_ / "owner", std::to_string(owner));
   sync_to_disk(path_.parent_path());
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> session_folder::owner() const {
 }
 
 std::vector<std::byte> session_folder::load() {
-  fs::remove(path_ / "journal.new");  // of a process that was killed while it wrote
+  fs::remove(path_ / "journal.new");  // an earlier process may have been killed while it wrote this file
   journal_ = std::make_unique<state_file>(path_ / "journal", durable_);
   std::vector<std::byte> kept = journal_->load();
   owner_bytes_ = size_of(path_ / "owner");

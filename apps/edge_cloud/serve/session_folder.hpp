@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A session's folder on a server's disk: the owner's device id and the journal. Nothing is written beyond the
-//! journal's limit, in bytes of both files, or the disk's limit, in blocks of 4 KiB.
+//! Stores a session on a server's disk: the owner's device id and the journal. Nothing is written beyond the journal's
+//! limit, in bytes of both files, or beyond the disk's limit, in blocks of 4 KiB.
 #ifndef EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_SESSION_FOLDER_HPP
 
@@ -16,7 +16,7 @@
 
 namespace edge_cloud {
 
-//! Disk usage of all sessions together, in bytes of blocks, with folders.
+//! Disk usage of all sessions together, in bytes of whole blocks, including folders.
 struct disk_share {
   std::uint64_t used = 0;
   std::uint64_t peak = 0;
@@ -24,7 +24,7 @@ struct disk_share {
 
 class session_folder {
  public:
-  //! Minimum share of the disk: the folder, the owner, and a first record.
+  //! Minimum disk space of a session: the folder, the owner, and a first record.
   static constexpr std::uint64_t least_bytes = 3 * block_bytes;
 
   //! Represents the folder of one session, root / id in 16 hex digits. `durable`: the journal survives a power cut. It
@@ -40,8 +40,8 @@ class session_folder {
 
   //! Sets the owner of a new session. `create` makes the folder; this function does not access the disk.
   void own(std::uint64_t owner) { awaited_owner_ = owner; }
-  //! Makes the folder of a new session; otherwise it does nothing. The owner is written first, to a separate file, and
-  //! survives a power cut. Throws if the disk fails.
+  //! Makes the folder of a new session. If the folder exists, the function does nothing. The owner is written first, to
+  //! a separate file, and survives a power cut. Throws if the disk fails.
   void create();
   //! Returns whether a folder of an earlier process is complete. A process that is killed while it creates or removes
   //! the folder leaves one without an owner.
@@ -59,7 +59,7 @@ class session_folder {
   //! Writes a record, and makes the folder first. Returns the limit if the record would exceed it: journal_full,
   //! disk_full. Throws if the disk fails.
   [[nodiscard]] refusal write(const specverify::session_output& record);
-  //! Returns the bytes of all records so far, with those that were replaced.
+  //! Returns the bytes of all records so far, including replaced records.
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   //! Returns the session's share of the disk.
   [[nodiscard]] std::uint64_t disk_bytes() const noexcept { return counted_; }
@@ -75,10 +75,10 @@ class session_folder {
   bool durable_;
   const serve_limits& limits_;
   disk_share& share_;
-  std::optional<std::uint64_t> awaited_owner_;  // set while there is no folder
+  std::optional<std::uint64_t> awaited_owner_;  // owner to write, while the folder does not exist
   std::unique_ptr<state_file> journal_;
   std::uint64_t owner_bytes_ = 0, journal_bytes_ = 0;
-  std::uint64_t counted_ = 0;  // counted in the share
+  std::uint64_t counted_ = 0;  // bytes that are counted in the disk usage
   std::uint64_t written_ = 0;
 };
 

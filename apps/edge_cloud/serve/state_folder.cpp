@@ -32,8 +32,8 @@ namespace {
   throw std::runtime_error("--state-dir " + folder.string() + ": " + why);
 }
 
-//! Makes the folder private, because it holds prompts, texts and secrets. If others could read it until now, its owner
-//! must decide.
+//! Makes the folder private, because it holds prompts, texts and secrets. Throws if others could read an existing
+//! folder, because only its owner can decide what to do.
 void make_private(const fs::path& folder) {
   try {
     if (make_folders(folder)) fs::permissions(folder, fs::perms::owner_all);
@@ -43,7 +43,7 @@ void make_private(const fs::path& folder) {
   }
 }
 
-//! Locks the folder, because two processes would write one journal and give one session two owners.
+//! Locks the folder, because two processes would write to the same journal, and could give one session two owners.
 int locked(const fs::path& folder) {
   const int file = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (file < 0) fail(folder, std::generic_category().message(errno));
@@ -57,7 +57,7 @@ int locked(const fs::path& folder) {
 }  // namespace
 
 state_folder::state_folder(fs::path path) : path_(std::move(path)) {
-  ::umask(S_IRWXG | S_IRWXO);  // for all files of this process
+  ::umask(S_IRWXG | S_IRWXO);  // this applies to all files of the process
   make_private(path_);
   lock_ = locked(path_);
 }

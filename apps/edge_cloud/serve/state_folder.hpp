@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Folder that a server or a device keeps between processes. Only one process at a time may use it.
+//! Opens the folder that a server or a device keeps between processes. Only one process at a time may use the folder.
 #ifndef EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_STATE_FOLDER_HPP
 
@@ -15,8 +15,8 @@ namespace edge_cloud {
 class state_folder {
  public:
   //! Creates the folder if it is missing, accessible only to its owner, and locks it until this object or the process
-  //! ends. From here on only this user can access the files that the process writes. Throws std::runtime_error if the
-  //! folder cannot be created, others may read it, another user owns it, or another process has locked it.
+  //! ends. From this call on, only this user can access the files that the process writes. Throws std::runtime_error if
+  //! the folder cannot be created, others may read it, another user owns it, or another process has locked it.
   explicit state_folder(std::filesystem::path path);
   ~state_folder();
   state_folder(const state_folder&) = delete;

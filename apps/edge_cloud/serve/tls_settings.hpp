@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! TLS 1.3 for both sides, and the identity in a certificate.
+//! Sets up TLS 1.3 for both sides, and returns the identity in a certificate.
 #ifndef EDGE_CLOUD_SERVE_TLS_SETTINGS_HPP
 #define EDGE_CLOUD_SERVE_TLS_SETTINGS_HPP
 
@@ -16,8 +16,8 @@ namespace edge_cloud {
 //! Files in PEM. A server needs certificate and key, and `peer_authority` if devices use certificates. A device needs
 //! `peer_authority`, which signed the server's certificate, and a certificate if the server requires one.
 struct tls_settings {
-  std::filesystem::path certificate{};     //!< of this side, with the certificates up to its authority
-  std::filesystem::path key{};             //!< of this side; only the owner may read it (chmod 600)
+  std::filesystem::path certificate{};     //!< certificate of this side, with the chain up to its authority
+  std::filesystem::path key{};             //!< private key of this side; only the owner may read the file (chmod 600)
   std::filesystem::path peer_authority{};  //!< authority that signs the other side's certificates
 
   [[nodiscard]] bool wanted() const { return !certificate.empty() || !key.empty() || !peer_authority.empty(); }
@@ -33,7 +33,8 @@ struct tls_settings {
 enum class tls_usage { server_auth, client_auth };
 
 //! For a verify callback: returns `trusted`, but false if this is the peer's own certificate and does not allow that
-//! usage. OpenSSL accepts a certificate without usages for all of them, so a device could then pose as the server.
+//! usage. The check is needed because OpenSSL accepts a certificate without usages for every usage, so a device could
+//! pose as the server.
 [[nodiscard]] bool trusted_for(tls_usage wanted, bool trusted, asio::ssl::verify_context& context);
 
 //! Returns the device in the peer's certificate: the common name in decimal digits.
