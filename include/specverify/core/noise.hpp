@@ -3,15 +3,20 @@
 //!
 //! Use it when a device and a cloud must draw with the same random numbers. Each side has its own probabilities p_v,
 //! and picks the id v with the smallest E_v / p_v (row/race.hpp). This id has the distribution p, and two similar
-//! distributions usually give the same id.
-//! Paper:      Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding
-//!             (arXiv 2408.07978).
-//! Symbols:    h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed, mean 1.
-//! Arithmetic: the high half of h is word id mod 4 of Philox at {position, round 0, lane id / 4, coupling_noise}. The
-//!             low half is the same word at lane id / 4 + 2^31. This header computes the logarithm by a series in
-//!             double, so no mathematics library can change a token.
-//! Guarantees: 0 < E < 45.06: never 0, never infinite. E does not depend on the round, so a device that drafts a
-//!             position again gets the same noise. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
+//! distributions usually give the same id. Use the kinds of vLLM and SGLang when that engine samples for the cloud,
+//! with the key as its seed.
+//! Papers:     Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding
+//!             (arXiv 2408.07978). MurmurHash3: Appleby, public domain. The engines' files: vLLM 0.33.0,
+//!             v1/worker/gpu/sample/gumbel.py; SGLang 0.5.23, srt/layers/sampler.py.
+//! Symbols:    philox: h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed,
+//!             mean 1. vllm_fp32, vllm_fp64 and sglang: h = MurmurHash3 of (key, position - 1, id), and E is -ln(1 - u)
+//!             or -ln u for the engine's uniform number u, which has 32 or 53 bits of hashes.
+//! Arithmetic: the high half of philox's h is word id mod 4 of Philox at {position, round 0, lane id / 4,
+//!             coupling_noise}. The low half is the same word at lane id / 4 + 2^31. This header computes the logarithm
+//!             by a series in double, so no mathematics library can change a token.
+//! Guarantees: E is never 0 and never infinite. philox: E < 45.06. E does not depend on the round, so a device that
+//!             drafts a position again gets the same noise. u equals the engine's bit for bit; E has double precision,
+//!             also where the engine computes in float. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
 //! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP
@@ -26,8 +31,12 @@ SPECVERIFY_TYPES_BEGIN
 //! The function that makes noise. The numbers are sent in `hello` and never change.
 enum class noise_kind : std::uint8_t {
   none = 0,
-  philox = 1  //!< 64 bits of Philox4x32-10 per id
+  philox = 1,     //!< 64 bits of Philox4x32-10 per id
+  vllm_fp32 = 2,  //!< vLLM 0.33.0, model runner V2, seeded requests
+  vllm_fp64 = 3,  //!< the same with the engine's option use_fp64_gumbel
+  sglang = 4      //!< SGLang 0.5.23, multinomial_with_seed
 };
+inline constexpr noise_kind last_noise_kind = noise_kind::sglang;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
@@ -42,6 +51,13 @@ namespace detail {
   return 2.0 * (x + numeric::product(x, sum));
 }
 
+//! Returns -ln(x), 2^-65 <= x <= 1. x has fewer and fewer bits towards 0: x = m 2^-k with 1/2 < m <= 1.
+[[nodiscard]] SPECVERIFY_HD constexpr double minus_logarithm(double x) noexcept {
+  int k = 0;
+  for (; x <= 0.5; x *= 2.0) ++k;
+  return numeric::product(static_cast<double>(k), 0.69314718055994530942) + twice_atanh((1.0 - x) / (1.0 + x));
+}
+
 //! Returns -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, below 45.06.
 [[nodiscard]] SPECVERIFY_HD constexpr double exponential_time(std::uint64_t bits) noexcept {
   constexpr std::uint64_t half = std::uint64_t{1} << 63;
@@ -49,31 +65,88 @@ namespace detail {
     const double t = (static_cast<double>(bits) + 0.5) * 0x1.0p-64;
     return twice_atanh(t / (2.0 - t));
   }
-  // s = 1 - t, which has fewer and fewer bits towards 0: s = m 2^-k with 1/2 < m <= 1, and -ln s = k ln 2 - ln m
-  const double s = static_cast<double>(~bits) + 0.5;  // in units of 2^-64
-  double m = s * 0x1.0p-64;
-  int k = 0;
-  for (; m <= 0.5; m *= 2.0) ++k;
-  return numeric::product(static_cast<double>(k), 0.69314718055994530942) + twice_atanh((1.0 - m) / (1.0 + m));
+  return minus_logarithm((static_cast<double>(~bits) + 0.5) * 0x1.0p-64);
+}
+
+// MurmurHash3 (32 bits) of a seed, a position and an id, 16 bytes in all: one step per word, and the end.
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t murmur_step(std::uint32_t hash, std::uint32_t word) noexcept {
+  word *= 0xCC9E2D51u;
+  word = (word << 15 | word >> 17) * 0x1B873593u;
+  hash ^= word;
+  return (hash << 13 | hash >> 19) * 5u + 0xE6546B64u;
+}
+[[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t murmur_end(std::uint32_t hash) noexcept {
+  hash ^= 16u;
+  hash = (hash ^ hash >> 16) * 0x85EBCA6Bu;
+  hash = (hash ^ hash >> 13) * 0xC2B2AE35u;
+  return hash ^ hash >> 16;
+}
+
+// The engines' uniform numbers and times.
+
+//! Returns vLLM's u in float, 2^-33 <= u <= 1.
+[[nodiscard]] SPECVERIFY_HD constexpr float vllm_uniform(std::uint32_t hash) noexcept {
+  return static_cast<float>((static_cast<double>(hash) + 0.5) * 0x1.0p-32);
+}
+//! Returns the engine's approximation of -ln(1 - u): eight terms of the series below 1/4, and at most 24 ln 2.
+[[nodiscard]] SPECVERIFY_HD constexpr double vllm_time(float uniform) noexcept {
+  const auto u = static_cast<double>(uniform);
+  if (u < 0.25) {
+    double sum = 0;
+    for (int power = 8; power >= 1; --power) sum = 1.0 / power + numeric::product(u, sum);
+    return numeric::product(u, sum);
+  }
+  const double rest = 1.0 - u;
+  return minus_logarithm(rest < 0x1.0p-24 ? 0x1.0p-24 : rest);
+}
+//! Returns vLLM's u in double for two hashes, 2^-54 <= u < 1; the time is -ln(u).
+[[nodiscard]] SPECVERIFY_HD constexpr double vllm_wide_uniform(std::uint32_t high, std::uint32_t low) noexcept {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
+  const double u = (static_cast<double>(bits) + 0.5) * 0x1.0p-53;
+  return u < 1.0 ? u : 1.0 - 0x1.0p-53;
+}
+//! Returns SGLang's u, 0 <= u <= 1.
+[[nodiscard]] SPECVERIFY_HD constexpr double sglang_uniform(std::uint32_t hash) noexcept {
+  return static_cast<double>(hash) / 4294967295.0;
+}
+//! Returns -ln(u), at least 2^-32 and at most the largest double, which are the engine's limits.
+[[nodiscard]] SPECVERIFY_HD constexpr double sglang_time(double u) noexcept {
+  if (!(u > 0)) return 0x1.fffffffffffffp+1023;
+  const double time = minus_logarithm(u);
+  return time < 0x1.0p-32 ? 0x1.0p-32 : time;
 }
 
 }  // namespace detail
 
-//! The noise of one session.
+//! Returns whether times of this kind can be computed.
+[[nodiscard]] SPECVERIFY_HD constexpr bool is_noise(noise_kind kind) noexcept {
+  return kind != noise_kind::none && kind <= last_noise_kind;
+}
+
+//! The noise of one session. The functions that return times need a known kind.
 struct coupling_noise {
   noise_kind kind = noise_kind::philox;
-  std::uint64_t key = 0;
+  std::uint64_t key = 0;  //!< the bits of the engine's seed, which is a signed integer
 
-  //! Returns the high halves of h for the ids 4 * `group` .. 4 * `group` + 3.
+  //! Returns the words of the ids 4 * `group` .. 4 * `group` + 3: small words belong to small times, and
+  //! E >= word 2^-32 (1 - 2^-23). philox: the high halves of h.
   [[nodiscard]] SPECVERIFY_HD constexpr random_block high_words(std::uint32_t position,
                                                                 std::uint32_t group) const noexcept {
-    return words(position, group);
+    if (!hashes()) return words(position, group);
+    const std::uint32_t start = hash_start(position);
+    random_block made;
+    for (std::uint32_t i = 0; i < 4; ++i) made.word[i] = hash_word(start, 4 * group + i);
+    return made;
   }
-  //! Returns E of an id, given the high half of h.
+  //! Returns E of an id, given its word.
   [[nodiscard]] SPECVERIFY_HD constexpr double time_of(std::uint32_t position, std::uint32_t id,
-                                                       std::uint32_t high) const noexcept {
+                                                       std::uint32_t word) const noexcept {
+    if (kind == noise_kind::vllm_fp32) return detail::vllm_time(detail::vllm_uniform(word));
+    if (kind == noise_kind::vllm_fp64)
+      return detail::minus_logarithm(detail::vllm_wide_uniform(~word, low_hash(position, id)));
+    if (kind == noise_kind::sglang) return detail::sglang_time(detail::sglang_uniform(~word));
     const std::uint32_t low = words(position, id / 4 | std::uint32_t{1} << 31).word[id % 4];
-    return detail::exponential_time(std::uint64_t{high} << 32 | low);
+    return detail::exponential_time(std::uint64_t{word} << 32 | low);
   }
   //! Returns E of an id, 0 <= id < 2^31.
   [[nodiscard]] SPECVERIFY_HD constexpr double time(std::uint32_t position, token_id id) const noexcept {
@@ -83,6 +156,18 @@ struct coupling_noise {
   [[nodiscard]] SPECVERIFY_HD constexpr philox_key philox_words() const noexcept {
     return {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
   }
+  //! Returns whether the words are hashes of an engine, which a pass over many ids gets from `hash_start`, once, and
+  //! `hash_word`.
+  [[nodiscard]] SPECVERIFY_HD constexpr bool hashes() const noexcept {
+    return kind >= noise_kind::vllm_fp32 && kind <= noise_kind::sglang;
+  }
+  [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t hash_start(std::uint32_t position) const noexcept {
+    return hash_of_place(position, kind == noise_kind::vllm_fp64 ? 0x9E3779B9u : 0u);
+  }
+  [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t hash_word(std::uint32_t start, std::uint32_t id) const noexcept {
+    const std::uint32_t hash = detail::murmur_end(detail::murmur_step(start, id));
+    return kind == noise_kind::vllm_fp32 ? hash : ~hash;
+  }
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const coupling_noise& a, const coupling_noise& b) noexcept {
     return a.kind == b.kind && a.key == b.key;
@@ -91,6 +176,18 @@ struct coupling_noise {
  private:
   [[nodiscard]] SPECVERIFY_HD constexpr random_block words(std::uint32_t position, std::uint32_t lane) const noexcept {
     return philox4x32(position, 0, lane, static_cast<std::uint32_t>(purpose::coupling_noise), philox_words());
+  }
+  //! Returns the second hash of vllm_fp64.
+  [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t low_hash(std::uint32_t position,
+                                                               std::uint32_t id) const noexcept {
+    return detail::murmur_end(detail::murmur_step(hash_of_place(position, 0), id));
+  }
+  //! The engines count the position of the last input token, which is one less than the position of the token drawn.
+  [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t hash_of_place(std::uint32_t position,
+                                                                    std::uint32_t domain) const noexcept {
+    const philox_key seed = philox_words();
+    const std::uint32_t of_seed = detail::murmur_step(detail::murmur_step(domain, seed.word[0]), seed.word[1]);
+    return detail::murmur_step(of_seed, position - 1);
   }
 };
 

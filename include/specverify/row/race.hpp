@@ -7,12 +7,12 @@
 //!             not change the winner, so no sum is computed.
 //! Arithmetic: the largest entries of the reading race first, with exact weights. Let M be the smallest E_v / e_v among
 //!             them, and let u bound the weights of all other ids. An id outside the list can win only if E_v <= u M.
-//!             This test is one integer comparison per id against Philox words. The few ids that pass it also race with
-//!             exact weights.
+//!             This test is one integer comparison per id against the words of the noise. The few ids that pass it also
+//!             race with exact weights.
 //! Guarantees: the token is the winner over all ids, regardless of which ids are listed, for every policy and vector
 //!             level. Ties go to the smaller id. If the noise is random, the token has the distribution p, up to
-//!             rounding (2^-50) and the grain of the noise (2^-64 per id). Bit-exact, unless -ffast-math. O(V); no
-//!             allocation; noexcept.
+//!             rounding (2^-50) and the grain of the noise (2^-64 per id; 2^-32 or 2^-53 for an engine's kind).
+//!             Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
 //!             benchmarks/bench_race.cpp
 #ifndef SPECVERIFY_ROW_RACE_HPP
@@ -40,7 +40,7 @@ class race_leader {
  public:
   race_leader(const coupling_noise& noise, std::uint32_t position) noexcept : noise_(noise), position_(position) {}
 
-  //! `high`: the high half of the id's noise.
+  //! `high`: the word of the id's noise (`coupling_noise::high_words`).
   void enter(std::uint32_t id, double weight, std::uint32_t high) noexcept {
     if (!(weight > 0.0) || high > bar(weight)) return;
     const double time = noise_.time_of(position_, id, high) / weight;
@@ -48,7 +48,7 @@ class race_leader {
     time_ = time;
     token_ = static_cast<token_id>(id);
   }
-  //! Returns the largest high half with which an id of this weight, or a smaller one, may still win.
+  //! Returns the largest word with which an id of this weight, or a smaller one, may still win.
   [[nodiscard]] std::uint32_t bar(double weight) const noexcept {
     constexpr double all = 4294967295.0;
     if (token_ == no_token) return 0xFFFFFFFFu;
@@ -83,11 +83,12 @@ template <class Weight>
   return leader;
 }
 
-//! Implements `row_reading::race`. Errors: row_is_empty.
+//! Implements `row_reading::race`. Errors: invalid_argument (an unknown kind of noise), row_is_empty.
 template <class Policy, class Scalar>
 [[nodiscard]] inline result<token_id> race(const opened_row<Policy, Scalar>& row, const coupling_noise& noise,
                                            std::uint32_t position) noexcept {
   const row_digest& digest = row.digest;
+  if (!is_noise(noise.kind)) return row_error(errc::invalid_argument);
   if (digest.one_hot) [[unlikely]]
     return digest.argmax;
   if (digest.truncated) {

@@ -79,7 +79,7 @@ class row_reading : public row_summary {
 
   //! Returns the token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can also
   //! compute. It is fast after a read with `race_request`; any other read gives the same token more slowly. Errors:
-  //! row_is_empty.
+  //! invalid_argument (an unknown kind of noise), row_is_empty.
   [[nodiscard]] result<token_id> race(const coupling_noise& noise, std::uint32_t position) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     const auto source = detail::open(row_, transform_);

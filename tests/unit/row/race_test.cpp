@@ -53,13 +53,36 @@ void check_row(row_view<Scalar> row, const row_transform& transform, token_id ex
   });
 }
 
+//! Compares the pass over `count` ids with the words of each id, for a bar that is the word of one of them.
+void check_pass(const coupling_noise& noise, std::uint32_t first, std::uint32_t count, std::uint32_t bar) {
+  const auto word_of = [&](std::uint32_t id) { return noise.high_words(8, id / 4).word[id % 4]; };
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t id = first; id < first + count; ++id) {
+    if (word_of(id) <= bar) expected.push_back(id);
+  }
+  for_each_policy([&](auto policy) {
+    std::vector<kernel::noise_hit> hits(count);
+    hits.resize(kernel::list_small_noise(policy, noise, 8, first, count, bar, hits.data()));
+    std::vector<std::uint32_t> listed;
+    for (const kernel::noise_hit& hit : hits) {
+      listed.push_back(hit.id);
+      CHECK(word_of(hit.id) == hit.high);
+    }
+    std::sort(listed.begin(), listed.end());
+    const bool lists_exactly_these = listed == expected;
+    CHECK(lists_exactly_these);
+  });
+}
+
+noise_kind kind_of(std::uint32_t number) { return static_cast<noise_kind>(1 + number % 4); }
+
 }  // namespace
 
 TEST_CASE("row.race: the winner over all ids, whatever the read listed") {
   for (const std::uint32_t size : {1u, 2u, 3u, 5u, 15u, 17u, 127u, 129u, 1023u, 1024u, 1025u, 4099u}) {
-    for (std::uint32_t seed = 0; seed < 6; ++seed) {
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
       const std::vector<double> values = normal_logits(size, seed, seed % 3 == 0 ? .1 : 2.0 * (seed % 3));
-      const coupling_noise noise{noise_kind::philox, seed * 0x9E3779B97F4A7C15u + size};
+      const coupling_noise noise{kind_of(seed), seed * 0x9E3779B97F4A7C15u + size};
       row_transform transform;
       transform.temperature = seed % 2 == 0 ? 1.0 : .7;
       const token_id expected = winner(values, row_kind::logits, transform.temperature, noise, seed);
@@ -86,7 +109,7 @@ TEST_CASE("row.race: bias, mask and padding count") {
     transform.bias_ids = bias.ids;
     transform.bias_values = bias.values;
     transform.mask_words = mask;
-    const coupling_noise noise{noise_kind::philox, random.next()};
+    const coupling_noise noise{kind_of(seed), random.next()};
     check_row(logits(row), transform, winner(transformed(row, transform), row_kind::logits, 1, noise, seed), noise,
               seed);
   }
@@ -95,7 +118,7 @@ TEST_CASE("row.race: bias, mask and padding count") {
 TEST_CASE("row.race: a truncated row races among the kept ids, a one-hot row not at all") {
   const std::vector<double> values = normal_logits(1000, 4, 1.0);
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
-    const coupling_noise noise{noise_kind::philox, seed};
+    const coupling_noise noise{kind_of(seed), seed};
     row_transform transform;
     transform.truncation.top_k = 7;
     std::vector<double> kept = values, sorted = values;
@@ -116,33 +139,18 @@ TEST_CASE("row.race: rows of probabilities, zeros never win") {
     double sum = 0;
     for (double& value : values) sum += value = random.below(3) == 0 ? 0 : random.uniform();
     for (double& value : values) value /= sum;
-    const coupling_noise noise{noise_kind::philox, seed};
+    const coupling_noise noise{kind_of(seed), seed};
     check_row(probabilities(values), {}, winner(values, row_kind::probabilities, 1, noise, seed), noise, seed);
   }
 }
 
 TEST_CASE("row.race: the pass over noise lists the ids at the threshold and below") {
-  const coupling_noise noise{noise_kind::philox, 21};
-  for (const std::uint32_t count : {1u, 4u, 63u, 64u, 129u, 500u, 1024u}) {
-    for (const std::uint32_t first : {0u, 4u, 1024u}) {
-      for (std::uint32_t bar_id = first; bar_id < first + count; bar_id += 1 + count / 9) {
-        const std::uint32_t bar = noise.high_words(8, bar_id / 4).word[bar_id % 4];
-        std::vector<std::uint32_t> expected;
-        for (std::uint32_t id = first; id < first + count; ++id) {
-          if (noise.high_words(8, id / 4).word[id % 4] <= bar) expected.push_back(id);
-        }
-        for_each_policy([&](auto policy) {
-          std::vector<kernel::noise_hit> hits(count);
-          hits.resize(kernel::list_small_noise(policy, noise, 8, first, count, bar, hits.data()));
-          std::vector<std::uint32_t> listed;
-          for (const kernel::noise_hit& hit : hits) {
-            listed.push_back(hit.id);
-            CHECK(noise.high_words(8, hit.id / 4).word[hit.id % 4] == hit.high);
-          }
-          std::sort(listed.begin(), listed.end());
-          const bool lists_exactly_these = listed == expected;
-          CHECK(lists_exactly_these);
-        });
+  for (std::uint32_t kind = 0; kind < 4; ++kind) {
+    const coupling_noise noise{kind_of(kind), 21};
+    for (const std::uint32_t count : {1u, 4u, 63u, 64u, 129u, 500u, 1024u}) {
+      for (const std::uint32_t first : {0u, 4u, 1024u}) {
+        for (std::uint32_t id = first; id < first + count; id += 1 + count / 9)
+          check_pass(noise, first, count, noise.high_words(8, id / 4).word[id % 4]);
       }
     }
   }
@@ -180,6 +188,8 @@ TEST_CASE("row.race: noise depends on key and position, and an expired reading s
   }
   CHECK(other_position > 45);
   CHECK(other_key > 45);
+  for (const int kind : {0, 5, 255})
+    CHECK(held->race({static_cast<noise_kind>(kind), 9}, 0).error() == status{errc::invalid_argument, part::row, 0});
   held.space.rewind(0);
   CHECK(held->race({}, 0).error().code == errc::reading_expired);
 }

@@ -50,6 +50,7 @@ template <class Level>
                                                     std::uint32_t position, std::uint32_t first, std::uint32_t count,
                                                     std::uint32_t bar, noise_hit* out) noexcept {
   static_assert(noise_run % wide_philox::ids == 0);
+  if (noise.hashes()) return list_small_hashes(noise, position, first, count, bar, out);
   std::uint64_t steps[wide_size];
   for (std::uint32_t i = 0; i < wide_size; ++i) steps[i] = first / 4 + i;
   wide_register lanes = wide_load(steps);
