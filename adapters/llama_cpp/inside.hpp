@@ -34,7 +34,7 @@ struct inside_parts {
   bool hidden = true, attention = true;
 };
 
-class inside {  // holds tensors of one context
+class inside {  // keeps the tensors of one context
  public:
   explicit inside(inside_parts wanted = {}) : wanted_(wanted) {}
   inside(inside&&) = delete;  // llama.cpp keeps the object's address

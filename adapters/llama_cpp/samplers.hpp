@@ -132,7 +132,7 @@ class constrained {
   }
 
   Model* model_;
-  samplers first_, now_;  // as passed by the caller; after it has accepted kept_ tokens
+  samplers first_, now_;  // samplers as the caller passed them, and after they have accepted kept_ tokens
   std::uint32_t prompt_length_;
   std::size_t kept_ = 0, first_row_ = 0;
   std::vector<token_id> ids_;

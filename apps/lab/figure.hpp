@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One figure or table of the lab: curves, a table, comparisons with the paper, and checks that must pass. It is always
-//! written as CSV; gnuplot draws curves as SVG if it is installed.
+//! Holds one figure or table of the lab: curves, a table, comparisons with the paper, and checks that must pass.
+//! Figures are always written as CSV; gnuplot draws the curves as SVG if it is installed.
 #ifndef SPECVERIFY_APPS_LAB_FIGURE_HPP
 #define SPECVERIFY_APPS_LAB_FIGURE_HPP
 
@@ -22,7 +22,7 @@ namespace lab {
 struct curve {
   std::string label;
   std::vector<double> x, y;
-  std::vector<double> low, high;  //!< error band; may be empty
+  std::vector<double> low, high;  //!< lower and upper limits of the error band; may be empty
   bool points = false;            //!< whether to draw points instead of a line
 
   void add(double at, double value) {
@@ -55,7 +55,7 @@ struct table {
   std::vector<std::vector<std::string>> rows;
 };
 
-//! The paper's value and ours, with a line on why they differ.
+//! The paper's value and our value, with the reason why they differ.
 struct comparison {
   std::string what, paper, ours, why;
 };
@@ -86,7 +86,7 @@ struct figure {
     tables.push_back({std::move(heading), std::move(columns), {}});
     return tables.back();
   }
-  //! None of the four strings may be empty, because two numbers without a comment are no comparison.
+  //! None of the four strings may be empty, because two numbers need a comment to be a comparison.
   void compare(std::string what, std::string paper, std::string ours, std::string why) {
     if (what.empty() || paper.empty() || ours.empty() || why.empty())
       throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of one paper; papers.hpp defines a figure.
+// Computes the figures of the papers HLM and CU-HLM; papers.hpp lists each paper's figures.
 #include "hlm_figures.hpp"
 
 namespace lab {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Figures of the HLM family: uncertainty and rejection, tokens that a threshold skips, cost of compression, and speed
-//! over SNR.
+//! Computes the figures of the HLM family: uncertainty and rejection, tokens that a threshold skips, cost of
+//! compression, and speed over SNR.
 #ifndef SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
 #define SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
 
@@ -23,7 +23,7 @@ struct hlm_record {
   std::vector<std::uint32_t> text;  //!< text of each token
   std::vector<double> uncertainty, entropy, rejection, confidence;
   std::vector<bool> rejected;  //!< result of the round's acceptance draw
-  double rejectable = 0;       //!< Delta: share of tokens that are less likely under the target
+  double rejectable = 0;       //!< Delta: share of tokens that the target finds less likely than the drafter
   std::uint32_t texts = 0;
   std::vector<std::uint32_t> problem_tokens;  //!< 1 for a token of a problem, 0 for prose
 
@@ -32,7 +32,7 @@ struct hlm_record {
 
 namespace detail {
 
-//! Sums over one text, which give the correlation over any choice of texts.
+//! Sums over one text. Adding the sums of several texts gives the correlation over these texts.
 struct moments {
   double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
   void add(double a, double b) { n += 1, x += a, y += b, xx += a * a, yy += b * b, xy += a * b; }
@@ -76,7 +76,7 @@ struct binned {
   }
   return made;
 }
-//! Bins by the 21 values of u.
+//! Returns one bin for each of the 21 values of u.
 [[nodiscard]] inline binned uncertainty_bins(std::span<const double> u, std::span<const double> y) {
   std::vector<std::size_t> bin(u.size());
   for (std::size_t i = 0; i < u.size(); ++i) bin[i] = static_cast<std::size_t>(std::lround(20 * u[i]));
@@ -154,10 +154,10 @@ struct binned {
   return made;
 }
 
-//! The record for the figures, and the record for thresholds and fits. Each is made once per context.
+//! Return the record for the figures, and the record for thresholds and fits. Each record is made once per context.
 struct hlm_study {
   hlm_record test, tune;
-  specverify::linear_fit fit{};  //!< of rejection over uncertainty, on the tuning record
+  specverify::linear_fit fit{};  //!< line fitted to rejection over uncertainty on the tuning record
 };
 [[nodiscard]] inline const hlm_study& hlm_study_of(lab_context& context) {
   static const lab_context* whose = nullptr;
@@ -356,7 +356,7 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
       r.rejectable);
 }
 
-//! Tokens that a threshold on u skips, and the share of them that the target would have accepted.
+//! Counts the tokens that a threshold on u skips, and the share of these tokens that the target would have accepted.
 inline void run_hlm_threshold(lab_context& context, figure& f) {
   const hlm_record& r = hlm_study_of(context).test;
   const specverify::linear_fit& fit = hlm_study_of(context).fit;
@@ -443,7 +443,7 @@ inline void run_hlm_threshold(lab_context& context, figure& f) {
   f.require("R never exceeds its bound", bounded);
 }
 
-//! Texts of one system on problems.
+//! Texts that one system generated for a set of problems.
 struct hlm_outcome {
   std::vector<hlm_text> texts;
   std::vector<double> solved;
@@ -640,7 +640,7 @@ inline void run_hlm_size(lab_context& context, figure& f) {
             detail::about_zero(gap), detail::interval_text(gap));
 }
 
-//! The systems side by side, and their speed over the paper's links, computed from the measured uploads.
+//! Compares the systems, and computes their speed over the paper's links from the measured uploads.
 inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   const hlm_study& study = hlm_study_of(context);
   const auto problems = context.problems("test", context.scaled<std::size_t>(240, 20));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes texts of the HLM family round by round with the library's functions: draw, measure, send or keep, compress,
-//! verify.
+//! Generates texts of the HLM family round by round with the library's functions: draw, measure, send or keep,
+//! compress, verify.
 //!
 //! A round drafts one token and has no bonus token. The target is fed only if the token is sent, with all tokens kept
 //! since the last feed. With `as_session`, a text equals that of a session whose id is the text's seed, with
@@ -32,9 +32,9 @@ using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specver
                                 specverify::preset<specverify::top_k, specverify::uncertainty_and_importance_gate>,
                                 specverify::preset<specverify::online_vocabulary_budget, specverify::uncertainty_gate>>;
 
-//! HLM as in the paper, without a bonus token.
+//! Returns HLM as in the paper, without a bonus token.
 [[nodiscard]] inline specverify::preset<> hlm_of_paper() { return specverify::hlm({.bonus = false}); }
-//! CU-HLM that draws the token from the sent distribution, so compression loses nothing.
+//! Returns CU-HLM with one change: it draws the token from the sent distribution, so compression is lossless.
 [[nodiscard]] inline auto drawn_from_sent(const specverify::cu_hlm_settings& set) {
   auto made = specverify::cu_hlm(set);
   made.draw_from_row = false;
@@ -62,18 +62,18 @@ struct hlm_system {
   }
 };
 
-//! Secret of both sides; a text's seed is the session id.
+//! Secret of both sides. The session id is the seed of the text.
 inline constexpr specverify::session_secret hlm_secret =
     specverify::secret_from_hex("686c6d20686c6d20686c6d20686c6d20");
 inline constexpr std::uint64_t hlm_salt = 2;
 
-//! One token.
+//! Result of one token.
 struct hlm_step {
   specverify::token_id drafted = specverify::no_token;
   bool sent = false;
   bool accepted = false;           //!< only for a sent token
   bool draft_in_support = true;    //!< only for a sent token
-  std::uint32_t support_size = 0;  //!< entries sent
+  std::uint32_t support_size = 0;  //!< number of entries that were sent
   std::uint32_t carried = 0;       //!< kept tokens whose ids are sent with this upload
   std::uint32_t disagreements = 0, samples = 0;
   double rejection = -1;  //!< (1 - y_d / x_d)+; -1 if it was not requested
@@ -87,7 +87,7 @@ struct hlm_text {
 
 namespace detail {
 
-//! Random numbers: drafts use the edge's key, verdicts the cloud's.
+//! Provides random numbers: drafts use the key of the edge, and verdicts the key of the cloud.
 struct hlm_numbers {
   specverify::session_keys keys;
   [[nodiscard]] specverify::random_block operator()(specverify::random_counter counter) const noexcept {
@@ -98,7 +98,7 @@ struct hlm_numbers {
   }
 };
 
-//! Memory of one writer, reused for each token.
+//! Memory of one text's computation, reused for each token.
 struct hlm_memory {
   std::vector<std::byte> digest, skip, verify, law, kept;
   static specverify::workspace over(std::vector<std::byte>& bytes, std::size_t size) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Resources of every figure: the embedded pair with traces, problems and prose, two workers, a seed, and progress.
+//! Provides the resources of every figure: the embedded pair with traces, problems and prose, worker threads, a seed,
+//! and progress.
 #ifndef SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
 #define SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
 
@@ -23,7 +24,7 @@ struct lab_settings {
   std::string data = "apps/lab/data";
 };
 
-//! A task: the text to continue, and the answer at the end of a correct continuation.
+//! A problem: the text to continue, and the answer at the end of a correct continuation.
 struct lab_problem {
   std::vector<token_id> prompt;
   int answer = 0;
@@ -59,7 +60,7 @@ class lab_context {
   }
   [[nodiscard]] const std::filesystem::path& out() const { return settings_.out; }
 
-  //! Writes a file that is no figure to the output folder, for example trained weights.
+  //! Writes a file that is not a figure, for example trained weights, to the output folder.
   void write(const std::string& name, std::span<const std::byte> bytes) const {
     std::ofstream file(out() / name, std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -132,7 +133,7 @@ class lab_context {
     threads.clear();
     if (trouble) std::rethrow_exception(trouble);
   }
-  //! Progress of work outside for_each: announce the steps, then report each finished step.
+  //! Reports the progress of work outside for_each. Announce the number of steps first, then report each finished step.
   void expect(std::size_t steps) {
     if (progress_) progress_->expect(steps);
   }

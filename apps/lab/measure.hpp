@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Statistics for figures: means with bootstrap intervals, paired differences, correlation, area under the ROC curve,
-//! distributions.
+//! Computes statistics for figures: means with bootstrap intervals, paired differences, correlation, area under the ROC
+//! curve, distributions.
 #ifndef SPECVERIFY_APPS_LAB_MEASURE_HPP
 #define SPECVERIFY_APPS_LAB_MEASURE_HPP
 
@@ -16,7 +16,7 @@ namespace lab {
 
 struct estimate {
   double value = 0;
-  double low = 0;  //!< percentiles 2.5 and 97.5
+  double low = 0;  //!< limits of the interval: the percentiles 2.5 and 97.5
   double high = 0;
 };
 

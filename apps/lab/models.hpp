@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Two implementations of a model in the lab: live, or from a trace that already has the results. Both give the same
-//! bits.
+//! Provides two implementations of a model in the lab: a live model, and a model that reads a trace if the trace has
+//! the result. Both give identical bits.
 #ifndef SPECVERIFY_APPS_LAB_MODELS_HPP
 #define SPECVERIFY_APPS_LAB_MODELS_HPP
 
@@ -53,7 +53,7 @@ struct model_counters {
   std::uint64_t passes = 0;     //!< calls of feed
   std::uint64_t positions = 0;  //!< positions with a requested result
   std::uint64_t recorded = 0;   //!< results that came from the trace
-  double seconds = 0;           //!< in feed and logits
+  double seconds = 0;           //!< seconds spent in feed and logits
 };
 
 class live_model {
@@ -104,7 +104,8 @@ class replayed_model {
         mode_(mode),
         with_attention_(with_attention) {}
 
-  //! From now on attention rows are recorded, and a trace without them does not suffice.
+  //! Requests attention rows: from this call on they are recorded, and positions of a trace without them are computed
+  //! again.
   void want_attention() { with_attention_ = true; }
 
   void feed(std::span<const token_id> ids, std::uint32_t rows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Table of papers: each paper has figures, and each figure has a function. `qs_paper` and the others are in qs.cpp,
-//! sqs.cpp, ...
+//! Lists the papers of the lab. Each paper has figures, and each figure has a function that computes it. `qs_paper` and
+//! the other functions are in qs.cpp, sqs.cpp, ...
 #ifndef SPECVERIFY_APPS_LAB_PAPERS_HPP
 #define SPECVERIFY_APPS_LAB_PAPERS_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: quality over temperature; its policies are in qs_policies.cpp.
+// Computes the quality figures of Quantize-Sample-and-Verify over temperature; the figures about policies are in
+// qs_policies.cpp.
 #include <specverify/testing/chi_square.hpp>
 #include <specverify/verify/mismatched.hpp>
 
@@ -12,7 +13,7 @@ namespace lab {
 
 namespace {
 
-//! A way to write a text in the quality figure.
+//! A way to generate a text in the quality figure.
 struct qs_writer {
   const char* label;
   enum class kind : std::uint8_t { target, drafter, sample_quantize, quantize_sample } how;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: trains the network that plans the rounds of `edge_cloud --system qs-dqn`.
+// Trains the network of Quantize-Sample-and-Verify that plans the rounds of `edge_cloud --system qs-dqn`.
 #include "papers.hpp"
 #include "qs_players.hpp"
 

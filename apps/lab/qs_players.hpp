@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Players of QS's rounds: a fixed action, the model-based window, a network; and the texts that they play.
+//! Defines the players of QS's rounds (a fixed action, the model-based window, or a network) and the texts that they
+//! play.
 #ifndef SPECVERIFY_APPS_LAB_QS_PLAYERS_HPP
 #define SPECVERIFY_APPS_LAB_QS_PLAYERS_HPP
 
@@ -7,7 +8,7 @@
 
 namespace lab {
 
-inline constexpr double qs_temperature = 0.4;  // from the authors' training script
+inline constexpr double qs_temperature = 0.4;  // value in the authors' training script
 inline constexpr std::uint32_t qs_tokens = 52;
 
 //! Returns beginnings of held-out prose, without an answer.

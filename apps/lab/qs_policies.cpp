@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize-Sample-and-Verify: speed over links, and distance of policies from the best one.
+// Computes the speed of Quantize-Sample-and-Verify over links, and the distance of policies from the best policy.
 #include "papers.hpp"
 #include "qs_players.hpp"
 #include "say.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and the reward of
-//! an action (L, l).
+//! Models QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and the
+//! reward of an action (L, l), where L is the number of drafts and l is the resolution.
 //!
 //! There are two worlds. In the prefix-free world each drafted position is drawn from all recorded positions. A round's
 //! outcome then depends only on (L, l) and the link's state, so the best policy can be found by trying all. In the
@@ -156,7 +156,7 @@ class qs_run {
 
   struct outcome {
     std::uint32_t tokens = 0;
-    double expected_tokens = 0;  //!< given the acceptance of the positions
+    double expected_tokens = 0;  //!< expected value, given the acceptance of the positions
     double seconds = 0;
     bool text_ends = false;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Report page of the lab: every figure with plot, tables, comparisons with the paper, and checks.
+//! Writes the report page of the lab: every figure with its plot, tables, comparisons with the paper, and checks.
 #ifndef SPECVERIFY_APPS_LAB_REPORT_HPP
 #define SPECVERIFY_APPS_LAB_REPORT_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Phrases that depend on measured numbers, so that every sentence of the report is true for every run.
+//! Chooses phrases by the measured numbers, so that every sentence of the report is true for every run.
 #ifndef SPECVERIFY_APPS_LAB_SAY_HPP
 #define SPECVERIFY_APPS_LAB_SAY_HPP
 

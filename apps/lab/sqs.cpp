@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQS figures: latency and resampling rate over temperature, a fixed threshold against a learning one, bits by formula
-// and on the wire, and measured dropped mass and rejections next to the bounds. papers.hpp defines a figure.
+// Computes the SQS figures: latency and resampling rate over temperature, a fixed threshold against a learning
+// threshold, bits by formula and on the wire, and dropped mass and rejections next to the bounds. papers.hpp lists each
+// paper's figures.
 #include "papers.hpp"
 #include "say.hpp"
 #include "sqs_runs.hpp"
@@ -50,12 +51,13 @@ estimate ratio_over(const std::vector<sqs_run>& runs, std::uint64_t seed, Above 
   return ratio_estimate(numerator, denominator, seed, 400);
 }
 
-estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // milliseconds per token
+estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // result in milliseconds per token
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return 1e3 * r.text.seconds; },
       [](const sqs_run& r) { return static_cast<double>(r.text.emitted()); });
 }
-estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // rejected and resampled tokens per batch
+// result in rejected and resampled tokens per batch
+estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return static_cast<double>(r.rejected); },
       [](const sqs_run& r) { return r.rounds(); });

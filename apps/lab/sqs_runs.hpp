@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SQS in the lab: texts from two sessions, with the kept and dropped mass of every drafted position, and distributions
-//! recomputed from a text.
+//! Generates texts with SQS in two sessions, records the kept and dropped mass of every drafted position, and computes
+//! distributions of a text again.
 #ifndef SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
 #define SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
 
@@ -72,10 +72,10 @@ struct sqs_setting {
 
 //! A drafted position that the cloud tested. The committed text before it is the prefix.
 struct tested_position {
-  std::uint32_t prefix = 0;  //!< tokens before it, with the prompt
+  std::uint32_t prefix = 0;  //!< number of tokens before it, including the prompt
   std::uint32_t kept = 0;
   double dropped = 0;
-  double beta = 0;  //!< beta of a threshold
+  double beta = 0;  //!< value of beta, if the sparsifier is a threshold
 };
 
 struct sqs_run {
@@ -96,7 +96,7 @@ struct sqs_run {
              : specverify::threshold_law_bits(vocab_size, kept, resolution);
 }
 
-//! Writes one text with the library's sessions, codes and draws. Time is only counted.
+//! Generates one text with the library's sessions, codes and draws. The time is computed, not measured.
 [[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting,
                                        std::span<const token_id> prompt, std::uint64_t session_id, lab_worker& worker) {
   using namespace specverify;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Results that need only the link models: the two published tables recomputed, and speed over SNR from a transmission
-//! rate and payloads.
+//! Computes the results that need only the link models: the two published tables, and speed over SNR from a
+//! transmission rate and payloads.
 #ifndef SPECVERIFY_APPS_LAB_TABLES_HPP
 #define SPECVERIFY_APPS_LAB_TABLES_HPP
 

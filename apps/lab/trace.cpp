@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures on the lab itself: the saving of a trace, and the equality of replay and live run.
+// Computes figures on the lab itself: the time that a trace saves, and the equality of replay and live run.
 #include "papers.hpp"
 #include "virtual_run.hpp"
 

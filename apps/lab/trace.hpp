@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A model's results after every prefix, recorded once: the hidden state, from which the head computes the logits bit
-//! for bit, and the attention row if it was requested. Prefixes form a tree; one file keeps them between runs.
+//! Records a model's results after every prefix once: the hidden state, from which the head computes identical logits,
+//! and the attention row if it was requested. Prefixes form a tree, which a file keeps between runs.
 //!
 //! File: "SVTRACE1", version, dim, probe, nodes (parent, token, state, attention length), states, attention rows,
 //!       checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another
@@ -53,7 +53,7 @@ struct trace_sizes {
   std::size_t attention_rows = 0;
 };
 
-//! Threads may share it and call any member at any time, except `load`.
+//! Threads can share a trace, and call any member except `load` at any time.
 class model_trace {
  public:
   explicit model_trace(std::shared_ptr<const tinylm::weights> model, std::size_t max_states = 400'000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of one paper; papers.hpp defines a figure.
+// Computes the figures of the paper on uncertainty and importance (UI); papers.hpp lists each paper's figures.
 #include "ui_figures.hpp"
 
 namespace lab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Uncertainty and importance: savings and cost of a second skip policy, on attention.
+//! Computes the figures on uncertainty and importance: savings and cost of a second skip policy, which uses attention.
 #ifndef SPECVERIFY_APPS_LAB_UI_FIGURES_HPP
 #define SPECVERIFY_APPS_LAB_UI_FIGURES_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes one text with the library's two sessions in one process, on a virtual clock. Messages are the real bytes, but
-//! the times of the link and of forward passes are given numbers.
+//! Generates one text with the library's two sessions in one process on a virtual clock. Messages are the real bytes,
+//! but the times of the link and of forward passes are given numbers.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
 //!       handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s
@@ -68,11 +68,11 @@ template <specverify::channel_model Channel>
 
 //! Seconds of a forward pass. The presets are those in the papers' tables.
 struct compute_times {
-  double draft_pass = 25.6e-3;    //!< drafter, per token
-  double target_pass = 104.6e-3;  //!< target, for any number of positions
-  double target_position = 0;     //!< additional, per position
-  double uncertainty = 0;         //!< edge, per drafted token, if a skip policy measures it
-  double score = 0;               //!< head, per mismatch
+  double draft_pass = 25.6e-3;    //!< seconds of the drafter per token
+  double target_pass = 104.6e-3;  //!< seconds of the target per pass, for any number of positions
+  double target_position = 0;     //!< seconds of the target per position, in addition
+  double uncertainty = 0;         //!< seconds at the edge per drafted token, if a skip policy measures the uncertainty
+  double score = 0;               //!< seconds of the decision head per mismatch
 };
 
 //! One mismatch that the semantic rule asks to score.
@@ -88,7 +88,7 @@ struct score_request {
 struct run_options {
   std::vector<token_id> prompt;  //!< at least 1 token; <|end|> first, as in training
   std::uint32_t tokens = 64;     //!< maximum
-  double temperature = 1.0;      //!< for both models
+  double temperature = 1.0;      //!< sampling temperature of both models
   double threshold = 0.5;        //!< for the semantic rule
   //! semantic rule: hidden states are requested one by one
   bool lazy = false;
@@ -108,7 +108,7 @@ struct round_entry {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
-  bool skipped = false;  //!< committed by the edge on its own
+  bool skipped = false;  //!< whether the edge committed the token without the cloud
   //! semantic rule: decided drafts that differ from the target's choice
   std::uint32_t mismatches = 0;
   std::uint32_t accepted_mismatches = 0;  //!< accepted ones of these
@@ -126,7 +126,7 @@ struct round_entry {
 struct run_result {
   std::vector<token_id> tokens;
   std::vector<round_entry> rounds;
-  double seconds = 0;  //!< from the first draft to the last commit
+  double seconds = 0;  //!< seconds from the first draft to the last commit
   std::uint64_t greeting_bytes = 0;
   specverify::session_statistics edge{};
   specverify::session_statistics cloud{};

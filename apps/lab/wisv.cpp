@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of one paper; papers.hpp defines a figure.
+// Computes the figures of the paper WISV; papers.hpp lists each paper's figures.
 #include "papers.hpp"
 #include "tables.hpp"
 #include "wisv_links.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic figures: labels, heads, and accuracy over the threshold.
+//! Computes the semantic figures: labels, heads, and accuracy over the threshold.
 #ifndef SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
 #define SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic figures over links: accepted length, rounds and latency, protocols of hidden states, ablations.
+//! Computes the semantic figures over links: accepted length, rounds and latency, protocols of hidden states,
+//! ablations.
 #ifndef SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
 #define SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
 

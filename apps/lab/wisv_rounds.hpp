@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy and semantic verification of greedy drafts, window by window, with the library's rules; and the cost of the
-//! rounds on a link.
+//! Verifies greedy drafts greedily and semantically, window by window, with the library's rules; and computes the cost
+//! of the rounds on a link.
 #ifndef SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 
@@ -32,7 +32,7 @@ struct semantic_round {
   std::uint32_t drafted = 0, accepted = 0, emitted = 0;
   std::uint32_t mismatches = 0;  //!< M of the whole window; with FH the scored mismatches
   std::uint32_t scored = 0, accepted_mismatches = 0;
-  std::uint32_t uploaded = 0;   //!< hidden vectors sent
+  std::uint32_t uploaded = 0;   //!< number of hidden vectors that were sent
   std::uint32_t exchanges = 0;  //!< requests for hidden vectors
 
   friend bool operator==(const semantic_round&, const semantic_round&) = default;

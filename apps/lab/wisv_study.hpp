@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Study behind the semantic figures, done once per run: mismatches, heads, thresholds chosen on the tuning problems,
-//! and results on the test problems.
+//! Runs the study behind the semantic figures once per run: mismatches, heads, thresholds chosen on the tuning
+//! problems, and results on the test problems.
 #ifndef SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 #define SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 

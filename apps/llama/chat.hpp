@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prompts in the form of a model's training: the model's chat template, or the plain text.
+//! Formats prompts as the model was trained on them: with the model's chat template, or as plain text.
 #ifndef LLAMA_PAIR_CHAT_HPP
 #define LLAMA_PAIR_CHAT_HPP
 
@@ -15,7 +15,7 @@
 namespace llama_pair {
 
 struct turn {
-  std::string role;  //!< user, assistant
+  std::string role;  //!< "user" or "assistant"
   std::string content;
 };
 

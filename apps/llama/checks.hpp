@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared code of llama_checks: arguments, and the options of both sides.
+//! Declares the shared code of llama_checks: arguments, and the options of both sides.
 #ifndef LLAMA_PAIR_CHECKS_HPP
 #define LLAMA_PAIR_CHECKS_HPP
 

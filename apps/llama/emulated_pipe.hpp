@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The demo's link between two threads, with rates, round trip and jitter of edge_cloud/link_lane.hpp, in real time.
+//! Emulates the demo's link between two threads in real time, with the rates, round trip and jitter of
+//! edge_cloud/link_lane.hpp.
 #ifndef LLAMA_PAIR_EMULATED_PIPE_HPP
 #define LLAMA_PAIR_EMULATED_PIPE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Opens a GGUF file as a session's language model, with a minimum time per pass, and wraps it if it cannot be
-//! truncated.
+//! Opens a GGUF file as a session's language model with a minimum time per pass. If llama.cpp cannot truncate the
+//! model's memory, the engine wraps the model.
 #ifndef LLAMA_PAIR_ENGINE_HPP
 #define LLAMA_PAIR_ENGINE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A failure in the user's words, with an exit code per kind of failure (docs/llama.md has the table).
+//! Describes a failure in the user's words, with one exit code per kind of failure (docs/llama.md has the table).
 #ifndef LLAMA_PAIR_FAILURE_HPP
 #define LLAMA_PAIR_FAILURE_HPP
 

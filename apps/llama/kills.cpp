@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_checks kills: each side is a process with an engine and a journal, and is killed again and again.
+// Runs llama_checks kills: each side is a process with an engine and a journal, and is killed again and again.
 //
 // A process ends in one of these ways, chosen at random: the parent sends SIGKILL at a random time, usually during
 // llama_decode; the process sends SIGKILL to itself after a random output, or while it writes a record; or `feed`
@@ -42,7 +42,7 @@ enum class death : std::uint32_t { by_parent, behind_output, inside_record, insi
 
 //! Shared memory of all processes; it outlives them.
 struct seen_by_all {
-  std::array<sv::token_id, 1024> text;  // committed, as the device's host received it
+  std::array<sv::token_id, 1024> text;  // committed text, as the device's host received it
   std::uint32_t length, prompt_length, changed, torn, thrown;
   std::array<std::uint64_t, 2> last_record;  // beginning of the last record in each side's journal
 };
@@ -216,7 +216,7 @@ pid_t begin_life(const text_plan& plan, std::size_t own, doom end) {
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child > 0) return child;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it ends with the program
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the child ends when the program ends
   int code = 0;
   try {
     engine side(own == 0 ? plan.given.small_file : plan.given.large_file, check_context, 1);

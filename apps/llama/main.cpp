@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_pair: a device and a cloud on two GGUF models over an emulated link (./run demo --engine=llama).
+// Runs llama_pair: a device and a cloud on two GGUF models over an emulated link (./run demo --engine=llama).
 #include <CLI/CLI.hpp>
 
 #include "../standard_output.hpp"
@@ -124,8 +124,10 @@ bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, c
 
 //! The models' own computing time, without the minimum per pass.
 struct own_times {
-  double draft_pass = 0, target_pass = 0;  //!< seconds; target_pass: of the target alone, per token
-  double alone = 0, with_drafts = 0;       //!< seconds per token; with_drafts: of the fastest system with drafts
+  //! seconds per pass; target_pass: time per token of the target without drafts
+  double draft_pass = 0, target_pass = 0;
+  //! seconds per token of the target without drafts, and of the fastest system with drafts
+  double alone = 0, with_drafts = 0;
 
   void add(const edge_cloud::run_report& report, double small_seconds, double large_seconds) {
     if (report.tokens.empty()) return;
@@ -211,7 +213,7 @@ int chat(settings& set, engine& small, engine& large) {
     const auto report =
         write_text(run, set.systems.front(), small, large, prompt,
                    [&](edge_cloud::token_kind kind, std::string_view piece) { screen.token(kind, piece); });
-    ++set.run.session_id;  // each answer is a session of its own
+    ++set.run.session_id;  // each answer is a separate session
     turns.push_back({"assistant", report.text});
     std::printf("\n(%zu tokens, %.1f per second, %.0f uplink bits per token)\n", report.tokens.size(),
                 report.tokens_per_second(), report.uplink_bits_per_token());

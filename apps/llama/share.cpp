@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama_checks share: measures the parts of a K-SQS round: draft, encode, decode, verify, and the engines.
+// Runs llama_checks share: measures the time of each part of a K-SQS round, which are draft, encode, decode, verify,
+// and the engines.
 //
 // Both sides and both engines work in this one thread. The clock is read between the steps, but never inside them, and
 // the cost of a reading is subtracted. Feeding, finding rows and truncation count as the engine's time. Storing
@@ -243,7 +244,7 @@ class timed_text {
 int check_share(engine& small, engine& large, const arguments& given) {
   steps sum;
   std::size_t texts = 0;
-  std::vector<double> shares;  // per text; other work on the machine makes some of them large
+  std::vector<double> shares;  // one share per text; other work on the machine makes some shares large
   for (const std::string& prompt : lines_of(given.prompts_file)) {
     steps one;
     const std::uint64_t id = 5001 + texts;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr sv::session_secret edge_secret = sv::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
 constexpr sv::session_secret cloud_secret = sv::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
-constexpr std::uint32_t draft_room = 8;  // positions of drafts beyond a text
+constexpr std::uint32_t draft_room = 8;  // positions for drafts after the end of a text
 
 sv::edge_options options_of(const run_settings& run, const engine& small) {
   sv::edge_options options;
@@ -189,7 +189,8 @@ greedy_comparison compare_greedily(engine& large, std::span<const sv::token_id> 
     position += static_cast<std::uint32_t>(fed.size());
     const std::span<const float> row = large.logits();
     const auto best = std::max_element(row.begin(), row.end());
-    float least = *best;  // of finite logits, because -inf means an impossible token and not a range
+    // minimum of the finite logits, because -inf means an impossible token and does not count for the range
+    float least = *best;
     for (const float logit : row) least = std::isfinite(logit) ? std::min(least, logit) : least;
     const float range = *best - least;
     const float gap = *best - row[static_cast<std::size_t>(text[i])];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs one text with one system: the device and the cloud, each on a thread, over the emulated link.
+//! Runs one text with one system: the device and the cloud, each on its own thread, over the emulated link.
 #ifndef LLAMA_PAIR_SYSTEM_RUN_HPP
 #define LLAMA_PAIR_SYSTEM_RUN_HPP
 
@@ -21,7 +21,7 @@ enum class session_fault { none, cloud_gone, other_version, other_vocabulary };
 
 struct run_settings {
   std::uint32_t tokens = 64;
-  std::vector<std::string> stop_strings;  //!< the text ends before the first one found
+  std::vector<std::string> stop_strings;  //!< the text ends before the first of these strings
   double temperature = 1;
   std::uint64_t session_id = 1;
   std::uint64_t salt = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hash of a model's file, as it is stored with recorded rows.
+//! Computes the hash of a model's file, which is stored with recorded rows.
 #ifndef SPECVERIFY_APPS_ROWS_MODEL_HASH_HPP
 #define SPECVERIFY_APPS_ROWS_MODEL_HASH_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Records the rows of two models that read the same text. The text's tokens are drawn from the target's distribution
-//! or from the distribution that a drafter would send. For any two models of host/language_model.hpp.
+//! Records the rows of two models that read the same text. The text's tokens are drawn from the target's distribution,
+//! or from the distribution that a drafter would send. The models can be any language models of
+//! host/language_model.hpp.
 #ifndef SPECVERIFY_APPS_ROWS_RECORD_HPP
 #define SPECVERIFY_APPS_ROWS_RECORD_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Command line of the programs that record rows, shared by every pair of models.
+//! Parses the command line of the programs that record rows, for every pair of models.
 #ifndef SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
 #define SPECVERIFY_APPS_ROWS_RECORD_ARGUMENTS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Format rows-1, shared by writer and reader. docs/rows.md specifies it.
+//! Defines the format rows-1 for the writer and the reader. docs/rows.md specifies the format.
 #ifndef SPECVERIFY_APPS_ROWS_FORMAT_HPP
 #define SPECVERIFY_APPS_ROWS_FORMAT_HPP
 

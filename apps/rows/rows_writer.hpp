@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes a rows-1 file row by row. The contents must be planned first. The file gets the final name only after every
-//! row is written.
+//! Writes a rows-1 file row by row. The contents must be planned before the first row. The file gets its final name
+//! only after every row is written.
 #ifndef SPECVERIFY_APPS_ROWS_WRITER_HPP
 #define SPECVERIFY_APPS_ROWS_WRITER_HPP
 
@@ -35,8 +35,8 @@ struct rows_plan {
 
 //! One row of a file. Spans that are not in the plan may be empty.
 struct recorded_row {
-  specverify::token_id token = 0;  //!< drawn after this prefix
-  std::uint32_t position = 0;      //!< tokens before it in the text, with the prompt
+  specverify::token_id token = 0;  //!< token drawn after this prefix
+  std::uint32_t position = 0;      //!< number of tokens before it in the text, including the prompt
   std::span<const float> p{}, q{};
   std::span<const float> hidden_p{}, hidden_q{}, attention{};
 };

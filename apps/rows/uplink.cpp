@@ -31,7 +31,7 @@ struct arguments {
   std::string folder = tinylm::default_directory(), problems = "apps/lab/data/test.txt",
               prose = "apps/lab/data/prose.txt";
   std::uint32_t texts = 50, tokens = 64;
-  double draft_ms = 20, verify_ms = 100;  // of the chart
+  double draft_ms = 20, verify_ms = 100;  // times that the chart of throughput uses
   bool check = false;
 };
 
@@ -76,8 +76,8 @@ class noted_engine {
 //! Sums over the texts of one system.
 struct measured {
   sv::session_statistics edge;
-  recorded::agreement sum{};  // over the evaluated drafts
-  double variance = 0;        // of the number of drafts that shared noise accepts
+  recorded::agreement sum{};  // sums over the evaluated drafts
+  double variance = 0;        // variance of the number of drafts that shared noise accepts
 };
 
 //! The messages of one side that the other has not received.
@@ -160,7 +160,8 @@ class experiment {
     sv::merge(made.edge, edge.statistics());
   }
 
-  //! Adds what the evaluated drafts of a round say about the two models. Both models have read the same tokens there.
+  //! Adds the agreement of the two models at the evaluated drafts of a round, where both models have read the same
+  //! tokens.
   static void note(const sv::decided_round& round, const noted_engine& small, const noted_engine& large,
                    measured& made) {
     const std::uint32_t evaluated = std::min(round.accepted + 1, round.drafted);
@@ -186,7 +187,7 @@ struct goal {
 constexpr goal goals[] = {{"shared-noise", 4, 16.8}, {"shared-noise", 8, 14.6}};
 constexpr const char* systems[] = {"k-sqs", "greedy", "shared-noise"};
 
-//! What a chart needs of a system.
+//! Costs of a system that the chart uses.
 struct uplink_cost {
   const char* system;
   double acceptance, bits_per_draft;
@@ -288,7 +289,8 @@ int run(int argc, char** argv) try {
     for (const std::uint32_t draft_length : {4u, 8u}) {
       const measured made = pair.run(system, draft_length);
       good = print_and_check(system, draft_length, made) && good;
-      if (draft_length != 8 || std::string_view(system) == "greedy") continue;  // greedy writes another text
+      // the chart omits greedy, because its text differs
+      if (draft_length != 8 || std::string_view(system) == "greedy") continue;
       const double drafted = static_cast<double>(made.edge.drafted), head = 16 * static_cast<double>(made.edge.rounds);
       costs.push_back({system, static_cast<double>(made.edge.accepted) / static_cast<double>(made.edge.evaluated),
                        (8 * static_cast<double>(made.edge.draft_bytes) - head) / drafted});

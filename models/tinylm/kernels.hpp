@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Arithmetic of the engine: every output element is summed in one fixed order, independent of other work.
+//! Computes the engine's arithmetic. Every output element is summed in one fixed order, independent of other work.
 //!
 //! All loops run over whole groups of 32 lanes (fixed-size Eigen arrays). There are no remainders, because their order
 //! could depend on an address or a length. Only the .cpp files of this folder include this header, because a program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A value, or a message about the error.
+//! Holds a value, or a message about the error.
 #ifndef SPECVERIFY_MODELS_TINYLM_OUTCOME_HPP
 #define SPECVERIFY_MODELS_TINYLM_OUTCOME_HPP
 

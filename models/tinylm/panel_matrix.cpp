@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix product: one to four positions share a pass over a panel.
+// Multiplies by the matrix: one to four positions share a pass over a panel.
 #include "panel_matrix.hpp"
 
 #include "kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows of floats, and a matrix that multiplies several rows in one pass.
+//! Stores rows of floats, and a matrix that multiplies several rows in one pass.
 //!
 //! A matrix is stored in panels of 32 outputs. One accumulator of 32 lanes belongs to one position and one panel, and
 //! adds the inputs in ascending order. Therefore the number of positions that share a pass may change when a sum is

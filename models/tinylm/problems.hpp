@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Held-out arithmetic word problems: file, prompt, and the answer in a solution.
+//! Reads held-out arithmetic word problems: the file, the prompt, and the answer in a solution.
 #ifndef SPECVERIFY_MODELS_TINYLM_PROBLEMS_HPP
 #define SPECVERIFY_MODELS_TINYLM_PROBLEMS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The JSON object of a safetensors header, read as strictly as that format requires.
+//! Reads the JSON object of a safetensors header as strictly as that format requires.
 #ifndef SPECVERIFY_MODELS_TINYLM_STRICT_JSON_HPP
 #define SPECVERIFY_MODELS_TINYLM_STRICT_JSON_HPP
 
@@ -21,7 +21,7 @@ namespace tinylm {
   using event = nlohmann::json::parse_event_t;
   if (text.find('\0') != std::string_view::npos) return bad::failure("it holds a NUL byte");
   if (text.empty() || text.front() != '{') return bad::failure("it does not begin with {");
-  std::vector<std::set<std::string>> keys;  // of the open objects
+  std::vector<std::set<std::string>> keys;  // keys of each object that is not closed yet
   nlohmann::json twice;                     // the last repeated key; null if there is none
   const auto look = [&](int, event what, nlohmann::json& value) {
     if (what == event::object_start) keys.emplace_back();

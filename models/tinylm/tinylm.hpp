@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The embedded pair: target and drafter over one vocabulary, loaded from a folder and checked by SHA-256.
+//! Loads the embedded pair (target and drafter with one vocabulary) from a folder, and checks the files by SHA-256.
 //!
 //!     auto pair = tinylm::load_pair(tinylm::default_directory());
 //!     if (!pair.ok()) { /* pair.error says which file and why */ }

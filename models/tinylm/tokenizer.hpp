@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Byte-level BPE: ids 0..255 are the bytes, 256 is <|end|>, 257 + k is merge k. Digits are always single tokens.
+//! Splits a text into tokens by byte-level BPE. Ids 0..255 are the bytes, 256 is <|end|>, and 257 + k is merge k.
+//! Digits are always single tokens.
 //!
 //! Pieces, left to right: a digit; a run of letters (A-Z, a-z, bytes >= 0x80) with one space before it if there is one;
 //! otherwise a run of one repeated byte, but a run of spaces leaves the last space to the next word. Inside a piece the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A decoder-only transformer: shared weights, and sequences with a key-value cache that rolls back.
+//! Computes a decoder-only transformer: weights that sequences share, and sequences with a key-value cache that can be
+//! rolled back.
 //!
 //! Decoder blocks: RMSNorm, rotary attention, RMSNorm, SwiGLU; tied embedding. train/reference.py computes the same in
 //! NumPy. A position's logits, hidden state and attention row depend only on the ids up to that position, bit for bit.
@@ -73,10 +74,10 @@ class sequence {
   //! Evaluates several sequences of one model at once. Each sequence may occur only once.
   [[nodiscard]] static std::string feed_together(std::span<const feed_request> requests);
 
-  //! Keeps the first `length` tokens. If there are fewer, all are kept.
+  //! Keeps the first `length` tokens. If the sequence has fewer tokens, it keeps all of them.
   void rollback(std::size_t length) { size_ = std::min(size_, length); }
 
-  //! Returns the normed last hidden state at position i of the last feed, dim floats.
+  //! Returns the normalized last hidden state at position i of the last feed, dim floats.
   [[nodiscard]] std::span<const float> hidden_row(std::size_t i) const {
     return std::span(hidden_).subspan(i * model_->dim, model_->dim);
   }
