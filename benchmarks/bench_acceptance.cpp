@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times one accept test per row: digest and test. Each test has a new uniform, so a few tests need the exact
-//! normalizer.
+//! Times one accept test per row: the reading of the row and the test. Each test uses a new uniform, so a few tests
+//! need the exact normalizer.
 #include <specverify/row/acceptance.hpp>
 
 #include "support/inputs.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the cloud's half of a round of 8 drafts without the model: decodes the message, verifies the rows with the
-//! residual or bonus token, and encodes the verdict. The drafts come from distributions near the target's. `floors`:
-//! time divided by that of plain sums of the rows read. `digests`: verification divided by reading the same rows
-//! without a decision. `..._%`: shares of a step.
+//! Times the cloud's half of a round of 8 drafts without the model: it decodes the message, verifies the rows with the
+//! residual or bonus token, and encodes the verdict. The drafts come from distributions near the target's. Counters:
+//! `floors` is the time divided by the time of plain sums of the rows read, `digests` is the time of verification
+//! divided by the time of reading the same rows without a decision, and `..._%` are shares of a step.
 #include "support/steps.hpp"
 
 namespace {
@@ -51,7 +51,7 @@ class cloud {
     return true;
   }
 
-  //! Reads the same number of rows but decides nothing.
+  //! Reads the same number of rows, but makes no decision.
   void digests(std::uint32_t number, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
       workspace scratch{std::span(memory_)};

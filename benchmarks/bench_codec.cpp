@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times one drafted distribution as a whole message with header, checks and checksum: encoding, decoding, and both
-//! compared with reading one row of 128 256 floats in the same run. `gate`: encode + decode of 64 positive counts may
-//! take at most 2 such reads.
+//! compared with reading one row of 128 256 floats in the same run. The benchmark fails if encoding and decoding 64
+//! positive counts together take more than 2 such reads (`gate`).
 #include <specverify/codec/message.hpp>
 #include <specverify/core/random.hpp>
 
@@ -23,8 +23,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Returns the minimum seconds to sum a row once, over many repeats. There are enough lanes that memory sets the pace,
-// not the additions.
+// Returns the minimum seconds to sum a row once, over many repeats. The sum has enough lanes that memory limits the
+// speed, and not the additions.
 double read_floor() {
   constexpr std::size_t width = 128;
   const std::vector<float> row(vocab_size, 1.0f);
@@ -91,7 +91,7 @@ void one_law(benchmark::State& state, work what, bool gate) {
   std::uint64_t check = 0;
   std::size_t first = 0;
   for (auto _ : state) {
-    // Eight distributions per measurement and 64 in turn, because the branch predictor must not learn them.
+    // Each measurement uses eight of 64 distributions in turn, because the branch predictor must not learn them.
     first = (first + 8) % laws.size();
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = first; i < first + 8; ++i) {

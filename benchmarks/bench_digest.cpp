@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the coarse read without options, and with top entries, the integer total or the exact normalizer.
+//! Times the row statistics (digest) without options, and with top entries, the integer total or the exact normalizer.
 #include "support/inputs.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times the device's half of a round of 8 drafts without the model. For each row it reads the row, selects the
 //! support, rounds it to counts and draws a token; then it encodes the message. The second pair also measures the
-//! perturbation of every token. Time: per round. `floors`: time divided by that of plain sums of the 8 rows. `..._%`:
-//! share of each part in a round that is timed part by part.
+//! perturbation of every token. The time is per round. Counters: `floors` is the time divided by the time of plain sums
+//! of the 8 rows, and `..._%` is the share of each part in a round that is timed part by part.
 #include "support/steps.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times a digest and the whole distribution as fp16 counts.
+//! Times the row statistics (digest), and the whole distribution as fp16 counts.
 #include <specverify/row/fp16_row.hpp>
 
 #include "support/inputs.hpp"

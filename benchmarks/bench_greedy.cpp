@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times greedy_rule on 8 accepted drafts, compared with std::max_element on each row. `row_us`: time per row read.
+//! Times greedy_rule on 8 accepted drafts, compared with std::max_element on each row. `row_us` is the time per row
+//! read, in microseconds.
 #include <specverify/verify/greedy.hpp>
 
 #include "support/greedy_round.hpp"

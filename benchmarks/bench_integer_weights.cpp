@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times all integer weights of a row.
+//! Times the computation of all integer weights of a row.
 #include <specverify/row/integer_weights.hpp>
 
 #include "support/inputs.hpp"

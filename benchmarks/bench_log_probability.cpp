@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times a digest and one log-probability, with the cost of the exact normalizer.
+//! Times a reading (digest) and one log-probability, including the exact normalizer.
 #include <specverify/row/log_probability.hpp>
 
 #include "support/inputs.hpp"

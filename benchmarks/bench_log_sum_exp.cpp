@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the logarithm of the normalizer.
+//! Times the logarithm of the normalizer of a row.
 #include <specverify/row/log_sum_exp.hpp>
 
 #include "support/inputs.hpp"

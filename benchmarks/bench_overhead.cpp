@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the cost of calls without reading: rows of 1 to 4096 entries, and verification of 8 drafts over rows so small
-//! that only checks, uniforms and decisions are left. `row_ns`: time per row, for 9 rows.
+//! Times the cost of calls apart from reading: rows of 1 to 4096 entries, and verification of 8 drafts over rows so
+//! small that only checks, uniforms and decisions take time. `row_ns` is the time per row in nanoseconds, for 9 rows.
 #include <specverify/row/argmax.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/token.hpp>

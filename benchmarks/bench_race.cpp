@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A race over shared noise: read and race, against a loop over all ids in double.
+//! Times a race over shared noise (a reading and the race), compared with a loop over all ids in double.
 #include <specverify/row/reading.hpp>
 
 #include "support/inputs.hpp"

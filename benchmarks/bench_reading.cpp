@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the reading of one row, without more and with an accept test and a draw.
+//! Times the reading of one row, alone and with an accept test and a draw.
 #include <specverify/row/reading.hpp>
 
 #include "support/inputs.hpp"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times an edge's work in a whole session, without models and cloud. In some systems the row takes most time (hlm,
-//! greedy), in others the selection (k_sqs, c_sqs) or the skip policy (cu_hlm, u_hlm). Time: per text of 100 tokens.
-//! `row_us`: time per row read, minimum over all texts. `heap`: heap blocks allocated after `make`, which must be 0.
+//! greedy), in others the selection (k_sqs, c_sqs) or the skip policy (cu_hlm, u_hlm). The time is per text of 100
+//! tokens. Counters: `row_us` is the time per row read in microseconds, minimum over all texts, and `heap` is the
+//! number of heap blocks allocated after `make`, which must be 0.
 #include <specverify/all.hpp>
 
 #include <benchmark/benchmark.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times probabilities written as floats.
+//! Times the probabilities of a row, written as floats.
 #include <specverify/row/softmax.hpp>
 
 #include "support/inputs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the counts of one support: the integer rule with a heap, compared with the printed rule in double with a full
-//! sort.
+//! Times the counts of one support with the library's integer rule, which uses a heap, compared with the paper's rule
+//! in double with a full sort.
 #include <specverify/core/random.hpp>
 #include <specverify/quantize/sparse_lattice.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times decisions on the total weight: a sparsifier that asks for bounds, and one that asks for the sum.
+//! Times decisions on the total weight of a row: a sparsifier that needs only bounds of the total, and a sparsifier
+//! that needs the exact sum.
 #include <specverify/row/summary.hpp>
 #include <specverify/sparsify/threshold.hpp>
 

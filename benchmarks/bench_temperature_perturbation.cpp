@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the uncertainty of a token from its row, M = 20 (digest, top entries and draws), compared with 20 softmaxes
-//! and 20 draws of the standard library.
+//! Times the uncertainty of a token from its row with M = 20 perturbed temperatures (digest, top entries and draws),
+//! compared with 20 softmaxes and 20 draws of the standard library.
 #include <specverify/uncertainty/temperature_perturbation.hpp>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times token_rule on 8 drafts with sparse distributions: drawn, all accepted, rejected at the first, and a dense
-//! textbook baseline. `floors`: time divided by reading the touched rows once (the sum of the floats) in the same run.
-//! Rows cycle through about 30 MB.
+//! Times token_rule on 8 drafts with sparse distributions: drafts drawn from them, all accepted, or the first rejected;
+//! and a dense textbook baseline. `floors` is the time divided by the time to read the rows once (the sum of the
+//! floats) in the same run. The benchmark cycles through about 30 MB of rows.
 #include <specverify/verify/token.hpp>
 
 #include <benchmark/benchmark.h>
@@ -100,7 +100,7 @@ void verify(benchmark::State& state) {
         drafts.push_back(sv::draw(in.law(), sv::uniforms{source, i, round}.at(sv::purpose::draft_draw)));
       said = sv::token_rule{}.verify(Policy{}, std::span<const sv::draft>(drafts), rows, random, {}, scratch);
     } else {
-      // A claim with one count in 2^20 is accepted if p is above 10^-6, but a token without mass never is.
+      // A claim with one count in 2^20 is accepted if p is above 10^-6, but a token without mass is never accepted.
       const sv::claimed_draft claim{Kind == drafts_are::accepted ? in.ids[0] : -2,
                                     Kind == drafts_are::accepted ? 1u : 0u, 1u << 20};
       const std::vector<sv::claimed_draft> drafts(length, claim);
@@ -116,7 +116,7 @@ void verify(benchmark::State& state) {
   report(state, in, rows_read);
 }
 
-//! A textbook implementation: softmax of every row, dense subtraction and a scan, std::exp.
+//! A textbook implementation: the softmax of every row with std::exp, a dense subtraction, and a scan.
 void baseline(benchmark::State& state) {
   const world in(static_cast<std::uint32_t>(state.range(0)));
   std::mt19937_64 bits(1);

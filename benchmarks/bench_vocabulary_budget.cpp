@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times a digest of the whole distribution, the profile and the size for N(k) <= 0.1, compared with a full sort in
-//! double and a linear search.
+//! Times the reading of a whole distribution, its profile, and the smallest size k with N(k) <= 0.1, compared with a
+//! full sort in double and a linear search.
 #include <specverify/sparsify/compressed_law.hpp>
 #include <specverify/sparsify/vocabulary_budget.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of your own: a sparsifier, a window, and a skip policy.
+// Shows parts of your own: a sparsifier, a window, and a skip policy.
 #include <random>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides keep a journal on disk. Both processes end in mid-text, again and again, and new processes continue.
+// Keeps a journal on disk for both sides. The processes end in mid-text, again and again, and new processes continue.
 #include <filesystem>
 #include <fstream>
 #include <random>

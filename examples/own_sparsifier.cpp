@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sparsifier that takes arrays from the workspace. It keeps the likeliest token and all others of probability epsilon
-// or more.
+// Shows a sparsifier that takes arrays from the workspace. It keeps the likeliest token, and all other tokens of
+// probability epsilon or more.
 #include <specverify/sparsify/concepts.hpp>
 
 #include <algorithm>

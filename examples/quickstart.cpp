@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud in one program. The text has the distribution of the large model, which verifies the drafts.
+// Runs a device and a cloud in one program. The text has the distribution of the large model, which verifies drafts.
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model with invented logits, in place of an engine. The small model adds noise to the large one's logits.
+// Implements a language model with invented logits, in place of an engine. The small model adds noise to the logits of
+// the large model.
 #pragma once
 #include <specverify/all.hpp>
 

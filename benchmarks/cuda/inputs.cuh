@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows, drafts and memory of the benchmarks, as a serving engine would have for a batch.
+//! Creates the rows, drafts and memory of the benchmarks, as a serving engine would have them for a batch.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_INPUTS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_INPUTS_CUH
 
@@ -150,7 +150,7 @@ struct drafted {
   array<std::uint32_t> counts;
   array<device_draft> claims;
   array<std::uint32_t> begin;
-  array<token_id> tokens;  //!< the drafts for peers
+  array<token_id> tokens;  //!< draft tokens, in the form that the alternatives read
   array<float> dense;      //!< distributions of the drafts, V floats each
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times one task of the benchmarks in turn with plain reads, and writes a line to the table and to the CSV.
-//! ratio: time divided by that of reading the rows once at the speed of a plain read of 256 MB. ratio, same: time
-//! divided by that of plain reads of the same rows, launched in the same way.
+//! Times one task of the benchmarks in turn with plain reads, and writes a line to the table and to the CSV. `ratio` is
+//! the time divided by the time of reading the rows once at the speed of a plain read of 256 MB. `ratio, same` is the
+//! time divided by the time of plain reads of the same rows, launched in the same way.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_MEASURE_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_MEASURE_CUH
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Samplers and verifiers of two serving engines, written from public descriptions, as a comparison for this library.
-//! Both write a float for every probability first (softmax over V, to memory) and continue from these.
+//! Implements samplers and verifiers of two serving engines from public descriptions, as alternatives to compare with
+//! this library. Both first write a float for every probability (softmax over V, to memory) and continue from these
+//! floats.
 //!
 //! vLLM-style:       Leviathan, Kalman, Matias: Fast inference from transformers via speculative decoding (ICML 2023),
 //!                   algorithm 1, as vLLM's documentation lays it out: softmax, an accept test for each draft on dense

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tasks that the benchmarks time on rows of one shape: functions of this library and two alternatives.
+//! Lists the tasks that the benchmarks time on rows of one shape: functions of this library, and two alternatives.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_TASKS_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_TASKS_CUH
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times work on a stream by CUDA events over replays of a graph, next to a plain read of memory.
+//! Times work on a stream with CUDA events over replays of a graph, next to a plain read of memory.
 #ifndef SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 #define SPECVERIFY_BENCHMARKS_CUDA_TIMING_CUH
 

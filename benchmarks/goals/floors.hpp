@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Minimum cost of a row on this instruction set. Plain sums with 4, 8, 12 or 16 vectors in flight give the cost of
-//! reading; products and sums in registers give the cost of computing.
+//! Measures the minimum cost of a row on this instruction set. Plain sums with 4, 8, 12 or 16 vectors in flight give
+//! the cost of reading; products and sums in registers give the cost of computing.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_FLOORS_HPP
 

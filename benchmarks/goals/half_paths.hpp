@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times digests of bf16 and fp16 rows from memory next to those of float rows of the same length.
+//! Times readings (digests) of bf16 and fp16 rows from memory, next to readings of float rows of the same length.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_HALF_PATHS_HPP
 

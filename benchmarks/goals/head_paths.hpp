@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the decision head at the paper's sizes (2048 + 4096 -> 256): one position next to a plain sum of the weights,
-//! several positions next to products and sums in registers.
+//! Times the decision head at the paper's sizes (2048 + 4096 -> 256). One position is timed next to a plain sum of the
+//! weights, and several positions next to products and sums in registers.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_HEAD_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_HEAD_PATHS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One path, which is timed next to a plain sum of the same rows, and helpers for paths.
+//! Defines one path, which is timed next to a plain sum of the same rows, and helpers for paths.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_PATH_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_PATH_HPP
 

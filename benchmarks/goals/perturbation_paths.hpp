@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times the perturbation of the temperature: a row read for it, and twenty draws.
+//! Times the perturbation of the temperature: the reading of a row for it, and twenty draws.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_PERTURBATION_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_PERTURBATION_PATHS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Paths that read one row: the largest entry, digests with and without options, sums and probabilities.
+//! Lists the paths that read one row: the largest entry, digests with and without options, sums and probabilities.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_ROW_PATHS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows at given addresses: peaked rows (a Gaussian and 41 large logits), flat rows (only the Gaussian), rows that are
-//! hard to search, recorded rows, and sets that exceed every cache.
+//! Creates rows at given addresses: peaked rows (a Gaussian and 41 large logits), flat rows (only the Gaussian), rows
+//! that are hard to search, recorded rows, and sets that exceed every cache.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_ROWS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_ROWS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times a rejection and a whole round of verification, with the digests of the rows.
+//! Times a rejection, and a whole round of verification, including the readings of the rows.
 #ifndef SPECVERIFY_BENCHMARKS_GOALS_VERIFY_PATHS_HPP
 #define SPECVERIFY_BENCHMARKS_GOALS_VERIFY_PATHS_HPP
 

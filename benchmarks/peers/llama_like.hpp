@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A sampler written from llama.cpp's description of its own. Every token becomes a record {id, logit, p}. Top-k is a
-//! partial sort of the records, probabilities are exponentials of the remaining records, top-p cuts the sorted list,
-//! and the draw is a running sum without a sort. Buffers are kept between calls (github.com/ggml-org/llama.cpp,
+//! Implements a sampler as llama.cpp describes its own. Every token becomes a record {id, logit, p}. Top-k is a partial
+//! sort of the records, probabilities are exponentials of the remaining records, top-p cuts the sorted list, and the
+//! draw is a running sum without a sort. Buffers are kept between calls (github.com/ggml-org/llama.cpp,
 //! src/llama-sampling.cpp and pull request 15665).
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_LLAMA_LIKE_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_LLAMA_LIKE_HPP

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tasks with this library, and the plain sums as a floor.
+//! Implements the tasks with this library, and plain sums as a floor.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_OURS_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_OURS_HPP
 

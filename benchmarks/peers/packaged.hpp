@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Softmax of oneDNN and of XNNPACK from Debian 12, if the package is installed.
+//! Runs the softmax of oneDNN and of XNNPACK from Debian 12, if the package is installed.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_PACKAGED_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_PACKAGED_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One implementation of one task on one row. Each task has several: this library, other libraries, and plain C++.
+//! Defines the interface of one implementation of one task on one row. Each task has several implementations: this
+//! library, other libraries, and plain C++.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_PEER_HPP
 

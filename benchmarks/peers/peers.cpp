@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library of tasks for Python, because other libraries and torch must be timed in one process, by one clock,
-// on the same row. benchmarks/peers/torch_rows.py calls it.
+// Provides the tasks to Python as a shared library, because other libraries and torch must be timed in one process, by
+// one clock, on the same row. benchmarks/peers/torch_rows.py calls it.
 #include "../goals/rows.hpp"
 #include "llama_like.hpp"
 #include "ours.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tasks in plain C++ and with Eigen, as a programmer would write them first.
+//! Implements the tasks in plain C++ and with Eigen, as a programmer would first write them.
 #ifndef SPECVERIFY_BENCHMARKS_PEERS_STANDARD_HPP
 #define SPECVERIFY_BENCHMARKS_PEERS_STANDARD_HPP
 

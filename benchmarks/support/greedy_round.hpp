@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A round of 8 drafts for rules that compare argmaxes, next to std::max_element on each row. `row_us`: time per row
-//! read.
+//! Times a round of 8 drafts for rules that compare argmaxes, next to std::max_element on each row. `row_us` is the
+//! time per row read, in microseconds.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_GREEDY_ROUND_HPP
 

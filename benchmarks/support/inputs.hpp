@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rows for benchmarks, the read floor, and ratios to it. "hot": one row again and again; "rot": 16 rows in turn.
+//! Creates rows for benchmarks, and measures the read floor and ratios to it. "hot" reads one row again and again;
+//! "rot" reads 16 rows in turn.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_INPUTS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rounds of eight drafts for benchmarks of whole steps: rows of a drafter and of a target near it, distributions of
-//! K-SQS and C-SQS, messages, and a watch that measures the share of each part in a step.
+//! Creates rounds of eight drafts for benchmarks of whole steps: rows of a drafter and of a target near it,
+//! distributions of K-SQS and C-SQS, messages, and a stopwatch that measures the share of each part in a step.
 #ifndef SPECVERIFY_BENCHMARKS_SUPPORT_STEPS_HPP
 #define SPECVERIFY_BENCHMARKS_SUPPORT_STEPS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud in one C program. A small model drafts, a large model verifies, and the text has the large
+// Runs a device and a cloud in one C program. A small model drafts, a large model verifies, and the text has the large
 // model's distribution.
 #include <specverify_c.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(void) {
   specverify_cloud_options service = specverify_cloud_defaults();
   device.vocab_size = service.vocab_size = toy_vocab_size;
   device.token_budget = 40;
-  service.salt = 0x5eed;  // yours must differ between sessions and come from a secure random source
+  service.salt = 0x5eed;  // your salt must differ between sessions and come from a secure random source
   specverify_secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3", device.secret);
   specverify_secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9", service.secret);
   specverify_edge* edge = NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session of session.c in C++17, with the same keys and the same text.
+// Runs the session of session.c in C++17, with the same keys and the same text.
 #include <specverify_c.h>
 #include <cstdio>
 #include <vector>

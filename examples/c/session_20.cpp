@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The session of session.c in C++20, with the same keys and the same text.
+// Runs the session of session.c in C++20, with the same keys and the same text.
 #include <cstdio>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>

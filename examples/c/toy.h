@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the three programs. The logits are a function of the last token; the small model gets them with noise.
+// Defines the models of the three programs. The logits are a function of the last token; the small model gets the large
+// model's logits with noise.
 #ifndef TOY_H
 #define TOY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a batch on a stream: a token and the 16 largest entries for each row of bf16 logits.
+// Runs one step of a batch on a stream: a token and the 16 largest entries for each row of bf16 logits.
 #include <specverify/cuda/digest.cuh>
 #include <specverify/cuda/sample.cuh>
 #include <specverify/cuda/select.cuh>

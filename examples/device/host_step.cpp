@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole verification step on CPUs: three requests, their drafts, one call, and the tokens to commit.
+// Runs a whole verification step on CPUs: three requests, their drafts, one call, and the tokens to commit.
 //   g++ -std=c++17 -O2 -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP -Iinclude -isystem THRUST host_step.cpp
 #include <specverify/core/secret.hpp>
 #include <specverify/device/verify.hpp>

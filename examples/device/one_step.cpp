@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a batch with Thrust: a token and the 16 largest entries for each row of bf16 logits.
+// Runs one step of a batch with Thrust: a token and the 16 largest entries for each row of bf16 logits.
 #include <specverify/device/digest.hpp>
 #include <specverify/device/sample.hpp>
 #include <specverify/device/select.hpp>

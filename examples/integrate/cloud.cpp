@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The side of the large model. Serves one session per connection, one after another. usage: cloud SOCKET TIMES
+// Runs the side of the large model, and serves one session per connection, one after another. usage: cloud SOCKET TIMES
 #include <cstdlib>
 #include <iostream>
 #include <random>

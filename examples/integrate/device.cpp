@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The side of the small model. Writes one text. usage: device SOCKET SESSION_ID
+// Runs the side of the small model, and generates one text. usage: device SOCKET SESSION_ID
 #include <cstdlib>
 #include <iostream>
 #include <thread>

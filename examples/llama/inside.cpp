@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UI and WISV on two GGUF files: inside DRAFTER.gguf TARGET.gguf "prompt" [HEAD.safetensors]
+// Runs UI and WISV on two GGUF files. usage: inside DRAFTER.gguf TARGET.gguf "prompt" [HEAD.safetensors]
 #include <llama_cpp/inside.hpp>
 #include <llama_cpp/model.hpp>
 #include <specverify/all.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device and a cloud on two GGUF files, in one program: two_files DRAFTER.gguf TARGET.gguf "prompt"
+// Runs a device and a cloud on two GGUF files in one program. usage: two_files DRAFTER.gguf TARGET.gguf "prompt"
 #include <llama_cpp/model.hpp>
 #include <specverify/all.hpp>
 #include <specverify/testing/message_pipe.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C functions that need no session: statuses, secrets, fingerprints and defaults.
+// Implements C functions that need no session: statuses, secrets, fingerprints and defaults.
 #include "options.hpp"
 
 #include <specverify/core/level.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between the structs of the C headers and the types of the library.
+// Converts between the structs of the C headers and the types of the library.
 #ifndef SPECVERIFY_SRC_C_CONVERT_HPP
 #define SPECVERIFY_SRC_C_CONVERT_HPP
 
@@ -36,9 +36,9 @@ inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 // never set.
 inline constexpr std::size_t most_unknown = 4096;
 
-// Checks the size at the beginning of a caller's struct. In every version a struct ends after a whole member, and the
-// size of a struct must be a multiple of the alignment. Therefore no pointer is incomplete. Errors: struct_size_wrong
-// (`where` = size).
+// Checks the size at the beginning of a caller's struct. The size of a struct must be a multiple of the alignment, and
+// in every version a struct ends after a whole member, so a struct never contains a part of a pointer. Errors:
+// struct_size_wrong (`where` = size).
 template <class Struct>
 [[nodiscard]] sv::status check_size(std::size_t size) noexcept {
   bool is_possible = size >= sizeof size && size <= sizeof(Struct) + most_unknown && size % alignof(Struct) == 0;

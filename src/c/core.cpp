@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that need no session.
+// Implements the functions that need no session.
 #include "options.hpp"
 
 #include <specverify/codec/bit_cost.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that read rows but need no session, built once per instruction-set level, and the table of a level's
-// functions.
+// Implements the functions that read rows but need no session, built once per instruction-set level, and the table of a
+// level's functions.
 #include "levels.hpp"
 #include "options.hpp"
 #include "rows.hpp"

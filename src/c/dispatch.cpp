@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exported functions that functions.def lists. Each function calls the version for the CPU's instruction-set level.
+// Exports the functions that functions.def lists. Each function calls the version for the CPU's instruction-set level.
 #include "convert.hpp"
 #include "levels.hpp"
 

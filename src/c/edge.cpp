@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the device, built once per instruction-set level.
+// Implements the functions of the device; this file is built once per instruction-set level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"

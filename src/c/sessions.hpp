@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sessions that the handles of the C interface refer to. They are the library's sessions in the host's memory, and
-// take rows whose scalar type is known only at run time. Only translation units that are built once per instruction-set
-// level include this header.
+// Defines the sessions that the handles of the C interface refer to. They are the library's sessions in the host's
+// memory, and take rows whose scalar type is known only at run time. Only translation units that are built once per
+// instruction-set level include this header.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
