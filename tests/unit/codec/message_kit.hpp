@@ -11,7 +11,6 @@
 #include <cmath>
 #include <memory>
 #include <random>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -33,20 +32,30 @@ struct owned_law {
   }
 };
 
+//! `size` different numbers that `draw` gives, ascending. Values of `limit` and above are drawn again.
+template <class Number, class Draw>
+std::vector<Number> distinct(std::uint32_t size, std::uint32_t limit, Draw draw) {
+  std::vector<bool> taken(limit);
+  std::vector<Number> numbers;
+  numbers.reserve(size);
+  while (numbers.size() < size) {
+    const std::uint32_t number = draw();
+    if (number >= limit || taken[number]) continue;
+    taken[number] = true;
+    numbers.push_back(static_cast<Number>(number));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
 //! `size` different ids: uniform, or rank r with probability about 1 / r (Zipf).
 inline std::vector<token_id> random_ids(std::mt19937_64& random, std::uint32_t vocab_size, std::uint32_t size,
                                         bool zipf) {
-  std::set<token_id> ids;
-  while (ids.size() < size) {
-    if (zipf) {
-      const double u = static_cast<double>(random() >> 11) * 0x1p-53;
-      const auto id = static_cast<std::uint32_t>(std::exp(u * std::log(vocab_size + 1.0))) - 1;
-      if (id < vocab_size) ids.insert(static_cast<token_id>(id));
-    } else {
-      ids.insert(static_cast<token_id>(random() % vocab_size));
-    }
-  }
-  return {ids.begin(), ids.end()};
+  return distinct<token_id>(size, vocab_size, [&] {
+    if (!zipf) return static_cast<std::uint32_t>(random() % vocab_size);
+    const double u = static_cast<double>(random() >> 11) * 0x1p-53;
+    return static_cast<std::uint32_t>(std::exp(u * std::log(vocab_size + 1.0))) - 1;
+  });
 }
 
 //! `size` counts that sum to `resolution`: uniform over compositions (positive, or zeros allowed), or peaked on the
@@ -60,14 +69,15 @@ inline std::vector<std::uint32_t> random_counts(std::mt19937_64& random, std::ui
     return counts;
   }
   // Bars among stars.
-  std::set<std::uint32_t> bars;
-  while (bars.size() + 1 < size) bars.insert(static_cast<std::uint32_t>(random() % (spare + size - 1)));
+  const std::uint32_t places = spare + size - 1;
+  const auto bars =
+      distinct<std::uint32_t>(size - 1, places, [&] { return static_cast<std::uint32_t>(random() % places); });
   std::uint32_t last = 0, part = 0;
   for (const std::uint32_t bar : bars) {
     counts[part++] += bar - last;
     last = bar + 1;
   }
-  counts[part] += spare + size - 1 - last;
+  counts[part] += places - last;
   return counts;
 }
 

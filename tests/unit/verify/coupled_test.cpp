@@ -31,7 +31,7 @@ stated_verdict run(const sv::coupling_noise& noise, std::uint32_t position, cons
   std::vector<sv::row_view<float>> rows;
   for (const row& each : values) rows.push_back(sv::logits_row<float>(each));
   const std::vector<sv::row_transform> transforms(1);
-  std::vector<std::byte> bytes(1 << 20);
+  static std::vector<std::byte> bytes(1 << 20);
   sv::workspace scratch{std::span<std::byte>(bytes)};
   return sv::coupled_rule{noise}.verify(sv::exec::simd, std::span<const sv::claimed_draft>(drafts),
                                         sv::row_span_provider<float>(rows, transforms),
@@ -39,7 +39,7 @@ stated_verdict run(const sv::coupling_noise& noise, std::uint32_t position, cons
 }
 
 sv::token_id race(const sv::coupling_noise& noise, std::uint32_t position, const row& values) {
-  std::vector<std::byte> bytes(1 << 20);
+  static std::vector<std::byte> bytes(1 << 20);
   sv::workspace scratch{std::span<std::byte>(bytes)};
   const auto size = static_cast<std::uint32_t>(values.size());
   return *sv::read_row(sv::exec::simd, sv::logits_row<float>(values), {}, sv::race_request(size), scratch)
