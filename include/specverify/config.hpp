@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
+//! Defines the configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
 //!
 //! One-definition rule: every function is in an inline namespace. The name of this namespace contains the instruction
 //! set, the SIMD back end and the floating-point mode of the translation unit that includes the header. Therefore you

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Version of the library; the build files read it from this header.
+//! Defines the version of the library. The build files read the version from this header.
 #ifndef SPECVERIFY_VERSION_HPP
 #define SPECVERIFY_VERSION_HPP
 

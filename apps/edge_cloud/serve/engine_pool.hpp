@@ -35,7 +35,8 @@ class engine_text {
   //! Returns whether `feed` can get a cache without ending another text's turn.
   [[nodiscard]] bool may_feed(std::uint64_t now) const;
   //! Returns an engine that has the whole text, and the rows of the last `rows` tokens. The engine is valid until
-  //! another text calls this function. Errors: those of engine::feed.
+  //! another text calls this function.
+  //! Errors: those of engine::feed.
   [[nodiscard]] specverify::status feed(std::uint32_t rows, std::uint64_t now, engine*& fed);
   //! Releases the cache, because nothing is fed for now.
   void release();

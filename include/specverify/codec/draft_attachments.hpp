@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Attachments of a draft message: skipped tokens (which the edge committed without verification), the state of the
-//! channel, hidden states, and the probability that each draft has in the drafter's row.
+//! Encodes the attachments of a draft message: skipped tokens (which the edge committed without verification), the
+//! state of the channel, hidden states, and the probability of each draft in the drafter's row.
 //!
 //! The two sides agree on the attachments in the hello message. With `attachment_format{}` a message carries no
 //! attachment and no extra byte. The base length of a message is the number of tokens that both sides have committed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types for the messages between edge and cloud: a struct for each message, the format of draft messages, and the
-//! values (prefix hash, round) that the check at the end of a message covers.
+//! Defines the types of the messages between edge and cloud: a struct for each message, the format of draft messages,
+//! and the values (prefix hash, round) that the check at the end of a message covers.
 //!
 //! Include this header if you need the message types but no encoder. codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.

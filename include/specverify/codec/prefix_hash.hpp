@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 64-bit hash of a text that grows token by token. Both sides of a session compare their hashes to detect that their
-//! texts differ.
+//! Computes a 64-bit hash of a text that grows token by token. Both sides of a session compare their hashes to detect
+//! that their texts differ.
 //!
 //! Symbols:    h_0 = prefix_hash_seed, x_n = token at position n, h_{n+1} = extend_prefix_hash(h_n, x_n).
 //! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in

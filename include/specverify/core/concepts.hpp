@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concept of a random source: a type with a pure function that maps a counter to 128 random bits.
+//! Defines the concept of a random source: a type with a pure function that maps a counter to 128 random bits.
 //! See:        docs/algorithms/random.md, tests/unit/core/concepts_test.cpp
 #ifndef SPECVERIFY_CORE_CONCEPTS_HPP
 #define SPECVERIFY_CORE_CONCEPTS_HPP

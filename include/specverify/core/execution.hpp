@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Execution policies select the implementation (scalar or vector) of an operation on a whole row. They are the first
-//! argument of each such operation.
+//! Defines execution policies, which select the implementation (scalar or vector) of an operation on a whole row. The
+//! policy is the first argument of each such operation.
 //!
 //! `exec::seq` runs the scalar reference code, `exec::simd` the vector kernels for the instruction set of this
 //! translation unit. `exec::simd` has type `exec::simd_on<Level>`, a different type per level, so that mixed builds

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Run-time dispatch by instruction set: one program uses the widest vector instructions that the CPU supports.
+//! Selects functions by instruction set at run time, so that one program uses the widest vector instructions that the
+//! CPU supports.
 //!
 //! Use it when you distribute binaries. Put the calls that need vectors into one source file. The CMake function
 //! `specverify_levels` builds this file once per level (a set of vector instructions), and the rest of the program

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counter-based random numbers: Philox4x32-10, a pure function that maps a counter and a key to 128 random bits.
+//! Generates counter-based random numbers with Philox4x32-10, a pure function that maps a counter and a key to 128
+//! random bits.
 //!
 //! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
 //! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys have 64 bits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Secrets and salts of sessions, and the keys derived from them.
+//! Defines the secrets and salts of sessions, and derives keys from them.
 //!
 //! Use this header to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`. If you draw
 //! without a session object, derive the same keys with this header. `wipe` and `wiped` overwrite secrets after use.

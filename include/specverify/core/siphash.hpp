@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! SipHash-2-4 with 128 bits of output: a keyed pseudorandom function for short messages.
+//! Computes SipHash-2-4 with 128 bits of output, a keyed pseudorandom function for short messages.
 //!
 //! Use it for values that nobody can compute or predict without the 128-bit key.
 //! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is from the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors as values: an error code, the module that reports it, and the index of the offending input.
+//! Reports errors as values. A status has an error code, the module that reports the error, and the index of the
+//! offending input.
 //!
 //! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. The numbers of the codes are
 //!             frozen in core/errc.def.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random numbers for one position of the text: a random source with a fixed position and round, with one stream of
-//! numbers per purpose.
+//! Provides the random numbers for one position of the text: a random source with a fixed position and round, with one
+//! stream of numbers per purpose.
 //!
 //! Use it wherever a draw or a test needs randomness. `uniforms{source, position, round}` fixes the position in the
 //! text, and `.at(purpose)` returns the stream for one use. A draw reads the numbers of trial 0, 1, ... from this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Types that all modules share: token ids, the number formats of logits, and the view of one row of logits or
+//! Defines types that all modules share: token ids, the number formats of logits, and the view of one row of logits or
 //! probabilities.
 //!
 //! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Temporary storage that the caller owns: a span of bytes from which operations take aligned arrays.
+//! Divides temporary storage that the caller owns: operations take aligned arrays from a span of bytes.
 //!
 //! The library does not allocate while it processes tokens, so the caller provides a workspace. For each operation that
 //! needs a workspace, a pure function `*_workspace_size` returns the size. Results that outlive a call (row statistics,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Execution policy that runs operations on a batch of rows on a CUDA stream: `exec::cuda{stream}`.
+//! Defines the execution policy `exec::cuda{stream}`, which runs operations on a batch of rows on a CUDA stream.
 //!
 //! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of cuda/. Each call checks
 //! sizes and pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back,

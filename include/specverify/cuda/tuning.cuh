@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tuning parameters for the division of work on a GPU, one struct per compute capability. Results never depend on
-//! them.
+//! Defines tuning parameters for the division of work on a GPU, one struct per compute capability. Results never depend
+//! on them.
 //!
 //! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If your GPU has a
 //! different number of multiprocessors, for example because you use a part of a GPU, set `multiprocessors` yourself.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Input of a decision head: the drafter's and the target's hidden states of one position, and the state of the
-//! channel.
+//! Builds the input of a decision head: the hidden states of the drafter and the target at one position, and the state
+//! of the channel.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,

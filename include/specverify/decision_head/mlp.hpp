@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The decision head: one hidden layer that estimates the probability that a mismatched draft changes the meaning.
+//! Evaluates the decision head, a network with one hidden layer that estimates the probability that a mismatched draft
+//! changes the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
 //! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold. W_1 =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Input for training a decision head: options, views of labelled samples, and functions that check both.
+//! Defines the input for training a decision head: options, views of labelled samples, and functions that check both.
 //!
 //! Include this header to collect samples; unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.

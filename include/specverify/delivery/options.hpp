@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options and counters of `delivery` (delivery/delivery.hpp), which delivers messages reliably over datagrams.
+//! Defines the options and counters of `delivery` (delivery/delivery.hpp), which delivers messages reliably over
+//! datagrams.
 //!
 //! See: docs/algorithms/delivery.md, tests/unit/delivery/options_test.cpp
 #ifndef SPECVERIFY_DELIVERY_OPTIONS_HPP

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A batch of rows in device memory as one value: the rows, their transforms, and their digests.
+//! Combines the rows of a batch in device memory, their transforms and their digests in one value.
 //!
 //! Use it to pass an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
 //! the same batch: call `read_rows` first, then `sample`, `select`, `residual` and others on the same value.

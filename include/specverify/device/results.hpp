@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Structs in device memory to which functions on a batch write the result of each row: tokens, accept tests, supports,
-//! distributions.
+//! Defines structs in device memory to which functions on a batch write the result of each row: tokens, accept tests,
+//! supports, distributions.
 //!
 //! Guarantees: plain structs, C++17. A result is valid only if its status `why` is ok. A result depends only on its
 //!             row, not on the row's index in the batch or on other rows.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A batch of rounds of different lengths in device memory: the drafts of many requests, target rows, the limits of
-//! each round, and verdicts.
+//! Describes a batch of rounds of different lengths in device memory: the drafts of many requests, target rows, the
+//! limits of each round, and verdicts.
 //!
 //! Use it to verify all requests in one step of an engine: fill one `device_rounds`, and call `verify_batch` once.
 //! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Execution policy that runs operations on a batch of rows with Thrust, on any of its back ends:
-//! `exec::thrust_on{thrust::device}`.
+//! Defines the execution policy `exec::thrust_on{thrust::device}`, which runs operations on a batch of rows with
+//! Thrust, on any of its back ends.
 //!
 //! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. These take the
 //! same batches as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, also a policy with an

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A draft: a token together with the distribution from which it was drawn.
+//! Defines a draft, which is a token together with the distribution from which it was drawn.
 //!
 //! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
 //! different distribution. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make

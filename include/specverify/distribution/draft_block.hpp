@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A container for the drafts of one round, with copies of their distributions. It allocates memory only at
+//! Stores the drafts of one round with copies of their distributions. The container allocates memory only at
 //! construction, so that a round does not allocate.
 //!
 //! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.

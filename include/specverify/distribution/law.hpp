@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The `law` type, a quantized distribution: ascending ids with integer counts, one count that all other ids share, and
-//! the exact sum of all counts.
+//! Defines the `law` type, a quantized distribution: ascending ids with integer counts, one count that all other ids
+//! share, and the exact sum of all counts.
 //!
 //! For example, a `law` can be a single token, a lattice point, a row of fp16 values (each is a multiple of 2^-24), or
 //! the top k tokens plus a uniform tail.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The seven formats for sending the distribution of a draft token. A session uses one format, on which both sides
-//! agree in the hello message.
+//! Lists the seven formats for sending the distribution of a draft token. A session uses one format, on which both
+//! sides agree in the hello message.
 //!
 //! Use it to choose the distribution that a drafter samples from and the bytes that carry it. A wire_format
 //! (codec/message_types.hpp) combines the format with V, l and K.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A support, the tokens that a sparsifier keeps: ascending ids, integer weights, and the total mass.
+//! Defines a support, which holds the tokens that a sparsifier keeps: ascending ids, integer weights, and the total
+//! mass.
 //!
 //! Symbols:    X = ids, w_v = integer weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), d_n = dropped
 //!             mass, 1 - d_n = retained_mass.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts for the two things that a host provides to a session: a language model, and a transport that carries
-//! messages.
+//! Defines concepts for the two things that a host provides to a session: a language model, and a transport that
+//! carries messages.
 //!
 //! A `language_model` needs two members. Others are optional; `drive` finds them at compile time:
 //!   feed(position, tokens, rows) -> status   the tokens begin at `position`, and 0 begins a new text; the last `rows`

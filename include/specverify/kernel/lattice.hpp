@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps of the search for the nearest lattice point. Includes the scalar version, and the vector version if the build
-//! has it.
+//! Includes the steps of the search for the nearest lattice point: the scalar version, and the vector version if the
+//! build has it.
 #ifndef SPECVERIFY_KERNEL_LATTICE_HPP
 #define SPECVERIFY_KERNEL_LATTICE_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Link models: the rate, loss and round-trip time of each round, as a pure function of a counter and the previous
+//! Models a link: the rate, loss and round-trip time of each round are a pure function of a counter and the previous
 //! state.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of a link in one round (rates, loss, round-trip time), functions that check the state, and functions that
-//! compute rates from power and distance.
+//! Describes the state of a link in one round (rates, loss, round-trip time), checks the state, and computes rates from
+//! power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
 //! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.

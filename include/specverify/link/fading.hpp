@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A link with block fading: the gain is drawn anew for each round and is constant during the round.
+//! Models a link with block fading: the gain is drawn anew for each round and is constant during the round.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: Rayleigh and Rician fading.
 //! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).

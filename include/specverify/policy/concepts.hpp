@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, their resolution and
-//! their support size. A skip policy decides whether to send a drafted token.
+//! Defines the concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, their
+//! resolution and their support size. A skip policy decides whether to send a drafted token.
 //!
 //! A window decides whether to send a position from the position's distribution, before the token is drawn. The
 //! decision must not depend on that token, because otherwise the text would not follow the target's distribution

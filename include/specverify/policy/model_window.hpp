@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A window that plans each round for the highest modelled throughput: expected tokens divided by the round's time.
+//! Plans each round for the highest modelled throughput, which is the expected number of tokens divided by the round's
+//! time.
 //!
 //! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define it,
 //!             so the rule is ours.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The data that a policy can use to plan the next round: recorded numbers, but never a clock or a token.
+//! Holds the data that a policy can use to plan the next round: recorded numbers, but never a clock or a token.
 //!
 //! A session fills an observation from counters and from the host's measurements of the link, and stores the
 //! observation in the journal. Therefore a policy makes the same choices in a run with faults as in a run without

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The actions that an adaptive drafter can choose in each round: a number of drafts and a resolution.
+//! Lists the actions that an adaptive drafter can choose in each round: a number of drafts and a resolution.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
 //!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed by L, then by l.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Skip policies: decide whether a drafted token is uploaded for verification, or committed by the edge on its own.
+//! Decides whether a drafted token is uploaded for verification, or committed by the edge without the cloud. This
+//! decision is called a skip policy.
 //!
 //! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
 //!             2508.12590 (uncertain and important tokens).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A window with a bit budget: `bit_budget_window` ends a round before the draft that would exceed the budget. For a
-//! window without a budget, see `fixed_window` in policy/concepts.hpp.
+//! Limits a round by a bit budget: `bit_budget_window` ends the round before the draft that would exceed the budget.
+//! For a window without a budget, see `fixed_window` in policy/concepts.hpp.
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.

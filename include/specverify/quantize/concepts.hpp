@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a given
-//! resolution.
+//! Defines the concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a
+//! given resolution.
 //!
 //! For example, `sparse_lattice` normalizes over the support's weight, and `lattice` normalizes over the whole row. Any
 //! quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row statistics (`row_digest`): the result of one read of a row of logits. The statistics are enough to sample, to
-//! test drafts, to select top entries and to quantize.
+//! Computes row statistics (`row_digest`), the result of one read of a row of logits. The statistics are enough to
+//! sample, to test drafts, to select top entries and to quantize.
 //!
 //! Symbols:    z_v = transformed logit (bias and mask applied), T = temperature, V = number of ids, `reference` = a
 //!             logit near the maximum (see Shape), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v),

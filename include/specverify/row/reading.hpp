@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A reading: one row's distribution, ready to sample and to test drafts against. It combines the execution policy, the
-//! row, the transform and the row statistics (`row_digest`) in one value, whose members are the operations on a row.
+//! Makes a reading: one row's distribution, ready to sample and to test drafts against. It combines the execution
+//! policy, the row, the transform and the row statistics (`row_digest`) in one value, whose members are the operations
+//! on a row.
 //!
 //! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` makes a
 //! reading, a caller cannot combine the wrong row, transform and digest.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The canonical draw: draws one token from the exact distribution of a row, at the cost of the digest and two random
-//! numbers.
+//! Draws one token from the exact distribution of a row, at the cost of the digest and two random numbers. All backends
+//! use this algorithm, the canonical draw.
 //!
 //! Symbols:    e_v, Z, w(v), lane and block sums as in row/digest.hpp; U1, U2 = the two uniform random numbers of trial
 //!             t, at counter lane + t.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row summary: the results of a reading without access to the row itself. A sparsifier or quantizer gets only this
-//! summary.
+//! Gives a sparsifier or quantizer the results of a reading, but no access to the row itself.
 //!
 //! Use it to write a sparsifier. The summary is the base class of the reading that `read_row` returns
 //! (row/reading.hpp).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Row transform: the temperature, bias, mask and truncation that turn a model's logits into the final distribution, in
-//! one plain value.
+//! Describes how a model's logits become the final distribution: temperature, bias, mask and truncation in one plain
+//! value, the row transform.
 //!
 //! Drafter rows and target rows use the same transform, which is applied when a row is read. The engine keeps history
 //! and grammar state, and passes a bias and a mask for each position. The steps are applied in this order: bias, mask,

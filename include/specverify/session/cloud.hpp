@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The cloud's half of a session: receives drafts, requests rows of the target model, verifies the drafts and sends
-//! verdicts.
+//! Implements the cloud's half of a session: it receives drafts, requests rows of the target model, verifies the drafts
+//! and sends verdicts.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).

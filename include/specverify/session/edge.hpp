@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The edge's half of a session: draws draft tokens, sends them to the cloud, and commits tokens according to the
-//! cloud's verdicts. It is a pure state machine: no I/O, no clock, no threads.
+//! Implements the edge's half of a session: it draws draft tokens, sends them to the cloud, and commits tokens
+//! according to the cloud's verdicts. The edge is a pure state machine: no I/O, no clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
 //!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Options of an edge and options of a cloud.
+//! Defines the options of an edge and the options of a cloud.
 //!
 //! Use it in code that sets options but makes no session. session/edge.hpp and session/cloud.hpp include this header.
 //! Cost: O(1); no allocation.

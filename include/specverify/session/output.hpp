@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Outputs of a session: bytes that the host must send or append to the journal, work for the engine, and events. The
-//! session's `next()` returns the outputs one at a time.
+//! Defines the outputs of a session: bytes that the host must send or append to the journal, work for the engine, and
+//! events. The session's `next()` returns the outputs one at a time.
 //!
 //! Guarantees: trivially copyable; spans are valid until the next call of any member function of the session.
 //! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The papers' methods as presets, one function per method. A preset sets the distribution format, the kept tokens, the
-//! drafts per round and the skip policy.
+//! Provides the papers' methods as presets, one function per method. A preset sets the distribution format, the kept
+//! tokens, the drafts per round and the skip policy.
 //!
 //! Use it when your code chooses a method. For example, `make_edge(options, k_sqs({.support_size = 16,
 //! .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.

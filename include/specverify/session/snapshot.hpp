@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Snapshots: the state of an edge or a cloud in a journal record, from which a restarted session continues.
+//! Defines snapshots, which hold the state of an edge or a cloud in a journal record. A restarted session continues
+//! from a snapshot.
 //!
 //! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
 //! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so it

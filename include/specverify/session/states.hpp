@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The states of an edge and a cloud, the transition for each event, and the only function that changes a state.
+//! Defines the states of an edge and a cloud, the transition for each event, and the only function that changes a
+//! state.
 //!
 //! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
 //!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters of a session, and figures that are derived from the counters. Counters of several sessions can be added.
+//! Counts the events of a session, and derives figures from the counters. Counters of several sessions can be added.
 //!
 //! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
 //! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r; y = the target's own token,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compressed vocabulary: keeps the probabilities of the sent tokens (exactly, or as lattice counts) and spreads the
+//! Compresses a vocabulary: keeps the probabilities of the sent tokens (exactly, or as lattice counts) and spreads the
 //! remaining mass evenly over all other tokens.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed

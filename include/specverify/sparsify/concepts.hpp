@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It chooses from a
-//! reading (a row that is ready to sample and test) and a small state.
+//! Defines the concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It
+//! chooses from a reading (a row that is ready to sample and test) and a small state.
 //!
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so the text keeps exactly the

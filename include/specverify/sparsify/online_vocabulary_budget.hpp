@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The online sparsifier of CU-HLM. The number of tokens to send depends on the drawn token, on its probability and on
-//! the drafter's uncertainty.
+//! Chooses how many tokens to send with the online rule of CU-HLM, from the drawn token, its probability and the
+//! drafter's uncertainty.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A blocking transport between two threads of one process, for examples and tests. The edge uses one end and the cloud
-//! the other.
+//! Connects two threads of one process with a blocking transport, for examples and tests. The edge uses one end and the
+//! cloud the other.
 //!
 //! The pipe has a separate time, in microseconds from 0. This time does not advance while a side works. If both sides
 //! wait, the time jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A source of uniform random numbers. A test sets the numbers in advance, by counter, and the source records the
-//! counters that are read.
+//! Provides uniform random numbers that a test sets in advance, by counter, and records the counters that are read.
 //!
 //! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
 //! Paper:      none; test kit.

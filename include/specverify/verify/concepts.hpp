@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Concepts for verification: drafts that can be verified without loss, providers of target rows, and acceptance rules.
+//! Defines concepts for verification: drafts that can be verified without loss, providers of target rows, and
+//! acceptance rules.
 //!
 //! Symbols:    L = number of drafts; rows(i) = logits or probabilities of p_{i+1}, the target's distribution after i
 //!             accepted drafts, i in [0, L]; rows.transform(i) = the transform that turns this row into the final

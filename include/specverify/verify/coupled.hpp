@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp)
-//! gives the same token. Therefore, whatever was drafted, the text is the text that the target would draw without a
-//! drafter.
+//! Verifies with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp) gives
+//! the same token. Therefore, whatever was drafted, the text is the text that the target would draw without a drafter.
 //!
 //! Use it when the device can draft with the same noise: the device calls `row.race(noise, position)` on the drafter's
 //! row. Then it sends only ids, because the cloud needs no distribution to decide.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Greedy verification: accepts a draft if it is the target's argmax, so the text is the target's own greedy text.
+//! Verifies greedily: accepts a draft if it is the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification of drafts that were drawn from a different distribution than the distribution that is sent.
+//! Verifies, token by token, drafts that were drawn from a different distribution than the distribution that is sent.
 //! The papers use this lossy verification as a baseline.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Semantic verification: a draft that differs from the target's argmax can still be accepted if a scorer finds that
+//! Verifies semantically: a draft that differs from the target's argmax can still be accepted if a scorer finds that
 //! the draft does not change the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Token-level verification: accepts or replaces drafts so that the committed tokens have exactly the target's
+//! Verifies token by token: accepts or replaces drafts so that the committed tokens have exactly the target's
 //! distribution, whatever distribution the drafts were drawn from.
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),

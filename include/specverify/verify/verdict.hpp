@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens to
-//! commit, and the cost of the decision.
+//! Defines the verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens
+//! to commit, and the cost of the decision.
 //!
 //! Each call of a rule returns a complete verdict, and only a verdict can commit tokens. It commits the first
 //! `accepted` drafts and then `next_token`, if it has one: `commit_length` tokens in total.

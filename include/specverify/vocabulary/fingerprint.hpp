@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens with the
-//! same ids.
+//! Computes a 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens
+//! with the same ids.
 //!
 //! Paper:      none; the 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923) of (id, class, length, bytes) of every token,
 //!             in ascending order of ids.

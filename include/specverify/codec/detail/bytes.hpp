@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for encoders: lengths of messages, words of eight bytes (highest byte first), and the codec's error status.
+//! Provides helpers for encoders: lengths of messages, words of eight bytes (highest byte first), and the codec's error
+//! status.
 #ifndef SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 #define SPECVERIFY_CODEC_DETAIL_BYTES_HPP
 

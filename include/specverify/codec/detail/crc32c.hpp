@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! CRC-32C, the checksum of hello, refuse and datagrams.
+//! Computes the checksum CRC-32C of hello messages, refuse messages and datagrams.
 #ifndef SPECVERIFY_CODEC_DETAIL_CRC32C_HPP
 #define SPECVERIFY_CODEC_DETAIL_CRC32C_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! log2 and 2^-x in 64-bit integers, bit-identical on every machine. codec/support_code.hpp uses them for the survival
-//! function of gaps.
+//! Computes log2 and 2^-x in 64-bit integers, so results are bit-identical on every machine. codec/support_code.hpp
+//! uses them for the survival function of gaps.
 //!
 //! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38, monotone in
 //!             the range that support_code uses (tests); constexpr. The tables are round(2^63 * -log2(reciprocal /

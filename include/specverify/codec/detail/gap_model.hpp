@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Probability distribution of the gap before the first member of a random subset, in integers. Used by
+//! Computes the probability distribution of the gap before the first member of a random subset, in integers. Used by
 //! codec/support_code.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP
 #define SPECVERIFY_CODEC_DETAIL_GAP_MODEL_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Parts that all messages share: little-endian fields, packed bits, the header of hello and refuse, and the check at
-//! the end of other messages. Used by codec/message.hpp.
+//! Encodes and decodes the parts that all messages share: little-endian fields, packed bits, the header of hello and
+//! refuse, and the check at the end of other messages. Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_FIELDS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! List of a session's terms: the name and range of each term, in the order in which a hello and a journal contain
+//! Lists the terms of a session: the name and range of each term, in the order in which a hello and a journal contain
 //! them.
 #ifndef SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_TERMS_FIELDS_HPP

@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A set of enumerators, each below 32.
+//! Stores a set of enumerators in one word. Each enumerator must be below 32.
 template <class Value>
 class enum_set {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923). It finds mistakes, but it does not protect against forgery.
+//! Computes the 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923). The hash detects mistakes, but it does not protect
+//! against forgery.
 #ifndef SPECVERIFY_CORE_DETAIL_FNV128_HPP
 #define SPECVERIFY_CORE_DETAIL_FNV128_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages in flight: sent, but not yet acknowledged.
+//! Stores the messages in flight, which are sent but not yet acknowledged.
 #ifndef SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 #define SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 

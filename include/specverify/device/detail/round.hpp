@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State of a round of drafts while one thread verifies it: the rows, the verdict, and the distribution against which a
-//! draft is tested.
+//! Holds the state of a round of drafts while one thread verifies it: the rows, the verdict, and the distribution
+//! against which a draft is tested.
 #ifndef SPECVERIFY_DEVICE_DETAIL_ROUND_HPP
 #define SPECVERIFY_DEVICE_DETAIL_ROUND_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The distribution that a residual subtracts from a row's distribution, in a form for kernels and Thrust. This header
-//! compiles as C++17.
+//! Represents the distribution that a residual subtracts from a row's distribution, in a form for kernels and Thrust.
+//! This header compiles as C++17.
 #ifndef SPECVERIFY_DEVICE_DETAIL_SUBTRACTED_HPP
 #define SPECVERIFY_DEVICE_DETAIL_SUBTRACTED_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Base class that gives a model's wrapper the optional members of the model. The wrapper has such a member only if the
-//! model has it.
+//! Gives the wrapper of a model the optional members of the model. The wrapper has such a member only if the model has
+//! it.
 #ifndef SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 #define SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 

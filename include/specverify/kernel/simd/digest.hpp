@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The coarse pass of a digest, with vector instructions. Each lane j of a block is summed in one vector lane, so lane
-//! sums have the same bits as the scalar reference.
+//! Computes the coarse pass of a digest with vector instructions. Each lane j of a block is summed in one vector lane,
+//! so lane sums have the same bits as the scalar reference.
 #ifndef SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SIMD_DIGEST_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Portable vector types (packs) and their operations. Only this file, powers.hpp, wide.hpp, vector_pack.hpp and
-//! xsimd_pack.hpp name instructions of a CPU.
+//! Provides portable vector types (packs) and their operations. Only this file, powers.hpp, wide.hpp, vector_pack.hpp
+//! and xsimd_pack.hpp name instructions of a CPU.
 //!
 //! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch or, without xsimd, the
 //! compiler's vector type. This file adds operations that neither type has (bit masks of comparisons, sums of lanes in

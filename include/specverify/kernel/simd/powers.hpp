@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Powers of two in float for packs (pack.hpp).
+//! Computes powers of two in float for packs (pack.hpp).
 #ifndef SPECVERIFY_KERNEL_SIMD_POWERS_HPP
 #define SPECVERIFY_KERNEL_SIMD_POWERS_HPP
 

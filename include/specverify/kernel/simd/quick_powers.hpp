@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Fast exponentials of logits in float, as powers of two relative to a reference, and sums of these powers.
+//! Computes fast exponentials of logits in float, as powers of two relative to a reference, and sums of these powers.
 #ifndef SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 #define SPECVERIFY_KERNEL_SIMD_QUICK_POWERS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A row together with the lane maxima of the coarse pass: the largest value of each lane for each group of 256 ids. A
-//! search for large values can skip a lane whose maximum is below its threshold.
+//! Combines a row with the lane maxima of the coarse pass, which are the largest value of each lane for each group of
+//! 256 ids. A search for large values can skip a lane whose maximum is below its threshold.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPPED_ROW_HPP
 

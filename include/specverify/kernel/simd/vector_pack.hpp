@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs from the vector types of g++ and clang, for builds without xsimd. Names and results are the same as with
-//! xsimd.
+//! Provides packs from the vector types of g++ and clang, for builds without xsimd. Names and results are the same as
+//! with xsimd.
 //!
 //! An operation uses an intrinsic if the compiler does not find the single instruction for it (a maximum, a
 //! conversion).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs of 64-bit integers with as many lanes as packs of doubles, and their operations: products, shifts by a vector
-//! and corrected quotients.
+//! Provides packs of 64-bit integers with as many lanes as packs of doubles, and their operations: products, shifts by
+//! a vector and corrected quotients.
 #ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 #define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 

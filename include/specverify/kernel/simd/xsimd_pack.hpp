@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Packs from xsimd: a pack is xsimd's batch for the widest instruction set of this translation unit.
+//! Provides packs from xsimd: a pack is xsimd's batch for the widest instruction set of this translation unit.
 //!
 //! See: kernel/simd/vector_pack.hpp, the same packs without xsimd
 #ifndef SPECVERIFY_KERNEL_SIMD_XSIMD_PACK_HPP

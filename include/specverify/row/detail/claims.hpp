@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Functions for rows with claimed block maxima and sums (row/blocks.hpp): checks of claims, bounds of Z, and a
-//! proposal from a block that was read. CPU and GPU code share these functions.
+//! Provides functions for rows with claimed block maxima and sums (row/blocks.hpp): checks of claims, bounds of Z, and
+//! a proposal from a block that was read. CPU and GPU code share these functions.
 //!
 //! This header compiles as C++17.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMS_HPP

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Operations on lists of entries that can be as long as a row: total mass, cuts by mass, exact weights.
+//! Computes with lists of entries that can be as long as a row: total mass, cuts by mass, exact weights.
 #ifndef SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 #define SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 

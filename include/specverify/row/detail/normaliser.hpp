@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for operations on a digest: the exact normalizing constant, computed on demand; the weight of one token;
-//! checks.
+//! Helps operations on a digest: computes the exact normalizing constant on demand and the weight of one token, and
+//! checks arguments.
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of a cloud for a connection: handshake, arriving messages, refusals.
+//! Implements the member functions of a cloud for a connection: handshake, arriving messages, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of a cloud for a round: take a draft, give work to the engine, send the verdict, stream tokens,
-//! write the journal. Also runs the semantic rule.
+//! Implements the member functions of a cloud for a round: take a draft, give work to the engine, send the verdict,
+//! stream tokens, write the journal. Also runs the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 

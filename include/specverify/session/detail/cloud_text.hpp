@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of a cloud that send and receive text that one side does not have, and that end the session after
-//! both sides have compared the whole text.
+//! Implements the member functions of a cloud that send and receive text that one side does not have, and that end the
+//! session after both sides have compared the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_TEXT_HPP
 

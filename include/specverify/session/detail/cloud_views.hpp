@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that a cloud keeps: the drafts of the open round, and the scores.
+//! Holds state that a cloud keeps: the drafts of the open round, and the scores.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The drafts of an edge's open round, the hidden states of the drafts, and the record of a complete draft. The journal
-//! holds this record from before the draft is sent until the round is decided.
+//! Holds the drafts of an edge's open round, the hidden states of the drafts, and the record of a complete draft. The
+//! journal holds this record from before the draft is sent until the round is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of an edge for a connection: handshake, arriving messages, deadline, refusals.
+//! Implements the member functions of an edge for a connection: handshake, arriving messages, deadline, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 

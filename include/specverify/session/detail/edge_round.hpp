@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of an edge for a round: open it, request rows, draw drafts, send the draft message, commit the
-//! verdict, write the journal.
+//! Implements the member functions of an edge for a round: open it, request rows, draw drafts, send the draft message,
+//! commit the verdict, write the journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 

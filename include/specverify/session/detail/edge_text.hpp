@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Member functions of an edge for text that one side does not have, for streaming, and for the end of a session.
+//! Implements the member functions of an edge for text that one side does not have, for streaming, and for the end of a
+//! session.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_TEXT_HPP
 

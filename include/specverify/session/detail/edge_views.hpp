@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! State that an edge keeps: tokens written ahead of the cloud, the link, and the sparsifier's learned states.
+//! Holds state that an edge keeps: tokens written ahead of the cloud, the link, and the sparsifier's learned states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Interfaces that hide types from an edge: `edge_parts` hides the types of the sparsifier, window and skip policy;
+//! Hides types from an edge by interfaces: `edge_parts` hides the types of the sparsifier, window and skip policy;
 //! `any_row` hides the execution policy and scalar type of a row.
 //!
 //! An `any_row` is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The list of methods: name, settings, preset. Include session/systems.hpp instead of this header.
+//! Lists the methods with name, settings and preset. Include session/systems.hpp instead of this header.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 

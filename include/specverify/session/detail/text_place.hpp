@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The text of one side, with a hash of the prefix at every 1024th token. Without these hashes, a short message could
-//! make a side hash the whole text.
+//! Stores the text of one side, with a hash of the prefix at every 1024th token. Without these hashes, a short message
+//! could make a side hash the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Building blocks for a table of states and transitions, and checks that reject a wrong table at compile time.
+//! Provides building blocks for a table of states and transitions, and checks that reject a wrong table at compile
+//! time.
 #ifndef SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 #define SPECVERIFY_SESSION_DETAIL_TRANSITIONS_HPP
 

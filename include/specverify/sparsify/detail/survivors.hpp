@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for all sparsifiers: get the top entries (survivors) of a row, and make a support from the first entries in
-//! the order by weight, then id.
+//! Helps all sparsifiers: gets the top entries (survivors) of a row, and makes a support from the first entries in the
+//! order by weight, then id.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verification against tokens that the engine has picked itself, in place of rows. O(tokens).
+//! Verifies drafts against tokens that the engine has picked itself, in place of rows. O(tokens).
 #ifndef SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 

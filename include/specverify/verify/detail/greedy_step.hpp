@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for rules that compare a draft with one token of the target: a loop over the rows, the argmax of a row, and
-//! the log-probability of a committed token.
+//! Helps rules that compare a draft with one token of the target: a loop over the rows, the argmax of a row, and the
+//! log-probability of a committed token.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helpers for all acceptance rules: check a request, limit the length of a round, and end a round.
+//! Helps all acceptance rules: checks a request, limits the length of a round, and ends a round.
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
