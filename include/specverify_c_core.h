@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-// A distribution in integers (a law): q^(v) = count(v) / resolution. Each id that is not listed has the count
+// A distribution in integers (a `law`): q^(v) = count(v) / resolution. Each id that is not listed has the count
 // `tail_count`.
 typedef struct specverify_law {
   const int32_t* ids;      // must be strictly ascending

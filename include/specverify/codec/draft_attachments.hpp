@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes the attachments of a draft message: skipped tokens (which the edge committed without verification), the
+//! Defines the attachments of a draft message: skipped tokens (which the edge committed without verification), the
 //! state of the channel, hidden states, and the probability of each draft in the drafter's row.
 //!
 //! The two sides agree on the attachments in the hello message. With `attachment_format{}` a message carries no
@@ -64,7 +64,7 @@ struct channel_report {
 };
 
 struct draft_attachments {
-  std::span<const token_id> skipped{};  //!< in text order
+  std::span<const token_id> skipped{};  //!< skipped tokens in text order
   channel_report channel{};             //!< ignored without attachment_format::channel_report
   std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, if hidden_with_draft; otherwise empty
   //! resolution of the distributions; 0: wire_format::resolution. Ignored without resolution_with_draft

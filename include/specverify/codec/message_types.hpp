@@ -81,7 +81,8 @@ struct prior_fingerprint {
 
 //! State that both sides know and never send. The check of a steady message is computed from it.
 struct wire_place {
-  std::uint64_t prefix_hash = 0;  //!< of the text that both sides have, or of the text before a text message's ids
+  //! hash of the text that both sides have, or of the text before the ids of a text message
+  std::uint64_t prefix_hash = 0;
   std::uint32_t round = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_place&, const wire_place&) noexcept = default;
 };

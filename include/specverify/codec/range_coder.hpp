@@ -302,7 +302,7 @@ class range_decoder {
     if (value_ != 0 && position_ > bytes_.size() + 8 + max_bytes_ahead) fail();
   }
 
-  std::span<const std::byte> bytes_;  // without zeros at the end
+  std::span<const std::byte> bytes_;  // the code without zeros at its end
   std::uint64_t value_ = 0;           // the code minus the encoder's low
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t position_ = 0;

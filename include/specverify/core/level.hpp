@@ -28,7 +28,7 @@ SPECVERIFY_TYPES_BEGIN
 //! Instruction sets that a translation unit can be compiled for, in ascending order.
 enum class vector_level : std::uint8_t {
   baseline,    //!< every CPU of the architecture has it: SSE2, NEON
-  avx2,        //!< with FMA, BMI2 and F16C (x86-64-v3)
+  avx2,        //!< AVX2 with FMA, BMI2 and F16C (x86-64-v3)
   avx512,      //!< F, BW, CD, DQ, VL (x86-64-v4)
   avx512_ifma  //!< and IFMA, VBMI, VBMI2: products of 52 bits for integer totals
 };

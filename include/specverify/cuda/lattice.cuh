@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = law;
 }
 
-inline constexpr std::uint32_t support_threads = 256;  // for a sparse distribution
+inline constexpr std::uint32_t support_threads = 256;  // threads per block for a sparse distribution
 
 template <std::uint32_t Threads>
 __global__ void __launch_bounds__(Threads, 2)

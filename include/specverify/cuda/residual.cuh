@@ -46,10 +46,10 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and
-//! their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span (laws,
-//! keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: the digest's error,
-//! invalid_resolution (0), residual_unavailable (p has no mass).
+//! Enqueues one draw per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The distributions
+//! and their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span
+//! (`laws`, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: the
+//! digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
                                                 const device_stream<Key>& random, device_token* tokens,

@@ -36,7 +36,7 @@ struct sample_room {
   double weights[lanes_per_warp];
 };
 
-inline constexpr std::uint32_t sample_trials = 4;  // at once, one per warp
+inline constexpr std::uint32_t sample_trials = 4;  // trials at a time, one per warp
 
 //! Trials that run at once.
 struct trial_room {
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
   device_token drawn;
   drawn.why = digest.of_whole_row();
   if (drawn.why.ok() && digest.one_hot) drawn.token = digest.argmax;
-  if (drawn.why.ok() && digest.truncated) {  // only by the exact rule
+  if (drawn.why.ok() && digest.truncated) {  // a truncated row is drawn from only by the exact rule
     const double uniform = decision_uniform(random.at(number, random.first_of(number)));
     drawn.exact = true;
     if (warp_of_thread() == 0) drawn.token = kept_token(digests, number, uniform * digest.normaliser, room);

@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(tempered_threads, 1)
     room.reads = 0;
   }
   begin_rest(row, digest, room);
-  std::uint32_t hits = 0;  // of this lane
+  std::uint32_t hits = 0;  // number of hits of this lane
   for (std::uint32_t first = 0; first < options.samples; first += tempered_lanes) {
     tempered_answer answer = tempered_answer::miss;
     if (threadIdx.x == 0) room.is_last = options.samples - first <= tempered_lanes;

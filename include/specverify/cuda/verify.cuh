@@ -184,7 +184,7 @@ struct token_round {
   round_at_work<Scalar> round;
   device_uniforms<Key> random;
   residual_options options;
-  device_digests digests;  // per round; per row if all rows have been read
+  device_digests digests;  // one digest per round, or per row if all rows have been read
   room_type& room;
 
   [[nodiscard]] __device__ __forceinline__ std::uint32_t digest_at(std::uint32_t index) const noexcept {

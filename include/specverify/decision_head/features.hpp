@@ -51,8 +51,8 @@ struct channel_standardisation {
 struct head_shape {
   hidden_mode mode = hidden_mode::predicting;
   std::uint32_t drafter_size = 0;  //!< d_D, 1..2^16
-  std::uint32_t target_size = 0;   //!< d_T, 0..2^16
-  std::uint32_t width = 0;         //!< w, 1..2^16
+  std::uint32_t target_size = 0;   //!< d_T, numbers in the target's hidden state, 0..2^16
+  std::uint32_t width = 0;         //!< w, width of the hidden layer, 1..2^16
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t input_size() const noexcept {
     return std::size_t{drafter_size} + target_size + channel_feature_count;

@@ -25,7 +25,7 @@ struct training_options {
   double dropout = 0.1;           //!< share of hidden units dropped in a training step, [0, 1)
   double learning_rate = 1e-3;    //!< > 0
   double late_rate = 1.0;         //!< factor of the learning rate in the second half of the training epochs, > 0
-  double weight_decay = 1e-2;     //!< for W_1 and w_2, >= 0
+  double weight_decay = 1e-2;     //!< weight decay of W_1 and w_2, >= 0
   double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 of the training part
   double validation_share = 0.1;  //!< share of the groups, (0, 1)
   std::uint32_t batch = 256;      //!< >= 1

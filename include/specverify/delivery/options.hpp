@@ -19,7 +19,7 @@ enum class delivery_side : std::uint8_t {
 
 struct delivery_options {
   delivery_side side = delivery_side::client;
-  std::uint64_t salt = 0;  //!< for the nonces: not 0, unique for each object (`salt_from` a random source)
+  std::uint64_t salt = 0;  //!< salt of the nonces: not 0, unique for each object (`salt_from` a random source)
   std::uint32_t max_message_bytes = 1u << 14;  //!< maximum size of a message sent by this side; 1 or more
   //! bytes of the check in a datagram: 0, 2 or 4; both sides use the larger value. 0 is only for a transport that
   //! authenticates datagrams and drops copies (DTLS, QUIC)
@@ -41,12 +41,12 @@ struct delivery_statistics {
   std::uint64_t sent = 0;               //!< datagrams
   std::uint64_t received = 0;           //!< datagrams
   std::uint64_t messages_sent = 0;      //!< each message once
-  std::uint64_t messages_received = 0;  //!< in order, each message once
+  std::uint64_t messages_received = 0;  //!< messages delivered, in order and once each
   std::uint64_t repeated = 0;           //!< datagrams with a message that was sent before
   std::uint64_t acknowledgements = 0;   //!< datagrams without a message
   std::uint64_t control = 0;            //!< control datagrams that were used
-  std::uint64_t copies = 0;             //!< with a message that had arrived before
-  std::uint64_t early = 0;              //!< with a message out of order, or without room for it
+  std::uint64_t copies = 0;             //!< datagrams whose message had arrived before
+  std::uint64_t early = 0;              //!< datagrams whose message was out of order, or for which there was no room
   std::uint64_t late = 0;               //!< control datagrams that no longer have an effect
   std::uint64_t damaged = 0;            //!< unreadable: from a different incarnation, too late, or damaged
   std::uint64_t timeouts = 0;

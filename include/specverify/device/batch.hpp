@@ -41,7 +41,7 @@ struct device_rows {
 
 //! Transform from logits to a distribution (row/transform.hpp), one for all rows or one per row.
 struct device_transform {
-  double temperature = 1;                       //!< for all rows; below 1e-6: one-hot at the argmax
+  double temperature = 1;                       //!< temperature of all rows; below 1e-6: one-hot at the argmax
   const double* temperatures = nullptr;         //!< or indexed by row
   const std::uint64_t* mask_words = nullptr;    //!< token v is allowed if bit v % 64 of word v / 64 is set; null: all
   std::size_t mask_pitch = 0;                   //!< words between the masks of two rows; 0: one mask for all
@@ -107,7 +107,7 @@ struct device_digest {
 //! lanes.
 struct device_digests {
   device_digest* rows = nullptr;    //!< indexed by row
-  double* block_sums = nullptr;     //!< one per 1024 ids
+  double* block_sums = nullptr;     //!< sums of blocks of 1024 ids
   float* lane_sums = nullptr;       //!< 16 per 1024 ids
   float* lane_maxima = nullptr;     //!< 16 per 1024 ids: the largest logit of each lane
   token_id* kept_ids = nullptr;     //!< truncated rows: kept_capacity per row, ascending

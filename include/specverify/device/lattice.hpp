@@ -169,7 +169,7 @@ template <class Policy, class Scalar>
 
 //! Writes the distribution of each of `rows` supports, normalized over the weight of the support, without zeros.
 //! Weights must be at most 2^31. Errors of a row: support_too_large (more entries than the pitch of the supports),
-//! output_too_small (more than the pitch of the laws), empty_support, zero_weight. Errors of the call, under
+//! output_too_small (more than the pitch of the distributions), empty_support, zero_weight. Errors of the call, under
 //! part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
 template <class Policy>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, std::uint32_t rows, const device_supports& kept,

@@ -41,10 +41,10 @@ struct residual_question {
 
 }  // namespace thrust_detail
 
-//! Draws one token per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The laws and their
-//! arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span (laws, keys,
-//! positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a row: the
-//! digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
+//! Draws one token per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The distributions
+//! and their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span
+//! (`laws`, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a
+//! row: the digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
                               const device_stream<Key>& random, device_token* tokens,

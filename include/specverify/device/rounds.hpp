@@ -39,7 +39,7 @@ struct device_draft {
 template <class Scalar>
 struct device_rounds {
   device_rows<Scalar> rows{};                  //!< rows of all rounds
-  device_transform transform{};                //!< for all rows
+  device_transform transform{};                //!< transform of all rows
   std::uint32_t count = 0;                     //!< rounds
   const device_draft* drafts = nullptr;        //!< drafts of all rounds
   const std::uint32_t* draft_begin = nullptr;  //!< count + 1

@@ -20,7 +20,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct support {
   std::span<const token_id> ids{};           //!< strictly ascending
-  std::span<const std::uint32_t> weights{};  //!< one per id, each in [0, 2^31], not all zero
+  std::span<const std::uint32_t> weights{};  //!< integer weight of each id, in [0, 2^31], not all zero
   //! integer weight of the whole row, W >= the sum of `weights`; 0: not requested
   std::uint64_t total_weight = 0;
   std::uint32_t vocab_size = 0;

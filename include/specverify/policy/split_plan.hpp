@@ -31,7 +31,7 @@ struct split_model {
 
 struct split_plan {
   std::uint32_t draft_length = 0;  //!< the best L from 1 to most_drafts, or 0 if streaming is at least as fast
-  double tokens_per_second = 0;    //!< of the better way
+  double tokens_per_second = 0;    //!< throughput of the better way, drafting or streaming
   double split = 0;                //!< tokens per second with the best L >= 1
   double streamed = 0;             //!< tokens per second of the cloud alone (session_mode::stream)
 

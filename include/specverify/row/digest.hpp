@@ -77,7 +77,7 @@ struct row_digest {
   row_kind kind = row_kind::logits;
   bool one_hot = false;             //!< the temperature is below 1e-6: the distribution is a point mass at argmax
   bool truncated = false;           //!< only kept_ids have a positive probability
-  bool survivors_complete = false;  //!< every id with a positive integer weight is among the survivors
+  bool survivors_complete = false;  //!< every id with a positive integer weight is among the top entries
   std::uint32_t valid_size = 0;     //!< ids of the row
   token_id argmax = no_token;       //!< ties to the smaller id
   std::uint32_t claimed_size = 0;   //!< ids per block of row/blocks.hpp with claimed sums; 0: all sums are computed
@@ -90,7 +90,7 @@ struct row_digest {
   double normaliser = 0;    //!< Z, or 0 if only bounds were requested
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
-  double minimum_probability = 0;      //!< all ids with at least this probability are survivors; 0: not guaranteed
+  double minimum_probability = 0;      //!< all ids with at least this probability are top entries; 0: not guaranteed
   std::uint64_t total_weight = 0;      //!< W, or 0 if integer_total was not requested
   workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: the maximum of each
   workspace_slice block_sums{};        //!< double, one per block
@@ -122,7 +122,7 @@ inline constexpr std::size_t marked_row_size = 384;  // bytes of a mark with its
 //! Number of elements in each array of a digest.
 struct digest_layout {
   std::uint32_t blocks = 0;
-  std::uint32_t wanted = 0;    // requested survivors
+  std::uint32_t wanted = 0;    // requested top entries
   std::uint32_t capacity = 0;  // candidates held while gathering
   std::uint32_t kept = 0;      // truncated rows: maximum number of ids
   std::uint32_t weights = 0;   // truncated rows: candidates held during truncation

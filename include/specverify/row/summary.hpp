@@ -72,9 +72,9 @@ class row_summary {
   }
   //! Returns whether W was summed after the read.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
-  //! Every id with weight >= this * W is among the survivors; 0: not guaranteed.
+  //! Every id with weight >= this * W is among the top entries; 0: not guaranteed.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
-  //! Returns whether every id with a positive integer weight is among the survivors.
+  //! Returns whether every id with a positive integer weight is among the top entries.
   [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }
   //! Returns the top entries (integer weight descending, id ascending), listed by ascending id. Empty if the reading is
   //! expired.

@@ -53,7 +53,7 @@ struct probability_bounds {
 };
 
 struct tempered_intervals {
-  std::span<probability_bounds> bounds{};  //!< one per temperature
+  std::span<probability_bounds> bounds{};  //!< bounds of the probability, indexed by temperature
   tempered_reads reads{};
 };
 

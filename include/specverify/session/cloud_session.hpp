@@ -214,7 +214,7 @@ class cloud_session : public detail::endpoint {
   std::uint32_t rows_wanted_ = 0;     // rows that the engine's `evaluate` requests; 0: the engine has none
   std::optional<edge_place> owed_{};  // a hello that arrived while the engine worked
   bool shaken_ = false;               // a hello was answered over this connection
-  bool peer_lists_stops_ = false;     // as in the last hello
+  bool peer_lists_stops_ = false;     // whether the last hello lists stop tokens
   bool stopped_ = false;              // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
 };

@@ -30,8 +30,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Makes an edge from parts: a sparsifier (or a std::optional of one), a window and a skip policy, each at most once,
 //! in any order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`. The sparsifier
-//! sets K, the window L and l, and the options the kind of law; together they are the format (`format_of`). Kinds that
-//! list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
+//! sets K, the window L and l, and the options the kind of distribution; together they are the format (`format_of`).
+//! Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
 //! Errors: vocab_size_missing; secret_missing; errors of `check(wire_format)`; invalid_temperature and
 //! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a skip policy needs room
 //! for skipped tokens, but attachments.max_skipped is 0); unsupported (at_format: token_and_count, because the edge

@@ -47,7 +47,7 @@ struct edge_options {
   row_transform transform{};             //!< temperature and truncation, sent to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< tokens to generate; 0: no limit but max_text_length
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
-  //! format of the laws; the sparsifier sets K, and the window sets L and l
+  //! format of the distributions; the sparsifier sets K, and the window sets L and l
   law_format format = law_format::sparse_drop_zero;
   //! attachments of draft messages; the session sets resolution_with_draft and drafted_probability itself, and ignores
   //! their values here
@@ -94,7 +94,7 @@ struct edge_options {
   static constexpr std::uint32_t at_truncation = 10;  //!< of a supplied row
   static constexpr std::uint32_t at_max_draft_length = 11;
   static constexpr std::uint32_t at_resolution = 12;
-  static constexpr std::uint32_t at_sparsifier = 14;  //!< options_disagree: no law of the format lists a support
+  static constexpr std::uint32_t at_sparsifier = 14;  //!< options_disagree: the format lists no support
   static constexpr std::uint32_t at_transform = 15;   //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_threshold = 16;   //!< wire_rule::semantic: not finite, or negative
   // options_disagree of `restore`: the option (or K, L or l above) has changed since the journal began
@@ -114,7 +114,7 @@ struct edge_options {
 //! `cloud_session::limits_for`.
 struct cloud_limits {
   std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
-  std::uint32_t max_law_entries = 4096;        //!< ids in all laws of a message, 1 or more
+  std::uint32_t max_law_entries = 4096;        //!< ids in all distributions of a message, 1 or more
   std::uint32_t max_skipped = 0;               //!< maximum skipped ids per message (committed by the edge), 0..2^16
   std::uint32_t max_hidden_bytes = 0;          //!< maximum bytes of the hidden states of all drafts of a message
   std::uint32_t max_message_bytes = 1u << 14;  //!< maximum bytes of any message of either side, including padding
@@ -144,7 +144,7 @@ struct cloud_options {
   guarantee required = guarantee::lossy;
   vocabulary_fingerprint fingerprint{};
   std::span<const token_id> stop_tokens{};  //!< copied
-  std::uint32_t trial_cap = 32;             //!< as in `token_rule`
+  std::uint32_t trial_cap = 32;             //!< maximum trials per draw before the exact rule, as in `token_rule`
   std::uint32_t text_chunk = 256;           //!< maximum tokens per text message; the edge chooses the number
   //! semantic rule, hidden states on request: whether each request asks for only one mismatch
   bool lazy = false;
@@ -161,7 +161,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_max_draft_length = 7;
   static constexpr std::uint32_t at_max_hidden_bytes = 8;
   static constexpr std::uint32_t at_max_message_bytes = 9;
-  static constexpr std::uint32_t at_truncation = 10;  //!< also of a supplied row
+  static constexpr std::uint32_t at_truncation = 10;  //!< truncation of the options or of a supplied row
   static constexpr std::uint32_t at_format = 11;
   static constexpr std::uint32_t at_transform = 12;  //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_salt = 13;

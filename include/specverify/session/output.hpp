@@ -66,7 +66,7 @@ struct session_output {
 //! States of an edge.
 enum class edge_state : std::uint8_t {
   idle,
-  offline,        //!< without a connection
+  offline,        //!< the session has no connection
   handshaking,    //!< has sent hello; waits for the cloud's hello
   sending_text,   //!< sends text that the cloud does not have
   fetching_text,  //!< receives text that only the cloud has

@@ -31,7 +31,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   law_format format = law_format::sparse_drop_zero;
-  std::optional<Sparsifier> sparsifier{};  //!< no value if no law lists a support
+  std::optional<Sparsifier> sparsifier{};  //!< no value if no distribution lists a support
   Window window{};
   Skip skip{};
   attachment_format attachments{};
@@ -40,7 +40,7 @@ struct preset {
   bool bonus = true;
   bool draw_from_row = false;
   noise_kind noise = noise_kind::none;
-  static constexpr std::uint32_t pad_to = 1;  // set by the host's options
+  static constexpr std::uint32_t pad_to = 1;  // the host's options set the padding
 
   //! Returns the format of the messages, for `cloud_session::limits_for`.
   [[nodiscard]] constexpr wire_format format_for(std::uint32_t vocab_size) const {
@@ -131,7 +131,7 @@ struct k_sqs_settings {
   std::uint32_t support_size = 16;     //!< K
   std::uint32_t resolution = 100;      //!< l
   std::uint32_t max_draft_length = 4;  //!< L
-  bool paper_code = false;             //!< also sends counts of zero
+  bool paper_code = false;             //!< whether counts of zero are also sent
 };
 [[nodiscard]] constexpr preset<> k_sqs(const k_sqs_settings& set = {}) noexcept {
   return {.format = set.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero,
@@ -224,8 +224,8 @@ template <class Sparsifier>
   return cu_hlm(set, kept);
 }
 
-//! The laws of CU-HLM without a skip policy. Tokens are drawn from these laws, so the text is exact. k is the smallest
-//! number with N(k) <= epsilon (sparsify/vocabulary_budget.hpp).
+//! The distributions of CU-HLM without a skip policy. Tokens are drawn from these distributions, so the text is exact.
+//! k is the smallest number with N(k) <= epsilon (sparsify/vocabulary_budget.hpp).
 struct compressed_hlm_settings {
   std::uint32_t max_support_size = 1024;  //!< maximum k
   std::uint32_t resolution = 255;         //!< l

@@ -60,8 +60,8 @@ struct text_target {
 struct cloud_snapshot {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;
-  std::uint64_t salt = 0;  //!< for the key of the verdicts
-  session_terms terms{};   //!< of the edge's hello
+  std::uint64_t salt = 0;  //!< salt for the key of the verdicts
+  session_terms terms{};   //!< terms in the edge's hello
   verdict_notice last{};   //!< the last verdict
   text_target target{};
   std::uint32_t round = 0;

@@ -70,7 +70,7 @@ struct session_statistics {
 //! Data of one round, with times in microseconds of the host's clock. OBS-3.
 struct round_record {
   std::uint32_t round = 0;
-  std::uint32_t resolution = 0;  //!< l of the laws; 0 if they are not lattice points
+  std::uint32_t resolution = 0;  //!< l of the distributions; 0 if they are not lattice points
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;

@@ -56,7 +56,7 @@ struct system_shape {
   bool gates = false;              //!< the edge may skip tokens: commit them without the cloud
   bool needs_uncertainty = false;  //!< the skip policy measures the drafter's uncertainty
   bool plans_rounds = false;       //!< the number of drafts may change from round to round
-  bool chooses_support = false;    //!< the number of tokens per law may change
+  bool chooses_support = false;    //!< the number of tokens per distribution may change
 };
 
 SPECVERIFY_TYPES_END

@@ -30,14 +30,14 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class conformal_update : std::uint8_t {
-  linear,      //!< as in the paper: beta moves by eta (d - alpha)
+  linear,      //!< the paper's update: beta moves by eta (d - alpha)
   logarithmic  //!< moves ln beta instead; adapts to flat rows within tens of tokens instead of 10^4
 };
 
 //! The learned state. It counts only positions whose update was applied: if a session returns to an earlier state, it
 //! restores all of these fields.
 struct conformal_state {
-  double beta = 0;            //!< at most 1
+  double beta = 0;            //!< current threshold beta, at most 1
   double dropped = 0;         //!< sum of d_n
   std::uint32_t updates = 0;  //!< N
   //! updates whose support lost mass to `max_support_size` or a budget; these updates need not satisfy the bound

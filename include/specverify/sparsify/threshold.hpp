@@ -28,7 +28,7 @@ struct threshold {
   //! Maximum number of tokens, of which the largest are kept. Must be set: V means no limit, but sending all V tokens
   //! costs V ids
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< also requests W; without it, dropped_mass is 0
+  bool with_total_weight = false;  //!< whether to request W; without W, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }

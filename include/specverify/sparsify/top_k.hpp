@@ -44,8 +44,8 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! total_weight is 0 if the reading has no W. The reading may have more than K survivors. Errors: invalid_argument (K
-  //! = 0), digest_insufficient (the reading has fewer than K survivors and does not list all; `where` = K),
+  //! total_weight is 0 if the reading has no W. The reading may have more than K top entries. Errors: invalid_argument
+  //! (K = 0), digest_insufficient (the reading has fewer than K top entries and does not list all; `where` = K),
   //! workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
@@ -68,7 +68,7 @@ struct top_k {
     scope.keep();
     const std::span<token_id> kept_ids = *ids;
     const std::span<std::uint32_t> kept_weights = *weights;
-    std::uint32_t next = 0, spare = size - from.size();  // survivors taken; space left for ids of weight 0
+    std::uint32_t next = 0, spare = size - from.size();  // top entries taken; space left for ids of weight 0
     token_id id = 0;
     for (std::uint32_t i = 0; i < size; ++i, ++id) {
       const bool listed = next < from.size() && (spare == 0 || from.ids[next] == id);

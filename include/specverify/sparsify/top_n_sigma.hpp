@@ -28,7 +28,7 @@ struct top_n_sigma {
   double deviations = 1;  //!< n >= 0; the paper uses 1
   //! maximum number of tokens, of which the largest are kept; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< also requests W, which dropped_mass needs
+  bool with_total_weight = false;  //!< whether to request W, which dropped_mass needs
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }

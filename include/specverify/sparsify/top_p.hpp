@@ -28,7 +28,7 @@ struct top_p {
   double mass = 0.95;  //!< p in (0, 1]
   //! maximum number of tokens, of which the largest are kept; 0: no cap (the reading then needs up to V top entries)
   std::uint32_t max_support_size = 0;
-  bool with_total_weight = false;  //!< also requests W; without it, dropped_mass is 0
+  bool with_total_weight = false;  //!< whether to request W; without W, dropped_mass is 0
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
   [[nodiscard]] constexpr no_state advance(no_state, const support&) const noexcept { return {}; }
@@ -60,7 +60,7 @@ struct top_p {
   }
 
  private:
-  //! Returns how many of the survivors, whose weights sum to `listed`, are kept if W is `total`.
+  //! Returns how many of the top entries, whose weights sum to `listed`, are kept if W is `total`.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
     const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);

@@ -23,7 +23,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct lossy_token_rule {
-  std::uint32_t trial_cap = 32;  //!< as in `token_rule`
+  std::uint32_t trial_cap = 32;  //!< maximum trials per draw before the exact rule, as in `token_rule`
 
   static constexpr guarantee strength = guarantee::lossy;
 

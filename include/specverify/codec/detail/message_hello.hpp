@@ -67,9 +67,9 @@ class hello_fields {
 
 namespace detail {
 
-inline constexpr std::size_t hello_bytes = 139;  // without fields
+inline constexpr std::size_t hello_bytes = 139;  // size of a hello without fields
 inline constexpr std::size_t longest_hello = hello_bytes + hello_fields::most_bytes;
-inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // after the version
+inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offset of the bytes after the version
 
 [[nodiscard]] inline status check_version(std::uint16_t version) noexcept {
   if (version == wire_version) return {};

@@ -12,7 +12,8 @@ namespace cuda_detail {
 inline constexpr std::uint32_t test_threads = 512;   // maximum; 16 threads take a term of 256 ids
 inline constexpr std::uint32_t staged_terms = 1024;  // terms of 256 ids
 inline constexpr std::uint32_t skipped_at_once = 8;  // terms or weights
-inline constexpr std::uint32_t most_trials = 8;      // at once, one per warp: they read half a block of logits
+// trials at a time, one per warp: together they read half a block of logits
+inline constexpr std::uint32_t most_trials = 8;
 
 enum trial_answer : std::uint32_t { trial_refused, trial_accepted, trial_open };
 
@@ -27,7 +28,7 @@ struct block_room {
   double sums[staged_blocks];
   union {
     double entries[test_threads];
-    proposal_room proposals[most_trials];  // one per warp, during trials
+    proposal_room proposals[most_trials];  // one element per warp, used during trials
   };
   double terms[staged_terms];  // terms of a whole row if they fit, otherwise of one pass
   double partial[most_warps];

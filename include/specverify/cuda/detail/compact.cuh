@@ -21,7 +21,7 @@ struct entry_cut {
   return {a.value, a.ties < b.ties ? a.ties : b.ties};
 }
 
-inline constexpr std::uint32_t compact_loads = 4;                             // in flight per thread
+inline constexpr std::uint32_t compact_loads = 4;                             // loads in flight per thread
 inline constexpr std::uint32_t per_warp_run = compact_loads * per_warp_load;  // neighbouring entries per warp
 
 //! Values of a thread's entries of a run: four at each of index, index + per_warp_load, ...; 0 after the end.
@@ -139,7 +139,7 @@ template <class Values, class Write>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
                                                                Write& write,
                                                                std::uint32_t (&per_warp)[2][most_warps]) noexcept {
-  std::uint32_t above = 0, equal = 0, turn = 0;  // before this round of runs
+  std::uint32_t above = 0, equal = 0, turn = 0;  // entries before this round of runs
   SPECVERIFY_UNROLL(1)
   for (std::uint32_t first = 0; first < size; first += warps_of_block() * per_warp_run, turn ^= 1) {
     const std::uint32_t index = first + first_of_run();

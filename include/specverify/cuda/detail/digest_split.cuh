@@ -9,7 +9,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-inline constexpr std::uint32_t plain_in_flight = 21;      // for split rows that are read as they are stored
+// loads in flight for split rows whose logits are read as they are stored
+inline constexpr std::uint32_t plain_in_flight = 21;
 inline constexpr std::uint32_t reference_threads = 1024;  // maximum
 
 //! Computes the references of rows, which the parts need: the largest of the first 16 logits of every block. It also
@@ -59,7 +60,7 @@ struct split_part {
   std::uint32_t parts;
   float reference;
   std::uint32_t* counter;  // number of parts that have ended
-  std::uint32_t* ended;    // in shared memory
+  std::uint32_t* ended;    // the same number, in shared memory, when this part ended
 };
 
 //! Returns whether this thread block is the last of a row's parts to end. Every thread gets the result.

@@ -195,7 +195,7 @@ __device__ __forceinline__ void write_part(const list_part& part, std::uint32_t 
 [[nodiscard]] __device__ __forceinline__ std::uint32_t keep_entries(entry_list& list, std::uint32_t size,
                                                                     const key_cut& cut, order_room& room) noexcept {
   const std::uint32_t mine = warp_of_thread() * lanes_per_warp * per_cut + lane_of_thread();
-  std::uint32_t above = 0, equal = 0, turn = 0;  // before this part of the list
+  std::uint32_t above = 0, equal = 0, turn = 0;  // entries before this part of the list
   SPECVERIFY_UNROLL(1)
   for (std::uint32_t first = 0; first < size; first += blockDim.x * per_cut, turn ^= 1) {
     list_part part;

@@ -66,7 +66,7 @@ struct octave_scale {
   return sum;
 }
 
-inline constexpr std::uint32_t power_loads = 4;      // in flight per thread
+inline constexpr std::uint32_t power_loads = 4;      // loads in flight per thread
 inline constexpr std::uint32_t groups_in_float = 4;  // groups of 16 ids that a thread sums in float, then in double
 
 //! Returns octaves per nat under a temperature, with relative error 2^-24.

@@ -112,7 +112,7 @@ template <class Scalar>
   const kernel::exact_weight weight{static_cast<double>(opened.maximum), inverse, false};
   const std::uint32_t at_once = blockDim.x / kernel::lane_count;
   const std::uint32_t mine = threadIdx.x / kernel::lane_count, lane = threadIdx.x % kernel::lane_count;
-  double total = 0;  // in the first thread
+  double total = 0;  // sum, valid only in the first thread
   for (std::uint32_t first = 0; first < row.size; first += at_once * kernel::exact_size) {
     double sum = 0;
     SPECVERIFY_UNROLL(4)

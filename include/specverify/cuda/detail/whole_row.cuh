@@ -15,7 +15,8 @@ namespace cuda_detail {
 inline constexpr std::uint32_t row_threads = 256;  // maximum
 inline constexpr std::uint32_t per_term = 4;       // threads that share a term of an exact sum, 256 ids
 inline constexpr std::uint32_t row_in_flight = 6;  // loads in flight per thread
-inline constexpr std::uint32_t sum_in_flight = 4;  // for sums with an exponential in double per logit
+// loads in flight in sums that compute an exponential in double per logit
+inline constexpr std::uint32_t sum_in_flight = 4;
 
 struct top_room {
   best_entry best[most_warps];
@@ -84,7 +85,7 @@ template <class Scalar>
       const logit_group<sum_in_flight> group =
           load_group<sum_in_flight>(row, aligned, from + at, kernel::lane_count, bias);
       SPECVERIFY_UNROLL(8)
-      for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // after the end of the row 0 is added
+      for (std::uint32_t k = 0; k < sum_in_flight; ++k) {  // 0 is added after the end of the row
         SPECVERIFY_UNROLL(4)
         for (std::uint32_t i = 0; i < per_load; ++i)
           lanes[i] = __dadd_rn(lanes[i], weight(static_cast<double>(group.at[k].at[i])));

@@ -67,7 +67,7 @@ class send_window {
   std::array<std::size_t, delivery_window> sizes_{};
   std::uint32_t end_ = 0;
   std::uint32_t acknowledged_ = 0;
-  std::uint32_t next_ = 0;  // to be sent
+  std::uint32_t next_ = 0;  // number of the next message to send
   std::uint32_t sent_ = 0;
 };
 

@@ -18,7 +18,7 @@ struct drawn_row {
   const double* block_sums;
   const float* lane_sums;
   std::uint32_t blocks;
-  const token_id* kept_ids;  // of a truncated row, ascending
+  const token_id* kept_ids;  // kept ids of a truncated row, ascending
   const double* kept_weights;
 
   SPECVERIFY_HD SPECVERIFY_INLINE drawn_row(const device_batch<Scalar>& batch, std::size_t row) noexcept

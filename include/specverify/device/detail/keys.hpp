@@ -21,7 +21,7 @@ inline constexpr std::uint32_t weight_shift = 24;
 inline constexpr std::size_t most_rows_at_once = 256;
 inline constexpr std::size_t most_keys_at_once = std::size_t{1} << 22;
 inline constexpr std::uint32_t id_mask = 0xFFFFFFu;
-inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // after every entry of the row
+inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // a key that is larger than the key of every entry
 
 //! Returns a key for sorting one row: larger weights have smaller keys, and equal weights ascend by id. A weight of 0
 //! gives no_entry. Callers add the row's number above these bits.

@@ -9,7 +9,7 @@
 SPECVERIFY_TYPES_BEGIN
 namespace device_detail {
 
-//! The part of the subtraction for a run of ids: a law of the ids listed there, or a point mass.
+//! The part of the subtraction for a run of ids: a distribution of the ids listed there, or a point mass.
 struct subtracted_part {
   law listed{};
   token_id point = no_token;
@@ -25,7 +25,7 @@ struct subtracted_part {
   }
 };
 
-//! Subtraction from p: a law, a point mass, or nothing.
+//! Subtraction from p: a distribution, a point mass, or nothing.
 struct subtracted_law {
   const law* listed = nullptr;
   token_id point = no_token;

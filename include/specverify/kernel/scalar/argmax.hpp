@@ -22,7 +22,7 @@ struct row_extremes {
 //! Difference between the largest value and the second largest.
 struct value_margin {
   double margin = 0;      //!< +infinity if the second largest is -infinity
-  bool near_tie = false;  //!< within 2^-20 of the larger magnitude
+  bool near_tie = false;  //!< whether the two largest values differ by less than 2^-20 of the larger magnitude
 };
 
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE value_margin margin_of(double first, double second) noexcept {

@@ -43,11 +43,11 @@ struct envelope {
 //! Outputs of the coarse pass.
 struct coarse_output {
   float* lane_sums = nullptr;    //!< 16 per block
-  double* block_sums = nullptr;  //!< one per block
+  double* block_sums = nullptr;  //!< sums of the blocks, indexed by block
   float* tops = nullptr;         //!< or null: 16 per top_size ids, the largest value of each lane; vectors only
   //! or null: sum of e^((z - reference) / T) to quick_error; 0 if there is no quick way, as in the scalar version
   double* quick_total = nullptr;
-  double inverse_temperature = 1;  //!< for quick_total
+  double inverse_temperature = 1;  //!< 1 / temperature, for quick_total
 };
 
 template <class Scalar>

@@ -139,7 +139,7 @@ class kept_entries {
   const kernel::row_source<Scalar>& source_;
   const kernel::integer_weight& weight_;
   float* tops_;
-  std::uint32_t* room_;  // at least as long as the list
+  std::uint32_t* room_;  // space for at least as many entries as the list has
   reading_mark& mark_;
 };
 

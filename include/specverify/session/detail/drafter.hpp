@@ -35,12 +35,12 @@ class drafter {
                                         ? perturbation_workspace_size(format_.vocab_size) + workspace_alignment
                                         : 0)) {}
 
-  //! Returns whether the window's budget cut the support of the last law.
+  //! Returns whether the window's budget cut the support of the last distribution.
   [[nodiscard]] bool is_clamped() const noexcept { return kept_.cut; }
-  //! Returns the number of tokens that the sparsifier kept for the last law; 0 if the format has no support.
+  //! Returns the number of tokens that the sparsifier kept for the last distribution; 0 if the format has no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
 
-  //! Plans a round. The plan's K and l apply to the laws of the round; `set_resolution` can change l.
+  //! Plans a round. The plan's K and l apply to the distributions of the round; `set_resolution` can change l.
   [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
     const draft_plan made = parts->plan(seen);
     format_.resolution = made.resolution;
@@ -49,15 +49,15 @@ class drafter {
   //! Sets l, which must be at most the l of the format.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! Reads the row as a law of this format requires. The reading is valid until the next call.
+  //! Reads the row as a distribution of this format requires. The reading is valid until the next call.
   [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
     const status why = row.read(wanted(parts->request(state)), scratch);
     return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
-  //! Returns the law of the next draft. The arrays of the law are valid until the next call. The function advances
-  //! `state` past this position.
+  //! Returns the distribution of the next draft. The arrays of the distribution are valid until the next call. The
+  //! function advances `state` past this position.
   [[nodiscard]] result<law> draft(any_row& row, std::byte* state) noexcept {
     workspace scratch = law_space();
     const auto made = make_law_of(row, state, scratch);
@@ -68,8 +68,8 @@ class drafter {
     return drafted_;
   }
 
-  //! Like `draft`, but for a token that was drawn from the row. Returns the law and the token's probability, which is
-  //! sent with the law.
+  //! Like `draft`, but for a token that was drawn from the row. Returns the distribution and the token's probability,
+  //! which is sent with the distribution.
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
@@ -86,8 +86,8 @@ class drafter {
     return made;
   }
 
-  //! Records a token that was drawn from the row, but whose law is not sent. A sparsifier that learns must still
-  //! process the position.
+  //! Records a token that was drawn from the row, but whose distribution is not sent. A sparsifier that learns must
+  //! still process the position.
   [[nodiscard]] status pass(const row_summary& row, std::byte* state) noexcept {
     if (facts.state_bytes == 0) return {};
     workspace scratch = law_space();
@@ -95,8 +95,8 @@ class drafter {
     return kept ? keep(*kept) : kept.error();
   }
 
-  //! Returns the probability of a token in the row of the last law, before quantization; 0 if the reading does not
-  //! contain the token. O(log K).
+  //! Returns the probability of a token in the row of the last distribution, before quantization; 0 if the reading does
+  //! not contain the token. O(log K).
   [[nodiscard]] float probability(token_id token) const noexcept {
     if (format_.format == law_format::fp16_row)
       return static_cast<float>(drafted_.count(token)) / static_cast<float>(drafted_.resolution);
@@ -156,7 +156,7 @@ class drafter {
   wire_format format_;
   bool races_;
   untouched_memory<std::byte> reading_space_;
-  untouched_memory<std::byte> scratch_;  // used first for the law, then for the skip policy's measurement
+  untouched_memory<std::byte> scratch_;  // used first for the distribution, then for the skip policy's measurement
   support kept_{};
   law drafted_{};
 };

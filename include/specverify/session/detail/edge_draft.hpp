@@ -59,7 +59,7 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_r
   return drawn;
 }
 
-//! Returns whether the window accepts a draft at the position. Only the law at this position may influence the
+//! Returns whether the window accepts a draft at the position. Only the distribution at this position may influence the
 //! decision.
 SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next) noexcept {
   const detail::parts_facts& facts = drafter_.facts;
@@ -74,9 +74,9 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
   return taken;
 }
 
-//! Draws the next token of the draft. Returns no_token if the window ends before this position; only the law at this
-//! position may influence that decision. If the edge commits the first token on its own (`keep`), the token is not sent
-//! as a draft.
+//! Draws the next token of the draft. Returns no_token if the window ends before this position; only the distribution
+//! at this position may influence that decision. If the edge commits the first token on its own (`keep`), the token is
+//! not sent as a draft.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size;
@@ -99,8 +99,8 @@ SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any
   return drawn;
 }
 
-//! Draws the token from the row itself and returns the token's probability in the row. The law that is sent is used
-//! only after a rejection.
+//! Draws the token from the row itself and returns the token's probability in the row. The distribution that is sent is
+//! used only after a rejection.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_from_row(detail::any_row& row, const row_extras& extras,
                                                                         std::byte* state) noexcept {
   const std::uint32_t position = block_end();
@@ -168,7 +168,8 @@ SPECVERIFY_BODY status edge_session::take_row(detail::any_row& row, std::uint32_
   }
   const result<token_id> token = draw_ahead(row, position);
   if (!token) return fail(token.error());
-  // the law at a bonus position must not change the learned state: the next round resumes from states[min(T + 1, L)]
+  // the distribution at a bonus position must not change the learned state, because the next round resumes from the
+  // state at index min(T + 1, L)
   if (!first || !options_.bonus) states_.keep_ahead();
   text_[position] = *token;
   ahead_.shown_end = position + 1;
@@ -212,7 +213,7 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 }
 
 //! Sets the token at `position`. If a different token was shown there, retracts it. That happens only if the round's
-//! plan gives a different law for the same text.
+//! plan gives a different distribution for the same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;

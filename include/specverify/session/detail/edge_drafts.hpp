@@ -28,7 +28,7 @@ struct kept_draft {
   std::uint32_t length = 0;      //!< tokens of the committed text
   std::uint32_t drafts = 0;      //!< number of drafts, L
   std::uint32_t resolution = 0;  //!< l of the round
-  std::uint32_t beyond = 0;      //!< 1: the record has a state after an unused law (no token was drawn from it)
+  std::uint32_t beyond = 0;      //!< 1: the record has a state after a distribution from which no token was drawn
   std::uint32_t clamped = 0;     //!< drafts that the budget cut, for `round_record`
   std::uint32_t body = 0;        //!< bytes of the message, without padding and check
   std::uint64_t support_sum = 0;
@@ -111,7 +111,7 @@ class draft_record {
   struct parts {
     std::span<std::byte> tokens;
     std::span<std::byte> body;
-    std::span<std::byte> states;  //!< states before each draft, after the last draft, and after an unused law
+    std::span<std::byte> states;  //!< states before each draft, after the last draft, and after an unused distribution
     std::span<std::byte> probabilities;
     std::span<std::byte> hidden;
   };
@@ -141,18 +141,18 @@ class draft_record {
   std::size_t hidden_bytes_ = 0;
 };
 
-//! The drafts of the round as they will be sent: with the laws they were drawn from, with claimed laws and
-//! probabilities (draw_from_row), or only as ids. Both kinds of laws are encoded in the same way, so one block holds
-//! either kind.
+//! The drafts of the round as they will be sent: with the distributions they were drawn from, with claimed
+//! distributions and probabilities (draw_from_row), or only as ids. Both kinds of distributions are encoded in the same
+//! way, so one block holds either kind.
 class edge_drafts {
  public:
   //! Errors: as for basic_draft_block::make.
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
-  std::uint64_t charged = 0;  //!< bits of the laws so far, in the window's own measure
+  std::uint64_t charged = 0;  //!< bits of the distributions so far, in the window's own measure
   std::uint32_t size = 0;
   std::uint32_t planned = 0;
-  std::uint32_t resolution = 0;  //!< l of the round's laws
+  std::uint32_t resolution = 0;  //!< l of the round's distributions
   bool open = false;             //!< more drafts may follow
   bool complete = false;         //!< all drafts are made; the cloud must decide
 
@@ -172,8 +172,8 @@ class edge_drafts {
     size = 0;
     open = complete = false;
   }
-  //! Restores a complete draft from a journal. The journal holds the laws only inside the encoded message, so they are
-  //! not restored here.
+  //! Restores a complete draft from a journal. The journal holds the distributions only inside the encoded message, so
+  //! they are not restored here.
   void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
@@ -190,7 +190,7 @@ class edge_drafts {
   void copy_to(token_id* text) const noexcept {
     for (std::uint32_t i = 0; i < size; ++i) text[i] = token(i);
   }
-  //! Pushes the law of the next draft; `add` must follow.
+  //! Pushes the distribution of the next draft; `add` must follow.
   [[nodiscard]] status push(const draft& drawn) noexcept {
     return with_laws_.push(claim{drawn.token(), drawn.source_law()});
   }
@@ -200,7 +200,7 @@ class edge_drafts {
     const auto written = encode_drafted_probability(count, of_row, at);
     return written ? with_laws_.push(drawn) : written.error();
   }
-  //! Returns the encoded probabilities of the drafts; empty if the drafts were drawn from the sent laws.
+  //! Returns the encoded probabilities of the drafts; empty if the drafts were drawn from the sent distributions.
   [[nodiscard]] std::span<const std::byte> probabilities() const noexcept {
     const std::size_t used = probabilities_.empty() ? 0 : drafted_probability_bytes * size;
     return std::span<const std::byte>(probabilities_).first(used);

@@ -67,12 +67,12 @@ struct link_view {
 
 //! The learned states of a sparsifier, as bytes: after the committed text, along the open round, and along the tokens
 //! written ahead. A round has a state before each draft, a state after the last draft, and one more state if the window
-//! refused a further law. If the window needs the probabilities of the drafts in the rows, this class keeps the
-//! probabilities, too.
+//! refused a further distribution. If the window needs the probabilities of the drafts in the rows, this class keeps
+//! the probabilities, too.
 class sparsifier_states {
  public:
-  //! Whether the window refused a law after the last draft. If a bonus token follows, the sparsifier learns from this
-  //! law.
+  //! Whether the window refused a distribution after the last draft. If a bonus token follows, the sparsifier learns
+  //! from this distribution.
   bool beyond_known = false;
 
   sparsifier_states(std::size_t state_bytes, std::uint32_t max_draft_length, bool with_probabilities)

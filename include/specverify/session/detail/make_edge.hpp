@@ -88,8 +88,8 @@ class parts_of final : public edge_parts {
   }
 
  private:
-  //! Returns the sparsifier's request. If laws list no support, returns an empty request, because the sparsifier is not
-  //! used and may be missing.
+  //! Returns the sparsifier's request. If distributions list no support, returns an empty request, because the
+  //! sparsifier is not used and may be missing.
   [[nodiscard]] read_request asked_for(const Sparsifier& sparsifier, const state_type& state) const noexcept {
     return has_support(format_.format) ? sparsifier.request(state, format_.vocab_size) : read_request{};
   }

@@ -34,11 +34,11 @@ struct parts_facts {
   bool needs_uncertainty = false;    //!< the skip policy also draws tokens from rows at other temperatures
   bool needs_probabilities = false;  //!< the window needs the probabilities of drawn tokens in the rows
   bool unconditional = false;        //!< the window accepts every position
-  bool charges = false;              //!< the window measures the size of laws itself
-  bool counts_beyond = false;        //!< a law that the window refused counts if a bonus token follows
+  bool charges = false;              //!< the window measures the size of distributions itself
+  bool counts_beyond = false;        //!< a distribution that the window refused counts if a bonus token follows
   std::uint32_t most_kept = 0;       //!< maximum K of a round
   std::size_t state_bytes = 0;       //!< size of the sparsifier's state
-  std::size_t law_bytes = 0;         //!< bytes of workspace for one law
+  std::size_t law_bytes = 0;         //!< bytes of workspace for one distribution
   read_request widest{};             //!< the largest request that `request` can return
   perturbation_options perturbation{};
 };
@@ -65,8 +65,8 @@ class edge_parts {
   //! drawn from the row, which the sparsifier may use; it is nullptr if no token was drawn.
   [[nodiscard]] virtual result<support> select(const row_summary& row, const drawn_token* drawn, std::byte* state,
                                                workspace& scratch) const noexcept = 0;
-  //! Returns whether the window accepts a draft at the position. Only the law at this position may influence the
-  //! decision.
+  //! Returns whether the window accepts a draft at the position. Only the distribution at this position may influence
+  //! the decision.
   [[nodiscard]] virtual bool takes(window_progress& so_far, std::uint32_t position, const law& next) const noexcept = 0;
   //! Returns the skip policy's decision. Errors: attention_missing, invalid_attention.
   [[nodiscard]] virtual result<gate_answer> ask(const skip_observation& seen) const noexcept = 0;

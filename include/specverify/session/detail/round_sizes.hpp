@@ -22,7 +22,7 @@ namespace detail {
   return has_support(format) || format == law_format::dense_lattice;
 }
 
-//! Returns the maximum K: the tokens that a sparsifier keeps if laws list a support, otherwise V.
+//! Returns the maximum K: the tokens that a sparsifier keeps if distributions list a support, otherwise V.
 template <class Sparsifier>
 [[nodiscard]] constexpr std::uint32_t most_kept(const Sparsifier& sparsifier, law_format format,
                                                 std::uint32_t vocab_size) noexcept {
@@ -43,8 +43,8 @@ template <class Window>
   return false;
 }
 
-//! Returns K of a format for laws of up to `entries` tokens; 0 means any number. The format sparse_paper needs an exact
-//! K, which requires a sparsifier with `exactly` and a window that never plans a different K.
+//! Returns K of a format for distributions of up to `entries` tokens; 0 means any number. The format sparse_paper needs
+//! an exact K, which requires a sparsifier with `exactly` and a window that never plans a different K.
 template <class Sparsifier, class Window>
 [[nodiscard]] constexpr std::uint32_t carried_entries(law_format format, const Sparsifier& sparsifier,
                                                       const Window& window, std::uint32_t entries,
@@ -66,7 +66,7 @@ constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t
 }
 
 //! Returns the format of the messages of an edge with these parts. The window must already know V and K. `Chosen`:
-//! edge_options or a preset, which choose the kind of law, the attachments and the padding.
+//! edge_options or a preset, which choose the kind of distribution, the attachments and the padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const Sparsifier& sparsifier, const Window& window) noexcept {

@@ -189,7 +189,7 @@ class law_enumerator {
       std::vector<point> found;
       split(left, middle, known, found);
       split(middle, right, known, found);
-      if (found.empty()) break;  // over budget
+      if (found.empty()) break;  // the search has used its budget
       breakpoints.insert(breakpoints.begin() + static_cast<std::ptrdiff_t>(i), found.begin(), found.end());
       --i;  // continue with the first new interval
     }
