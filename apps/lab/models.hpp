@@ -7,6 +7,7 @@
 #include <specverify/core/status.hpp>
 #include <specverify/core/views.hpp>
 
+#include "../demand.hpp"
 #include "trace.hpp"
 
 #include <chrono>
@@ -15,16 +16,7 @@
 
 namespace lab {
 
-//! Throws the library's error, with the name of the operation.
-inline void demand(specverify::status why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + why.text().c_str());
-}
-//! Returns the value, or throws.
-template <class Value>
-Value demand(specverify::result<Value> made, const char* what) {
-  demand(made.error(), what);
-  return *std::move(made);
-}
+using programs::demand;
 
 //! One text of one model. `feed` appends tokens. Afterwards logits, hidden state and attention row of the last `rows`
 //! tokens can be read; i = 0 is the first of these. Hidden state and attention row are those of that token, and its

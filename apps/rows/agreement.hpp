@@ -4,11 +4,12 @@
 #define SPECVERIFY_APPS_ROWS_AGREEMENT_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <span>
 #include <vector>
+
+#include "../lab/measure.hpp"
 
 namespace recorded {
 
@@ -18,19 +19,10 @@ struct agreement {
   double shared_noise = 0;  //!< sum over x of 1 / sum over v of max(p_v / p_x, q_v / q_x) (arXiv 2408.07978)
 };
 
-[[nodiscard]] inline std::vector<double> softmax_of(std::span<const float> logits) {
-  const double most = *std::max_element(logits.begin(), logits.end());
-  std::vector<double> made(logits.size());
-  for (std::size_t v = 0; v < logits.size(); ++v) made[v] = std::exp(logits[v] - most);
-  const double sum = std::accumulate(made.begin(), made.end(), 0.0);
-  for (double& value : made) value /= sum;
-  return made;
-}
-
 //! Returns both probabilities for two rows of logits at temperature 1. O(V log V): p_v / p_x exceeds q_v / q_x for the
 //! ids v with a larger p_v / q_v, so the ids are sorted by this ratio and the inner sums are prefix sums.
 [[nodiscard]] inline agreement agreement_of(std::span<const float> target, std::span<const float> drafter) {
-  const std::vector<double> p = softmax_of(target), q = softmax_of(drafter);
+  const std::vector<double> p = lab::law_of(target, 1), q = lab::law_of(drafter, 1);
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] * q[b] < p[b] * q[a]; });

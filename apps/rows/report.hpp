@@ -10,7 +10,9 @@
 #include <specverify/quantize/draft_law.hpp>
 #include <specverify/session/systems.hpp>
 
+#include "../demand.hpp"
 #include "../edge_cloud/systems.hpp"
+#include "../lab/measure.hpp"
 #include "rows_reader.hpp"
 
 #include <numeric>
@@ -28,11 +30,7 @@ struct measured {
   double coded_bits = 0;  //!< bits per drafted token: real messages, with kind and check
 };
 
-template <class Value>
-Value demand(specverify::result<Value> made, const char* what) {
-  if (!made) throw std::runtime_error(std::string(what) + ": " + specverify::message(made.error().code));
-  return *std::move(made);
-}
+using programs::demand;
 
 //! Row i of both models, read under one temperature.
 class row_pair {
@@ -59,17 +57,7 @@ class row_pair {
   }
   //! Returns the sum of min(p, q).
   [[nodiscard]] double overlap() const {
-    const auto largest = [](std::span<const float> row) { return *std::max_element(row.begin(), row.end()); };
-    const double top_p = largest(p_), top_q = largest(q_);
-    double z_p = 0, z_q = 0, sum = 0;
-    for (std::size_t v = 0; v < p_.size(); ++v) {
-      z_p += std::exp((p_[v] - top_p) / transform_.temperature);
-      z_q += std::exp((q_[v] - top_q) / transform_.temperature);
-    }
-    for (std::size_t v = 0; v < p_.size(); ++v)
-      sum += std::min(std::exp((p_[v] - top_p) / transform_.temperature) / z_p,
-                      std::exp((q_[v] - top_q) / transform_.temperature) / z_q);
-    return sum;
+    return 1 - lab::total_variation(lab::law_of(p_, transform_.temperature), lab::law_of(q_, transform_.temperature));
   }
   [[nodiscard]] specverify::token_id likeliest(side which) const {
     const auto& row = which == side::target ? p_ : q_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the uplink of sessions of the embedded pair: bits per drafted and per committed token, and how often shared
 // noise accepts a draft. Exit code: 0; 1 if a goal of --check is missed; 2 for wrong usage or files.
+#include "../demand.hpp"
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -35,14 +36,7 @@ struct arguments {
   bool check = false;
 };
 
-template <class Value>
-Value demand(sv::result<Value> made, const char* what) {
-  if (!made.ok()) throw std::runtime_error(std::string(what) + ": " + made.error().text().c_str());
-  return *std::move(made);
-}
-void demand(sv::status why, const char* what) {
-  if (!why.ok()) throw std::runtime_error(std::string(what) + ": " + why.text().c_str());
-}
+using programs::demand;
 
 //! A model that keeps the latest row of each position.
 class noted_engine {

@@ -10,6 +10,7 @@
 #include <specverify/testing/message_pipe.hpp>
 
 #include "../../../apps/edge_cloud/engine.hpp"
+#include "../../../apps/rows/agreement.hpp"
 #include "../../../apps/rows/record.hpp"
 #include "../../../apps/rows/report.hpp"
 #include "../models/embedded_pair.hpp"
@@ -214,3 +215,26 @@ TEST_CASE("one message of drafts over recorded rows, by hand") {
 }
 
 #endif
+
+TEST_CASE("agreement of two models: the sums of the definition, ids without probability included") {
+  for (std::uint32_t run = 0; run < 20; ++run) {
+    std::vector<float> target(60), drafter(60);
+    for (std::uint32_t v = 0; v < target.size(); ++v) {
+      target[v] = 3 * std::sin(static_cast<float>(7 * v + run));
+      drafter[v] = target[v] + static_cast<float>(run) / 10 * std::sin(static_cast<float>(11 * v));
+    }
+    target[run] = drafter[59 - run] = -1000;
+    const std::vector<double> p = lab::law_of(target, 1), q = lab::law_of(drafter, 1);
+    double best = 0, shared_noise = 0;
+    for (std::size_t x = 0; x < p.size(); ++x) {
+      best += std::min(p[x], q[x]);
+      if (p[x] <= 0 || q[x] <= 0) continue;
+      double sum = 0;
+      for (std::size_t v = 0; v < p.size(); ++v) sum += std::max(p[v] / p[x], q[v] / q[x]);
+      shared_noise += 1 / sum;
+    }
+    const recorded::agreement found = recorded::agreement_of(target, drafter);
+    CHECK(found.best == doctest::Approx(best).epsilon(1e-12));
+    CHECK(found.shared_noise == doctest::Approx(shared_noise).epsilon(1e-12));
+  }
+}
