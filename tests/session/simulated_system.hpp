@@ -177,7 +177,10 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
     case kind_of_system::greedy:
     case kind_of_system::shared_noise:
       o.rule = sv::wire_rule::greedy;
-      if (kind == kind_of_system::shared_noise) o.noise = sv::noise_kind::philox;
+      if (kind == kind_of_system::shared_noise) {
+        o.noise = sv::noise_kind::philox;
+        made.service.noise = static_cast<sv::noise_kind>(seed % 5);  // none: the edge's
+      }
       [[fallthrough]];
     case kind_of_system::stream:
       o.format = sv::law_format::token_only;

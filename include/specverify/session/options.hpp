@@ -54,7 +54,8 @@ struct edge_options {
   attachment_format attachments{};
   std::uint32_t pad_to = 1;  //!< messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   wire_rule rule = wire_rule::token;
-  //! greedy rule, token_only: draws tokens by races over shared noise (row/race.hpp); the cloud sends the key
+  //! greedy rule, token_only: draws tokens by races over shared noise (row/race.hpp); the cloud sends the key, and may
+  //! choose another kind
   noise_kind noise = noise_kind::none;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
@@ -149,6 +150,9 @@ struct cloud_options {
   //! semantic rule, hidden states on request: whether each request asks for only one mismatch
   bool lazy = false;
   std::uint8_t check_bits = automatic_check;  //!< as edge_options::check_bits
+  //! kind of noise in sessions with shared noise, for example that of the engine that supplies the tokens; none: the
+  //! kind that the edge asks for. A restored session keeps the kind in its journal
+  noise_kind noise = noise_kind::none;
 
   // `where` of the errors of `make_cloud` and `restore`, and number of the limit that a hello exceeds
   static constexpr std::uint32_t at_max_text_length = 0;
@@ -167,6 +171,7 @@ struct cloud_options {
   static constexpr std::uint32_t at_salt = 13;
   static constexpr std::uint32_t at_journal = 14;  //!< options_disagree of `restore`: not a cloud's journal
   static constexpr std::uint32_t at_check_bits = 15;
+  static constexpr std::uint32_t at_noise = 16;  //!< unknown
 };
 
 SPECVERIFY_TYPES_END

@@ -277,6 +277,17 @@ TEST_CASE("hello: shared noise travels as a field that a reader must know") {
   const auto bytes = encoded(hello);
   CHECK(bytes.size() == 139 + 13);
   CHECK(bytes.size() <= max_control_bytes(hello.format));
+  for (const noise_kind kind : {noise_kind::vllm_fp32, noise_kind::vllm_fp64, noise_kind::sglang}) {
+    hello_fields of_engine;
+    of_engine.add(coupling_noise{kind, 0x0102030405060708u});
+    hello.noise = kind;
+    CHECK(encode_hello(hello, out).error() == wrong);  // the field states another kind
+    hello.fields = of_engine.bytes();
+    REQUIRE(into(read, decode_hello(encoded(hello))).ok());
+    CHECK(noise_of(read) == coupling_noise{kind, 0x0102030405060708u});
+    hello.fields = fields.bytes();
+  }
+  hello.noise = noise_kind::philox;
   REQUIRE(into(read, decode_hello(bytes)).ok());
   CHECK(read.noise == noise_kind::philox);
   CHECK(noise_of(read) == coupling_noise{noise_kind::philox, 0x0102030405060708u});
@@ -287,7 +298,7 @@ TEST_CASE("hello: shared noise travels as a field that a reader must know") {
   hello.rule = wire_rule::token;
   CHECK(encode_hello(hello, out).error() == wrong);
   // Another meaning of the field, a kind that is unknown, or none.
-  for (const auto& [meaning, kind] : {std::pair{2u, 1u}, std::pair{0u, 1u}, std::pair{1u, 0u}, std::pair{1u, 2u}}) {
+  for (const auto& [meaning, kind] : {std::pair{2u, 1u}, std::pair{0u, 1u}, std::pair{1u, 0u}, std::pair{1u, 5u}}) {
     auto changed = bytes;
     changed[142] = static_cast<std::byte>(meaning);
     changed[143] = static_cast<std::byte>(kind);

@@ -42,7 +42,7 @@ struct pair_options {
   std::uint32_t retry_limit = 64;
   std::uint32_t cloud_max_length = 100;
   sv::wire_rule rule = sv::wire_rule::token;
-  sv::noise_kind noise = sv::noise_kind::none;
+  sv::noise_kind noise = sv::noise_kind::none, cloud_noise = sv::noise_kind::none;
   bool bonus = true;
   double threshold = 0.5;
   sv::attachment_format attachments{};
@@ -120,6 +120,7 @@ struct basic_pair {
     o.check_bits = options.check_bits;
     o.stop_tokens = options.cloud_stop_tokens.has_value() ? *options.cloud_stop_tokens : options.stop_tokens;
     o.transform.truncation = options.truncation;
+    o.noise = options.cloud_noise;
     cloud.emplace(std::move(sv::make_cloud(o)).value());
     cloud_engine.clear();
   }

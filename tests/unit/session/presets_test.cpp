@@ -54,8 +54,9 @@ pair_options shared() {
 }
 
 //! The target alone: one race per position, under the key that this cloud derives.
-std::vector<token_id> own_race(std::uint64_t salt, std::span<const token_id> prompt, std::uint32_t count) {
-  const coupling_noise noise{noise_kind::philox, derive_noise_key(secret_of(2), 7, salt)};
+std::vector<token_id> own_race(std::uint64_t salt, std::span<const token_id> prompt, std::uint32_t count,
+                               noise_kind kind = noise_kind::philox) {
+  const coupling_noise noise{kind, derive_noise_key(secret_of(2), 7, salt)};
   hash_engine engine{pair::model(false)};
   std::vector<token_id> text(prompt.begin(), prompt.end());
   REQUIRE(engine.feed(0, text, 1));
@@ -187,4 +188,61 @@ TEST_CASE("shared noise: the session's text is the target's own race") {
     drafted += p.edge->statistics().drafted;
   }
   CHECK(5 * accepted > 2 * drafted);
+}
+
+TEST_CASE("shared noise: the cloud chooses the kind, and a restored cloud keeps it") {
+  std::uint64_t accepted = 0, drafted = 0;
+  for (const noise_kind kind : {noise_kind::philox, noise_kind::vllm_fp32, noise_kind::vllm_fp64, noise_kind::sglang}) {
+    for (const noise_kind of_edge : {noise_kind::philox, kind}) {
+      pair_options options = shared();
+      options.noise = of_edge;
+      options.cloud_noise = of_edge == kind ? noise_kind::none : kind;
+      pair p(options);
+      bytes question = p.start();
+      for (int i = 0; i < 4; ++i) question = p.exchange(question);
+      CHECK(p.cloud->noise().kind == kind);
+      const bytes of_cloud = p.cloud_journal, device = p.edge_journal;
+      p.options.cloud_noise = noise_kind::none;  // the journal decides
+      p.new_edge();
+      p.new_cloud();
+      REQUIRE(p.edge->restore(device, 1).ok());
+      REQUIRE(p.cloud->restore(of_cloud).ok());
+      const bytes answer = p.answer(pair::only(p.run_edge()));
+      CHECK(noise_of(*decode_hello(answer)) == p.cloud->noise());
+      CHECK(p.cloud->noise().kind == kind);
+      p.finish(p.hear(answer));
+      const std::vector<token_id> text = p.text();
+      CHECK(text == own_race(1, std::span(text).first(text.size() - 40), 40, kind));
+      accepted += p.edge->statistics().accepted;
+      drafted += p.edge->statistics().drafted;
+    }
+  }
+  CHECK(5 * accepted > 2 * drafted);
+}
+
+TEST_CASE("shared noise: unknown kinds, and a side that stops racing, are refused by name") {
+  edge_options device = pair(shared()).edge_options();
+  device.noise = static_cast<noise_kind>(5);
+  CHECK(make_edge(device, std::optional<top_k>{}, fixed_window{3}).error() ==
+        status{errc::invalid_argument, part::session, edge_options::at_noise});
+  cloud_options service{.secret = secret_of(2), .salt = 1, .vocab_size = 30};
+  service.noise = static_cast<noise_kind>(5);
+  CHECK(make_cloud(service).error() == status{errc::invalid_argument, part::session, cloud_options::at_noise});
+
+  pair p(shared());
+  p.finish(p.start());
+  pair_options without = shared();
+  without.noise = noise_kind::none;
+  pair plain(without);
+  CHECK(plain.edge->restore(p.edge_journal, 1).error() ==
+        status{errc::options_disagree, part::session, edge_options::at_noise});
+  const bytes hello = plain.start();
+  without.cloud_noise = noise_kind::sglang;  // only for sessions that race
+  pair greedy_text(without);
+  static_cast<void>(greedy_text.answer(greedy_text.start()));
+  CHECK(greedy_text.cloud->noise().kind == noise_kind::none);
+  CHECK(p.cloud->receive(hello, 1) == status{errc::options_disagree, part::session, 0});
+  pair racing(shared());
+  static_cast<void>(racing.start());
+  CHECK(racing.edge->receive(plain.answer(hello), 1) == status{errc::options_disagree, part::session, 0});
 }

@@ -78,6 +78,8 @@ TEST_CASE("SEC-1 restore: a cloud checks every member of a journal as it checks 
       {"budget", [](record& s, auto&) { s.terms.token_budget = 1000; }},
       {"budget below the text", [](record& s, auto&) { s.terms.token_budget = 1; }},
       {"rule", [](record& s, auto&) { s.terms.rule = static_cast<sv::wire_rule>(3); }},
+      {"noise", [](record& s, auto&) { s.terms.noise = static_cast<sv::noise_kind>(5); }},
+      {"noise under the token rule", [](record& s, auto&) { s.terms.noise = sv::noise_kind::sglang; }},
       {"mode", [](record& s, auto&) { s.terms.mode = static_cast<sv::session_mode>(2); }},
       {"prompt length", [](record& s, auto&) { s.prompt_length = 0; }},
       {"prompt beyond the limit", [](record& s, auto&) { s.prompt_length = 101; }},

@@ -115,12 +115,13 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   return nullptr;
 }
 
-//! Checks that the field `noise` states the kind of the terms, of which there is one, under the greedy rule.
+//! Checks that the field `noise` states the kind of the terms, that the kind is known, and that the rule is the greedy
+//! rule.
 [[nodiscard]] inline status check_noise(const hello_message& value) noexcept {
   const std::byte* const field = find_field(value.fields, hello_field::noise);
   const bool is_stated =
       field != nullptr && field[0] == std::byte{1} && field[1] == static_cast<std::byte>(value.noise);
-  const bool is_known = value.noise == noise_kind::philox && value.rule == wire_rule::greedy;
+  const bool is_known = is_noise(value.noise) && value.rule == wire_rule::greedy;
   if (field == nullptr ? value.noise == noise_kind::none : is_stated && is_known) return {};
   const auto at = field == nullptr ? 0 : static_cast<std::size_t>(field - value.fields.data()) - field_head;
   return codec_error(errc::field_out_of_range, hello_bytes + at);

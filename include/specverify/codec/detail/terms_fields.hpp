@@ -179,13 +179,13 @@ class term_list {
 }
 
 //! Returns the first term in which two sessions differ. The guarantee is not compared, because each side may claim a
-//! different guarantee.
+//! different guarantee. Two kinds of noise are no difference either, because the cloud chooses the kind.
 [[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
   const term_list a(one), b(other);
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {
     if (a[id] != b[id] && id != static_cast<std::size_t>(term::strength)) return static_cast<term>(id);
   }
-  return one.noise == other.noise ? term::none : term::rule;
+  return (one.noise == noise_kind::none) == (other.noise == noise_kind::none) ? term::none : term::rule;
 }
 
 }  // namespace detail

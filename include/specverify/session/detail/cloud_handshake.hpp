@@ -189,6 +189,7 @@ SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) con
 SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) noexcept {
   place_ = detail::text_place{hello.session_id, hello.round, hello.prompt_length};
   terms_ = hello;
+  if (detail::races(hello) && options_.noise != noise_kind::none) terms_.noise = options_.noise;
   terms_.format.ids = id_code::plain;
   last_ = {};
   target_ = {};

@@ -36,6 +36,7 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
       detail::bits_to_bytes(std::uint64_t{limits.max_skipped} * token_bits(options.vocab_size)) > body)
     return wrong(options.at_max_skipped);
   if (limits.max_hidden_bytes > body) return wrong(options.at_max_hidden_bytes);
+  if (options.noise > last_noise_kind) return wrong(options.at_noise);
   return detail::check_bits_of(options.check_bits, options.at_check_bits);
 }
 
@@ -70,6 +71,7 @@ SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();
   if (last.salt == 0 || !detail::is_round(last.round) || !detail::all_tokens_below(options_.vocab_size, text))
     return detail::corrupt_snapshot();
+  if (detail::races(last.terms) && last.terms.rule != wire_rule::greedy) return detail::corrupt_snapshot();
   hello_message hello;
   static_cast<session_terms&>(hello) = last.terms;
   hello.session_id = last.session_id;

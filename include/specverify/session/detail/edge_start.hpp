@@ -28,7 +28,7 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire
   if (options.max_text_length < 2) return {errc::invalid_argument, part::session, options.at_max_text_length};
   if (options.retry_limit == 0) return {errc::invalid_argument, part::session, options.at_retry_limit};
   const bool can_race = options.rule == wire_rule::greedy && options.format == law_format::token_only;
-  if (options.noise > noise_kind::philox || (options.noise != noise_kind::none && !can_race))
+  if (options.noise > last_noise_kind || (options.noise != noise_kind::none && !can_race))
     return {errc::invalid_argument, part::session, options.at_noise};
   return check_bits_of(options.check_bits, options.at_check_bits);
 }
@@ -124,6 +124,7 @@ SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last)
   const session_terms now = terms(last.prompt_length);
   if (last.terms.format.attachments.drafted_probability != now.format.attachments.drafted_probability)
     return other(options_.at_draw_from_row);
+  if (last.terms.noise != now.noise) return other(options_.at_noise);
   const detail::term differs = detail::difference(last.terms, now);
   return differs == detail::term::none ? status{} : other(detail::where_of(differs));
 }

@@ -58,7 +58,7 @@ constexpr void journal_fields(Field& field, Self& head) noexcept requires std::i
                head.channel.downlink_loss, head.channel.round_trip);
   for (auto& word : head.draft_key.word) field(word);
   detail::terms_fields(field, head.terms, head.prompt_length);
-  field(head.terms.noise, noise_kind::philox);
+  field(head.terms.noise, last_noise_kind);
   detail::each(field, head.round, head.length, head.carry_round, head.carry_end, head.base_length);
   field(head.stop, stop_reason::cancelled);
   detail::both(field, head.finished, head.needs_no_more);
@@ -70,7 +70,7 @@ constexpr void journal_fields(Field& field,
                               Self& cloud) noexcept requires std::is_same_v<const Self, const cloud_snapshot> {
   detail::each(field, cloud.session_id, cloud.prefix_hash, cloud.target.hash, cloud.salt);
   detail::terms_fields(field, cloud.terms, cloud.prompt_length);
-  field(cloud.terms.noise, noise_kind::philox);
+  field(cloud.terms.noise, last_noise_kind);
   detail::each(field, cloud.last.round, cloud.last.accepted, cloud.last.source, cloud.last.stop, cloud.last.digest,
                cloud.round, cloud.length, cloud.target.length);
   field(cloud.stop, stop_reason::cancelled);
