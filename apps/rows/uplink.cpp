@@ -6,6 +6,7 @@
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
 #include "agreement.hpp"
+#include "prompts.hpp"
 
 #include "tinylm/tinylm.hpp"
 
@@ -100,16 +101,8 @@ class experiment {
   explicit experiment(const arguments& given)
       : given_(given),
         small_(edge_cloud::load_side(given.folder, "drafter.safetensors")),
-        large_(edge_cloud::load_side(given.folder, "target.safetensors")) {
-    std::ifstream problems(given.problems), prose(given.prose);
-    for (std::string line; prompts_.size() < given.texts;) {
-      const bool asks = prompts_.size() % 2 == 0;
-      if (!std::getline(asks ? problems : prose, line)) throw std::runtime_error("too few prompts");
-      line = asks ? "Q: " + line.substr(line.find('\t') + 1) + "\nA:" : line.substr(0, 100);
-      std::vector<sv::token_id>& ids = prompts_.emplace_back(1, tinylm::tokenizer::end_token);
-      for (const sv::token_id id : small_.vocabulary.encode(line)) ids.push_back(id);
-    }
-  }
+        large_(edge_cloud::load_side(given.folder, "target.safetensors")),
+        prompts_(recorded::lab_prompts(given.problems, given.prose, small_.vocabulary, given.texts)) {}
 
   [[nodiscard]] measured run(const char* system, std::uint32_t draft_length) const {
     measured made;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer of tables of weights: the committed table is what it makes of the committed texts, and a table from other
+// texts predicts new ones.
+#include <doctest/doctest.h>
+
+#include "../../../apps/rows/prior_texts.hpp"
+#include "../../../apps/rows/train_prior.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+
+#include <unistd.h>
+
+namespace {
+
+namespace sv = specverify;
+constexpr std::uint32_t vocab_size = 4096;
+
+std::vector<priors::id_text> committed_texts() { return priors::read_ids("models/tinylm/train/prior.ids", vocab_size); }
+
+std::vector<std::byte> bytes_of(const char* name) {
+  std::ifstream in(name, std::ios::binary);
+  std::vector<std::byte> bytes;
+  for (std::istreambuf_iterator<char> at(in), end; at != end; ++at) bytes.push_back(static_cast<std::byte>(*at));
+  return bytes;
+}
+
+std::string failure_of(const auto& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+//! A file of ids that goes with the test.
+struct ids_file {
+  std::string name = (std::filesystem::temp_directory_path() / ("prior." + std::to_string(::getpid()))).string();
+  explicit ids_file(const char* content) { std::ofstream(name) << content; }
+  ids_file(const ids_file&) = delete;
+  ids_file& operator=(const ids_file&) = delete;
+  ~ids_file() { std::filesystem::remove(name); }
+};
+
+}  // namespace
+
+TEST_CASE("prior trainer: the committed table comes from the committed texts, byte for byte") {
+  priors::texts texts;
+  for (const priors::id_text& text : committed_texts()) texts.push_back(text.ids);
+  const std::vector<std::byte> made = priors::train(texts, {vocab_size, 16384});
+  CHECK(made == bytes_of("models/tinylm/model/prior.table"));
+  CHECK(made.size() <= 16384);
+}
+
+TEST_CASE("prior trainer: a table from some texts saves the bits of others, and lists save more than weights") {
+  priors::texts seen;
+  std::vector<priors::id_text> others;
+  const std::vector<priors::id_text> all = committed_texts();
+  REQUIRE(all.size() == 200);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i / 2 % 4 < 3) {  // problems and prose take turns
+      seen.push_back(all[i].ids);
+    } else {
+      others.push_back(all[i]);
+    }
+  }
+  const auto bits = [&](std::size_t max_bytes) {
+    const std::vector<std::byte> file = priors::train(seen, {vocab_size, max_bytes});
+    CHECK(file.size() <= max_bytes);
+    const priors::measured_bits sum = priors::bits_of(priors::read_table(file, vocab_size), others);
+    CHECK(sum.ids == 50 * 128);
+    const auto ids = static_cast<double>(sum.ids);
+    return std::array{sum.weights / ids, sum.table / ids};
+  };
+  const auto large = bits(16384), weights = bits(80 + vocab_size);
+  MESSAGE("bits per id: weights " << large[0] << ", table " << large[1] << ", no lists " << weights[1]);
+  CHECK(large[0] < 9.1);
+  CHECK(large[1] < 7.6);
+  CHECK(weights[1] < weights[0]);  // the text itself still tells something
+  CHECK(large[1] < weights[1] - 1);
+}
+
+TEST_CASE("prior trainer: lists go first to what is certain, and a text that repeats itself is trusted") {
+  // 0 1 2 3 0 1 2 3 ...: each id has one follower.
+  priors::texts texts(10);
+  for (auto& text : texts) {
+    for (int i = 0; i < 60; ++i) text.push_back(i % 4);
+  }
+  const std::vector<std::byte> file = priors::train(texts, {70000, 80 + 70000 + 4 * 8});  // four lists of one follower
+  const sv::prior_table table = priors::read_table(file, 70000);
+  for (int id = 0; id < 4; ++id) {
+    REQUIRE(table.after(id).size() == 1);
+    CHECK(table.after(id)[0].id == (id + 1) % 4);
+  }
+  const priors::measured_bits sum = priors::bits_of(table, std::vector<priors::id_text>{{texts[0], 8}});
+  CHECK(sum.ids == 52);
+  CHECK(sum.table < 0.3 * 52);
+}
+
+TEST_CASE("prior trainer: bad texts and sizes have a reason") {
+  CHECK(failure_of([] { priors::train({{1, 2, 5}}, {5, 16384}); }) == "id 5 is not below the vocabulary size");
+  CHECK(failure_of([] { priors::train({{1, -1}}, {5, 16384}); }) == "id -1 is not below the vocabulary size");
+  CHECK(failure_of([] { priors::train({{}}, {5, 16384}); }) == "the texts have no ids");
+  CHECK(failure_of([] { priors::train({{1}}, {5, 84}); }) == "the table needs at least 85 bytes");
+  CHECK(failure_of([] { priors::read_ids("nowhere", 5); }) == "cannot read nowhere");
+  {
+    const ids_file good("1 2 | 3\n\n4\n");
+    const auto texts = priors::read_ids(good.name, 5);
+    REQUIRE(texts.size() == 2);
+    CHECK((texts[0].ids == std::vector<sv::token_id>{1, 2, 3} && texts[0].given == 2));
+    CHECK((texts[1].ids == std::vector<sv::token_id>{4} && texts[1].given == 0));
+  }
+  for (const char* word : {"5", "2x", "-1", "05", "99999999999999999999"}) {
+    const ids_file wrong((std::string("0\n1 ") + word + '\n').c_str());
+    CHECK(failure_of([&] { priors::read_ids(wrong.name, 5); }) ==
+          wrong.name + ", line 2: " + word + " is no id below 5");
+  }
+}
