@@ -3,14 +3,20 @@
 #ifndef SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 #define SPECVERIFY_TESTS_SESSION_HASH_MODEL_HPP
 
+#include <specverify/codec/prior_table.hpp>
 #include <specverify/core/views.hpp>
 #include <specverify/row/transform.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <random>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "unit/codec/prior_kit.hpp"
 
 namespace specverify_test {
 
@@ -144,6 +150,15 @@ class hash_engine {
   std::vector<float> values_;
   std::vector<specverify::row_view<float>> views_;
 };
+
+//! Returns a table for `id_code::prior`, the same for the same seed. It lives until the program ends.
+inline const specverify::prior_table& table_of(std::uint32_t vocab_size, std::uint64_t seed) {
+  static std::map<std::pair<std::uint32_t, std::uint64_t>, specverify::prior_table> all;
+  const auto found = all.find({vocab_size, seed});
+  if (found != all.end()) return found->second;
+  std::mt19937_64 random(seed);
+  return all.emplace(std::pair(vocab_size, seed), read_prior(random_prior(random, vocab_size))).first->second;
+}
 
 }  // namespace specverify_test
 

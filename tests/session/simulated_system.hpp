@@ -160,6 +160,16 @@ inline void give_gate(simulated_system& to, const sv::fixed_window& window, dice
 
 }  // namespace parts
 
+//! Gives the sides of an ids-only system tables for the code of ids: none, the same, or different ones.
+inline void give_tables(simulated_system& to, std::uint64_t seed) {
+  const std::uint64_t chosen = mix(seed ^ 0x7AB1E5);
+  static const std::array all{&table_of(24, 2), &table_of(24, 1)};
+  const std::array<std::span<const sv::prior_table* const>, 4> of_cloud{
+      std::span(all), std::span(all).last(1), std::span(all).first(1), std::span(all).first(0)};
+  if (chosen % 4 != 0) to.device.prior = all[1];
+  to.service.priors = of_cloud[chosen / 4 % 4];
+}
+
 //! Returns the system of a schedule.
 inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, bool unconditional, dice& chance) {
   simulated_system made = system_of(seed, 24, chance.chance(0.5) ? 1 : 5);
@@ -173,6 +183,7 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
   if (unconditional) made.service.required = sv::guarantee::unconditional;
   static constexpr std::array<token_id, 1> stops{3};
   if (chance.chance(0.3)) o.stop_tokens = made.service.stop_tokens = stops;
+  if (kind >= kind_of_system::greedy && kind <= kind_of_system::semantic_lazy) give_tables(made, seed);  // only ids
   switch (kind) {
     case kind_of_system::greedy:
     case kind_of_system::shared_noise:

@@ -173,6 +173,8 @@ class simulation {
   //! Returns whether the edge's host ended the text, even if it was complete by then.
   [[nodiscard]] bool was_stopped() const { return counts_.stops > 0; }
   [[nodiscard]] bool was_cut() const { return edge_.was_cut || cloud_.was_cut; }
+  //! Returns whether a process that has restarted had no table for the code of ids.
+  [[nodiscard]] bool lost_a_table() const { return lost_a_table_; }
   [[nodiscard]] const simulation_counts& counts() const { return counts_; }
   [[nodiscard]] const link_counts& link() const { return link_->counts; }
   [[nodiscard]] sv::session_statistics edge_statistics() const { return all(edge_); }
@@ -218,6 +220,7 @@ class simulation {
     tell("edge", "BEGINS", edge_.disk.size());
     sv::edge_options o = system_.device;
     o.salt = chance_.next();  // other nonces after a restart
+    if (loses_table(edge_)) o.prior = nullptr;
     auto made = system_.make_edge(o);
     if (!made.ok()) return void(fail("edge options"));
     edge_.session.emplace(std::move(made).value());
@@ -246,6 +249,7 @@ class simulation {
     tell("cloud", "BEGINS", cloud_.disk.size());
     sv::cloud_options o = system_.service;
     o.salt += cloud_.disk.empty() ? emptied_ : 1000 + counts_.kills;  // a restored cloud keeps the journal's salt
+    if (loses_table(cloud_)) o.priors = {};
     auto made = sv::make_cloud(o);
     if (!made.ok()) return void(fail("cloud options"));
     cloud_.session.emplace(std::move(made).value());
@@ -260,6 +264,13 @@ class simulation {
     if (read.error().code != sv::errc::truncated && with_.liar == lie::none)
       fail("restore of the cloud: " + std::string(sv::name(read.error().code)));
     cloud_.disk.clear();
+  }
+  //! Returns whether a process that has restarted has no table for the code of ids, which its predecessor may have had.
+  template <class Session>
+  [[nodiscard]] bool loses_table(const simulated_host<Session>& host) {
+    const bool loses = !host.disk.empty() && mix(with_.seed + counts_.kills) % 3 == 0;
+    lost_a_table_ = lost_a_table_ || loses;
+    return loses;
   }
   //! A restored side has its text again. The host truncates a torn record.
   template <class Session>
@@ -800,6 +811,7 @@ class simulation {
   std::uint64_t emptied_ = 0;             // a cloud that lost its whole journal draws a new salt
   std::uint32_t faults_ = 0;
   simulation_counts counts_{};
+  bool lost_a_table_ = false;
   std::string trouble_{};
 };
 

@@ -123,7 +123,17 @@ template <lawful_draft Draft>
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
 //! Encodes and decodes drafts in formats without distributions (token_only, token_and_count). Decoding writes the
-//! claims to the front of `claims`.
+//! claims to the front of `claims`. `known` is used only with id_code::prior: both sides must pass the same text and
+//! table. Each id then also costs what codec/token_prior.hpp says, and an error leaves any values in
+//! `known.memory` after the text.
+//! Errors: also invalid_argument (`where` = at_ids: no table), vocabulary_mismatch (`where` = at_vocab_size: the table
+//!         has another vocabulary), output_too_small (no room in `known.memory`), size_mismatch, draft_too_long and the
+//!         errors of a claim's token and count.
+[[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
+                                                                std::span<const claimed_draft> claims,
+                                                                const draft_attachments& attachments,
+                                                                const prior_text& known,
+                                                                std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 const draft_attachments& attachments,
@@ -131,9 +141,14 @@ template <lawful_draft Draft>
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 std::span<std::byte> out) noexcept;
-//! Returns the exact bytes of a message with that many claims and skipped ids, or 0 if encode_claims returns an error.
+//! Returns the exact bytes of a message with that many claims and skipped ids, or 0 if encode_claims returns an error
+//! or ids are not plain.
 [[nodiscard]] inline std::size_t claims_bytes(const wire_format& format, std::size_t claims,
                                               std::size_t skipped) noexcept;
+[[nodiscard]] inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
+                                                          std::span<const std::byte> message,
+                                                          std::span<claimed_draft> claims, std::span<token_id> skipped,
+                                                          const prior_text& known) noexcept;
 [[nodiscard]] inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
                                                           std::span<const std::byte> message,
                                                           std::span<claimed_draft> claims,

@@ -228,6 +228,16 @@ struct codec_access {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
+class prior_table;
+
+//! The table of `id_code::prior` and the text that both sides have. Neither is part of the message.
+struct prior_text {
+  const prior_table* table = nullptr;
+  //! the text, then room for the skipped ids and the drafts of a message. Encoding and decoding write them there
+  std::span<token_id> memory{};
+  std::size_t length = 0;  //!< tokens of the text
+};
+
 //! Any type that binds a token to a distribution: draft, received_draft.
 template <class Draft>
 concept lawful_draft = requires(const Draft& drafted) {

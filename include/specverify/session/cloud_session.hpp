@@ -120,8 +120,9 @@ class cloud_session : public detail::endpoint {
   friend result<cloud_session> make_cloud(const cloud_options& options);
   cloud_session(const cloud_options& options, received_draft_block&& block);
 
-  // cloud_start.hpp: make, restore
+  // cloud_start.hpp: make, restore, limits
   [[nodiscard]] static status check_options(const cloud_options& options) noexcept;
+  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_snapshot(const cloud_snapshot& last, std::span<const token_id> text) const noexcept;
   [[nodiscard]] std::uint32_t text_limit() const noexcept {
     return detail::text_limit(terms_.token_budget, place_.prompt_length, options_.max_text_length);
@@ -137,6 +138,7 @@ class cloud_session : public detail::endpoint {
     std::uint64_t hash = 0;
     std::uint8_t check_bits = 0;
     bool lists_stops = false;
+    std::optional<prior_fingerprint> prior{};
   };
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
@@ -155,11 +157,11 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status on_unusable(status why) noexcept;
   [[nodiscard]] status on_refusal(std::span<const std::byte> message) noexcept;
   [[nodiscard]] status on_hello(std::span<const std::byte> message) noexcept;
-  [[nodiscard]] status check_terms(const session_terms& terms, std::uint32_t prompt_length) const noexcept;
   [[nodiscard]] status check_session(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_text(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   void begin_session(const hello_message& hello) noexcept;
+  void choose_prior(const std::optional<prior_fingerprint>& named) noexcept;
   [[nodiscard]] status answer(const edge_place& edge) noexcept;
   [[nodiscard]] status answer_owed() noexcept;
   void in_step() noexcept;
@@ -217,6 +219,8 @@ class cloud_session : public detail::endpoint {
   bool peer_lists_stops_ = false;     // whether the last hello lists stop tokens
   bool stopped_ = false;              // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
+  owned_memory<const prior_table*> priors_;
+  const prior_table* prior_ = nullptr;  // of the ids of this connection; nullptr: plain ids
 };
 
 //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and

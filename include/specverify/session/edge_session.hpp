@@ -220,6 +220,7 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status take_draft(token_id token, std::span<const float> hidden) noexcept;
   [[nodiscard]] status close_block() noexcept;
   [[nodiscard]] status encode_draft_body() noexcept;
+  [[nodiscard]] result<std::size_t> code_ids(std::size_t body) noexcept;
   void keep_draft() noexcept;
   [[nodiscard]] status send_draft() noexcept;
   [[nodiscard]] status commit_alone(token_id token) noexcept;

@@ -8,6 +8,7 @@
 #define SPECVERIFY_SESSION_OPTIONS_HPP
 
 #include <specverify/codec/message_types.hpp>
+#include <specverify/codec/prior_table.hpp>
 #include <specverify/core/secret.hpp>
 #include <specverify/row/transform.hpp>
 #include <specverify/session/output.hpp>
@@ -40,6 +41,29 @@ inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
 //! otherwise 16.
 inline constexpr std::uint8_t automatic_check = 255;
 
+//! Limits for all edges of a cloud. They determine the sizes of the buffers. A hello that exceeds a limit is refused
+//! with the number of the limit. The defaults are enough for edges with default options; for other formats use
+//! `cloud_session::limits_for`.
+struct cloud_limits {
+  std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
+  std::uint32_t max_law_entries = 4096;        //!< ids in all distributions of a message, 1 or more
+  std::uint32_t max_skipped = 0;               //!< maximum skipped ids per message (committed by the edge), 0..2^16
+  std::uint32_t max_hidden_bytes = 0;          //!< maximum bytes of the hidden states of all drafts of a message
+  std::uint32_t max_message_bytes = 1u << 14;  //!< maximum bytes of any message of either side, including padding
+  friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
+};
+
+//! Returns the larger value of each limit, which is enough for both formats.
+[[nodiscard]] SPECVERIFY_INLINE constexpr cloud_limits larger(cloud_limits a, const cloud_limits& b) noexcept {
+  for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
+                           &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
+    if (a.*limit < b.*limit) a.*limit = b.*limit;
+  return a;
+}
+
+SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_BEGIN
+
 struct edge_options {
   std::uint64_t session_id = 1;          //!< unique per secret, because the random numbers derive from both
   session_secret secret{};               //!< of this device; required; never sent (docs/decisions/0003)
@@ -57,6 +81,9 @@ struct edge_options {
   //! greedy rule, token_only: draws tokens by races over shared noise (row/race.hpp); the cloud sends the key, and may
   //! choose another kind
   noise_kind noise = noise_kind::none;
+  //! token_only: codes the drafted ids by this table if the cloud has the same table; otherwise ids are sent plain.
+  //! The table must have V ids, and must outlive the session. nullptr: plain ids
+  const prior_table* prior = nullptr;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
   double threshold = 0.5;  //!< threshold of wire_rule::semantic; sent to the cloud; finite, >= 0
@@ -108,27 +135,9 @@ struct edge_options {
   static constexpr std::uint32_t at_fingerprint = 22;
   static constexpr std::uint32_t at_check_bits = 23;
   static constexpr std::uint32_t at_noise = 24;  //!< unknown, or not with greedy rule and token_only
+  //! not with token_only (invalid_argument), or a table of another vocabulary (vocabulary_mismatch)
+  static constexpr std::uint32_t at_prior = 25;
 };
-
-//! Limits for all edges of a cloud. They determine the sizes of the buffers. A hello that exceeds a limit is refused
-//! with the number of the limit. The defaults are enough for edges with default options; for other formats use
-//! `cloud_session::limits_for`.
-struct cloud_limits {
-  std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
-  std::uint32_t max_law_entries = 4096;        //!< ids in all distributions of a message, 1 or more
-  std::uint32_t max_skipped = 0;               //!< maximum skipped ids per message (committed by the edge), 0..2^16
-  std::uint32_t max_hidden_bytes = 0;          //!< maximum bytes of the hidden states of all drafts of a message
-  std::uint32_t max_message_bytes = 1u << 14;  //!< maximum bytes of any message of either side, including padding
-  friend SPECVERIFY_INLINE constexpr bool operator==(const cloud_limits&, const cloud_limits&) noexcept = default;
-};
-
-//! Returns the larger value of each limit, which is enough for both formats.
-[[nodiscard]] SPECVERIFY_INLINE constexpr cloud_limits larger(cloud_limits a, const cloud_limits& b) noexcept {
-  for (const auto limit : {&cloud_limits::max_draft_length, &cloud_limits::max_law_entries, &cloud_limits::max_skipped,
-                           &cloud_limits::max_hidden_bytes, &cloud_limits::max_message_bytes})
-    if (a.*limit < b.*limit) a.*limit = b.*limit;
-  return a;
-}
 
 struct cloud_options {
   session_secret secret{};  //!< of this cloud; required; never sent (docs/decisions/0003)
@@ -153,6 +162,10 @@ struct cloud_options {
   //! kind of noise in sessions with shared noise, for example that of the engine that supplies the tokens; none: the
   //! kind that the edge asks for. A restored session keeps the kind in its journal
   noise_kind noise = noise_kind::none;
+  //! tables by which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
+  //! session. If an edge's hello names another table, or a coded draft could exceed max_message_bytes,
+  //! the edge sends plain ids
+  std::span<const prior_table* const> priors{};
 
   // `where` of the errors of `make_cloud` and `restore`, and number of the limit that a hello exceeds
   static constexpr std::uint32_t at_max_text_length = 0;
@@ -172,8 +185,10 @@ struct cloud_options {
   static constexpr std::uint32_t at_journal = 14;  //!< options_disagree of `restore`: not a cloud's journal
   static constexpr std::uint32_t at_check_bits = 15;
   static constexpr std::uint32_t at_noise = 16;  //!< unknown
+  //! a null pointer (invalid_argument), or a table of another vocabulary (vocabulary_mismatch)
+  static constexpr std::uint32_t at_priors = 17;
 };
 
-SPECVERIFY_TYPES_END
+SPECVERIFY_NAMESPACE_END
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "support/alloc_guard.hpp"
 #include "unit/codec/message_kit.hpp"
+#include "unit/codec/prior_kit.hpp"
 
 using namespace specverify;
 using namespace specverify_test;
@@ -516,5 +517,207 @@ TEST_CASE("neither encoding nor decoding allocates") {
     const std::uint64_t allocations = guard.count();
     CHECK(good);
     CHECK(allocations == 0);
+  }
+}
+
+namespace {
+
+//! A table, a text, and memory for a message after it.
+struct prior_side {
+  prior_table table;
+  std::vector<token_id> memory;
+  std::size_t length;
+
+  prior_side(std::uint64_t seed, std::uint32_t vocab_size, std::size_t text, std::size_t room)
+      : table([&] {
+          std::mt19937_64 random(seed);
+          return read_prior(random_prior(random, vocab_size));
+        }()),
+        length(text) {
+    std::mt19937_64 random(seed);
+    memory = random_text(random, vocab_size, text);
+    memory.resize(text + room, -7);
+  }
+  [[nodiscard]] prior_text known() { return {&table, memory, length}; }
+};
+
+std::vector<claimed_draft> random_claims(std::mt19937_64& random, const wire_format& format, std::size_t count) {
+  std::vector<claimed_draft> made;
+  for (const token_id id : random_text(random, format.vocab_size, count)) made.push_back({id, 0, 0});
+  return made;
+}
+
+bool same_claim(const claimed_draft& a, const claimed_draft& b) {
+  return a.token == b.token && a.count == b.count && a.resolution == b.resolution;
+}
+
+wire_format coded_ids(std::uint32_t vocab_size, std::uint32_t drafts, const attachment_format& with = {}) {
+  return {.format = law_format::token_only,
+          .vocab_size = vocab_size,
+          .max_draft_length = drafts,
+          .attachments = with,
+          .ids = id_code::prior};
+}
+
+}  // namespace
+
+TEST_CASE("ids by a prior come back with their attachments, and encode to the same bytes again") {
+  std::mt19937_64 random(129);
+  const attachment_format skips{0, hidden_format::none, false, false, 5},
+      vectors{4, hidden_format::int8, true, true, 3};
+  for (const std::uint32_t vocab_size : {1u, 2u, 30u, 4096u}) {
+    for (const attachment_format& with : {attachment_format{}, skips, vectors}) {
+      for (const std::uint32_t most : {1u, 4u, 9u}) {
+        wire_format format = coded_ids(vocab_size, most, with);
+        for (int turn = 0; turn < 40; ++turn) {
+          format.check_bits = check_widths[random() % 3];
+          format.pad_to = turn % 4 == 0 ? 8 : 1;
+          const std::uint64_t seed = random();
+          const std::size_t text = 1 + random() % 60, count = random() % (most + 1), ahead = random() % 3;
+          const auto claims = random_claims(random, format, count);
+          const std::vector<token_id> skipped =
+              random_text(random, vocab_size, std::min<std::size_t>(with.max_skipped, random() % 6));
+          std::vector<std::byte> hidden(count * hidden_bytes(with));
+          for (std::size_t i = 0; with.hidden != hidden_format::none && i < count; ++i) {
+            const float one[] = {1.0F, -0.5F, 0.25F, 0.0F};
+            REQUIRE(encode_hidden(one, with.hidden, std::span(hidden).subspan(i * hidden_bytes(with))).ok());
+          }
+          const draft_attachments attached{skipped, {}, hidden};
+          prior_side sender(seed, vocab_size, text, skipped.size() + count + ahead),
+              receiver(seed, vocab_size, text, skipped.size() + count);
+          std::vector<std::byte> out(max_draft_bytes(format, static_cast<std::uint32_t>(count)));
+          std::size_t bytes = 0, again = 0;
+          REQUIRE(into(bytes, encode_claims(some_place, format, claims, attached, sender.known(), out)).ok());
+          out.resize(bytes);
+          std::vector<claimed_draft> read(most);
+          std::vector<token_id> ids(5);
+          const auto made = decode_claims(some_place, format, out, read, ids, receiver.known());
+          REQUIRE(made.ok());
+          REQUIRE(std::equal(claims.begin(), claims.end(), made->claims.begin(), made->claims.end(), same_claim));
+          const std::span<const token_id> its = made->attachments.skipped;
+          REQUIRE(std::equal(skipped.begin(), skipped.end(), its.begin(), its.end()));
+          REQUIRE(std::equal(hidden.begin(), hidden.end(), made->attachments.hidden.begin()));
+          // both sides have skipped ids and drafts after the text
+          REQUIRE(std::equal(receiver.memory.begin(), receiver.memory.end(), sender.memory.begin()));
+          std::vector<std::byte> other(out.size());
+          REQUIRE(
+              into(again, encode_claims(some_place, format, made->claims, made->attachments, receiver.known(), other))
+                  .ok());
+          REQUIRE(other == out);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("ids by a prior: of all bodies of up to two bytes, exactly one per value is accepted") {
+  // V = 3 and up to 2 drafts: 1 + 3 + 9 messages. Byte 0 has four bits after the kind.
+  const wire_format format = coded_ids(3, 2);
+  prior_side side(1, 3, 9, 2);
+  prior_content even;  // so that no message is longer than two bytes
+  even.weights = {40, 44, 36};
+  side.table = read_prior(even);
+  int accepted = 0;
+  for (std::uint32_t value = 0; value < 65536 + 256 + 1; ++value) {
+    const std::size_t size = value < 65536 ? 2 : value < 65536 + 256 ? 1 : 0;
+    for (const unsigned high : {0u, 1u, 8u}) {
+      std::array<std::byte, 4> message{static_cast<std::byte>(high << 4)};
+      if (size > 0) message[1] = static_cast<std::byte>(value & 255u);
+      if (size > 1) message[2] = static_cast<std::byte>(value >> 8 & 255u);
+      const auto bytes = std::span(message).first(frame_bytes + size);
+      seal(format, message_kind::draft, bytes);
+      std::array<claimed_draft, 2> claims{{{-1, 0, 0}, {-1, 0, 0}}};
+      const auto read = decode_claims(some_place, format, bytes, claims, {}, side.known());
+      if (!read) {
+        REQUIRE(claims[0].token == -1);
+        continue;
+      }
+      REQUIRE(high == 0);
+      ++accepted;
+      std::array<std::byte, 32> again{};
+      std::size_t written = 0;
+      REQUIRE(into(written, encode_claims(some_place, format, read->claims, {}, side.known(), again)).ok());
+      REQUIRE(written == bytes.size());
+      REQUIRE(std::equal(bytes.begin(), bytes.end(), again.begin()));
+    }
+  }
+  CHECK(accepted == 1 + 3 + 9);
+}
+
+TEST_CASE("ids by a prior: a hostile message writes ids of the vocabulary, and only after the text") {
+  std::mt19937_64 random(4);
+  const wire_format format = coded_ids(40, 8);
+  int refused = 0;
+  for (int turn = 0; turn < 20000; ++turn) {
+    prior_side side(5, 40, 20, 8);
+    const std::vector<token_id> text(side.memory.begin(), side.memory.begin() + 20);
+    std::vector<std::byte> message(2 + random() % 12);
+    for (std::byte& byte : message) byte = static_cast<std::byte>(random() & 255u);
+    message[0] &= std::byte{15};
+    seal(format, message_kind::draft, message);
+    std::array<claimed_draft, 8> claims{};
+    const auto read = decode_claims(some_place, format, message, claims, {}, side.known());
+    refused += read ? 0 : 1;
+    REQUIRE(std::equal(text.begin(), text.end(), side.memory.begin()));
+    for (std::size_t i = 20; i < side.memory.size(); ++i) REQUIRE((side.memory[i] < 40 && side.memory[i] >= -7));
+    if (read) {
+      for (const claimed_draft& claim : read->claims) REQUIRE((claim.token >= 0 && claim.token < 40));
+    }
+  }
+  CHECK(refused > 15000);
+}
+
+TEST_CASE("ids by a prior: what cannot be encoded or decoded is an error by name") {
+  const wire_format format = coded_ids(30, 4);
+  prior_side side(3, 30, 10, 4), wide(3, 31, 10, 4);
+  const claimed_draft claims[] = {{1, 0, 0}, {2, 0, 0}, {29, 0, 0}, {4, 0, 0}};
+  std::array<std::byte, 64> out{};
+  const auto refused = [&](std::span<const claimed_draft> given, const prior_text& known) {
+    return encode_claims(some_place, format, given, {}, known, out).error();
+  };
+  CHECK(refused(claims, {}) == status{errc::invalid_argument, part::codec, wire_format::at_ids});
+  CHECK(refused(claims, wide.known()) == status{errc::vocabulary_mismatch, part::codec, wire_format::at_vocab_size});
+  prior_text narrow = side.known();
+  narrow.memory = narrow.memory.first(13);
+  CHECK(refused(claims, narrow) == status{errc::output_too_small, part::codec, 14});
+  const claimed_draft outside[] = {{1, 0, 0}, {30, 0, 0}};
+  CHECK(refused(outside, side.known()) == status{errc::token_out_of_range, part::codec, 1});
+  std::size_t bytes = 0;
+  REQUIRE(into(bytes, encode_claims(some_place, format, claims, {}, side.known(), out)).ok());
+  const std::span<const std::byte> message = std::span(out).first(bytes);
+  for (std::size_t room = 0; room < bytes; ++room) {
+    std::array<std::byte, 64> small{};
+    CHECK(encode_claims(some_place, format, claims, {}, side.known(), std::span(small).first(room)).error().code ==
+          errc::output_too_small);
+  }
+  std::array<claimed_draft, 4> read{};
+  const auto denied = [&](std::span<claimed_draft> to, const prior_text& known) {
+    return decode_claims(some_place, format, message, to, {}, known).error();
+  };
+  CHECK(denied(read, {}) == status{errc::invalid_argument, part::codec, wire_format::at_ids});
+  CHECK(denied(read, wide.known()) == status{errc::vocabulary_mismatch, part::codec, wire_format::at_vocab_size});
+  CHECK(denied(read, narrow) == status{errc::output_too_small, part::codec, 14});
+  CHECK(denied(std::span(read).first(3), side.known()) == status{errc::output_too_small, part::codec, 4});
+  CHECK(denied(read, side.known()).ok());
+  CHECK(claims_bytes(format, 4, 0) == 0);
+  wire_format counted = format;
+  counted.format = law_format::token_and_count;
+  counted.resolution = 9;
+  CHECK(check(counted) == status{errc::invalid_argument, part::codec, wire_format::at_ids});
+}
+
+TEST_CASE("ids by a prior: max_draft_bytes bounds the message of the least likely ids") {
+  prior_content flat;  // one id has nearly all the weight
+  flat.weights.assign(4096, 0);
+  flat.weights[0] = 200;
+  const prior_table table = read_prior(flat);
+  for (const std::uint32_t drafts : {1u, 4u, 64u}) {
+    const wire_format format = coded_ids(4096, drafts);
+    std::vector<token_id> memory(drafts + 1, 1);
+    const std::vector<claimed_draft> claims(drafts, claimed_draft{4095, 0, 0});
+    std::vector<std::byte> out(max_draft_bytes(format, drafts));
+    std::size_t bytes = 0;
+    REQUIRE(into(bytes, encode_claims(some_place, format, claims, {}, {&table, memory, 1}, out)).ok());
+    CHECK(bytes > 2 * drafts);
   }
 }

@@ -93,9 +93,9 @@ TEST_CASE("cloud: a limit that is 0, beyond what messages hold, or against anoth
   CHECK(refused([](cloud_options& o) { o.limits.max_message_bytes = 0; }) ==
         wrong(cloud_options::at_max_message_bytes));
   const wire_format plain{law_format::token_only, 30, 0, 0, 1};
-  const auto text = static_cast<std::uint32_t>(longest_message(plain, 300));
-  CHECK(refused([&](cloud_options& o) { o.text_chunk = 300, o.limits.max_message_bytes = text; }).ok());
-  CHECK(refused([&](cloud_options& o) { o.text_chunk = 310, o.limits.max_message_bytes = text; }) ==
+  const auto text = static_cast<std::uint32_t>(longest_message(plain, 400));
+  CHECK(refused([&](cloud_options& o) { o.text_chunk = 400, o.limits.max_message_bytes = text; }).ok());
+  CHECK(refused([&](cloud_options& o) { o.text_chunk = 410, o.limits.max_message_bytes = text; }) ==
         wrong(cloud_options::at_max_message_bytes));
   CHECK(refused([](cloud_options& o) { o.vocab_size = (1u << 24) + 1; }) ==
         status{errc::vocabulary_too_large, part::session, cloud_options::at_vocab_size});

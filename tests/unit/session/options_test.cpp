@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+// Defaults of the options, and sessions whose ids are coded by a prior that one side or both have.
 #include <doctest/doctest.h>
 
+#include <specverify/codec/prior_table.hpp>
+#include <specverify/codec/token_prior.hpp>
 #include <specverify/session/options.hpp>
 
+#include <session/both_ways.hpp>
+#include <support/forge.hpp>
+
+#include <algorithm>
+#include <array>
+#include <set>
 #include <type_traits>
 
+#include "unit/session/pair.hpp"
+
 namespace sv = specverify;
+using namespace specverify_test;
+using sv::errc, sv::status, sv::part;
 
 TEST_CASE("session options: what is not said is the session of the papers") {
   const sv::edge_options edge;
@@ -27,4 +40,205 @@ TEST_CASE("session options: what is not said is the session of the papers") {
   // both sides let the text grow alike
   CHECK(edge.max_text_length == cloud.max_text_length);
   CHECK(edge.text_chunk == cloud.text_chunk);
+}
+
+namespace {
+
+const sv::prior_table& one_table = table_of(pair::vocab_size, 1);
+const sv::prior_table& other_table = table_of(pair::vocab_size, 2);
+
+//! Sessions that send only ids.
+pair_options only_ids(const sv::prior_table* prior = nullptr, std::vector<const sv::prior_table*> priors = {}) {
+  pair_options o;
+  o.format = sv::law_format::token_only;
+  o.rule = sv::wire_rule::greedy;
+  o.noise = sv::noise_kind::philox;
+  o.draft_length = 4;
+  o.budget = 40;
+  o.prior = prior;
+  o.priors = std::move(priors);
+  return o;
+}
+
+//! A whole session over the wire: its text, and what each side sent.
+struct outcome {
+  std::vector<token_id> text;
+  std::vector<bytes> up, down;
+};
+template <class Skip>
+outcome outcome_of(basic_pair<Skip>& p) {
+  outcome made;
+  bytes question = p.start();
+  while (!question.empty()) {
+    made.up.push_back(question);
+    bytes next;
+    for (const bytes& answer : p.answers(question)) {
+      made.down.push_back(answer);
+      if (const bytes said = p.hear(answer); !said.empty()) next = said;
+    }
+    question = next;
+  }
+  CHECK(p.edge->state() == sv::edge_state::finished);
+  made.text = p.text();
+  return made;
+}
+outcome outcome_of(const pair_options& o) {
+  pair p(o);
+  return outcome_of(p);
+}
+bool has_prior(const bytes& hello) { return sv::prior_of(sv::decode_hello(hello).value()).has_value(); }
+
+}  // namespace
+
+TEST_CASE("prior: the ids of a session are coded by the table that both sides have, and its text is the same") {
+  const outcome plain = outcome_of(only_ids());
+  for (const auto& tables : {std::vector{&one_table}, std::vector{&other_table, &one_table}}) {
+    const outcome coded = outcome_of(only_ids(&one_table, tables));
+    CHECK(coded.text == plain.text);
+    REQUIRE(coded.up.size() == plain.up.size());
+    CHECK(has_prior(coded.up[0]));
+    CHECK(has_prior(coded.down[0]));
+    CHECK(coded.down[0].size() == plain.down[0].size() + 20);
+    CHECK(coded.up != plain.up);
+    for (std::size_t i = 1; i < coded.down.size(); ++i) CHECK(coded.down[i] == plain.down[i]);
+  }
+}
+
+TEST_CASE("prior: without a common table the ids are plain") {
+  const outcome plain = outcome_of(only_ids());
+  const auto same_drafts = [&](const outcome& other, bool names_a_table) {
+    CHECK(other.text == plain.text);
+    CHECK(has_prior(other.up[0]) == names_a_table);
+    CHECK_FALSE(has_prior(other.down[0]));
+    CHECK(std::equal(other.up.begin() + 1, other.up.end(), plain.up.begin() + 1, plain.up.end()));
+    CHECK(other.down == plain.down);
+  };
+  same_drafts(outcome_of(only_ids(&one_table)), true);
+  same_drafts(outcome_of(only_ids(nullptr, {&one_table})), false);
+  same_drafts(outcome_of(only_ids(&one_table, {&other_table})), true);
+  pair_options narrow = only_ids(&one_table, {&one_table});  // the limits have room for plain drafts alone
+  narrow.edge_chunk = narrow.cloud_chunk = 1;
+  narrow.draft_length = 60;
+  narrow.budget = 70;
+  sv::wire_format format = pair(narrow).format();
+  format.ids = sv::id_code::plain;
+  narrow.limits = sv::cloud_session::limits_for(format, 1);
+  const outcome refused = outcome_of(narrow);
+  CHECK(has_prior(refused.up[0]));
+  CHECK_FALSE(has_prior(refused.down[0]));
+}
+
+TEST_CASE(
+    "prior: drafts behind skipped tokens, and drafts with hidden states, are coded after all tokens before them") {
+  pair_options o = only_ids(&one_table, {&one_table});
+  o.rule = sv::wire_rule::token;
+  o.noise = sv::noise_kind::none;
+  o.attachments.max_skipped = 5;
+  basic_pair<sv::random_skip> coded(o, sv::random_skip{0.4});
+  o.priors.clear();
+  basic_pair<sv::random_skip> plain(o, sv::random_skip{0.4});
+  const outcome made = outcome_of(coded), expected = outcome_of(plain);
+  CHECK(made.text == expected.text);
+  CHECK(coded.edge->statistics().skipped > 5);
+  CHECK(made.up != expected.up);
+  for (const bool with_draft : {true, false}) {
+    pair_options semantic = only_ids(&one_table, {&one_table});
+    semantic.rule = sv::wire_rule::semantic;
+    semantic.noise = sv::noise_kind::none;
+    semantic.attachments = {6, sv::hidden_format::int8, with_draft, true, 0};
+    const outcome all = outcome_of(semantic);
+    semantic.prior = nullptr;
+    CHECK(all.text == outcome_of(semantic).text);
+  }
+}
+
+TEST_CASE("prior: a journaled draft is sent again in the code of its new connection") {
+  const outcome plain = outcome_of(only_ids());
+  for (const bool first : {true, false}) {  // whether the first cloud, or the second, has the table
+    for (int draft = 1; draft < 5; ++draft) {
+      pair_options o = only_ids(&one_table, first ? std::vector{&one_table} : std::vector<const sv::prior_table*>{});
+      pair p(o);
+      bytes question = p.start();
+      for (int i = 0; i < draft; ++i) question = p.exchange(question);
+      REQUIRE(kind_of(question) == sv::message_kind::draft);
+      p.options.priors = first ? std::vector<const sv::prior_table*>{} : std::vector{&one_table};
+      p.new_cloud();
+      REQUIRE(p.cloud->restore(p.cloud_journal).ok());
+      const bytes journal = p.edge_journal;
+      p.new_edge();
+      REQUIRE(p.edge->restore(journal, ++p.now).ok());
+      const bytes again = p.exchange(pair::only(p.run_edge()));
+      CHECK(again != question);  // the same drafts
+      CHECK(p.edge->statistics().restarts == 1);
+      p.finish(again);
+      CHECK(p.text() == plain.text);
+      CHECK(cloud_text(p) == plain.text);
+    }
+  }
+}
+
+TEST_CASE("prior: an answer that names a table that the edge did not name is an error") {
+  for (const bool has_table : {true, false}) {
+    pair p(only_ids(has_table ? &one_table : nullptr));
+    const bytes answer = p.answer(p.start());
+    sv::hello_message said = sv::decode_hello(answer).value();
+    bytes fields(said.fields.begin(), said.fields.end());
+    sv::hello_fields named;
+    named.add(other_table.fingerprint());
+    fields.insert(fields.end(), named.bytes().begin(), named.bytes().end());
+    said.fields = fields;
+    said.format.ids = sv::id_code::prior;
+    bytes forged(300);
+    forged.resize(sv::encode_hello(said, forged).value().size());
+    CHECK(p.edge->receive(forged, p.now) == status{errc::options_disagree, part::session, sv::edge_options::at_prior});
+    CHECK(p.edge->state() == sv::edge_state::failed);
+  }
+}
+
+TEST_CASE("prior: tables that cannot serve a session are refused when it is made") {
+  const sv::prior_table& wide = table_of(pair::vocab_size + 1, 1);
+  sv::edge_options edge = pair(only_ids()).edge_options();
+  const auto edge_error = [&] { return sv::make_edge(edge).error(); };
+  edge.prior = &wide;
+  CHECK(edge_error() == status{errc::vocabulary_mismatch, part::session, edge.at_prior});
+  edge.prior = &one_table;
+  CHECK(edge_error().ok());
+  edge.noise = sv::noise_kind::none;
+  edge.rule = sv::wire_rule::token;
+  edge.format = sv::law_format::sparse_drop_zero;
+  CHECK(edge_error() == status{errc::invalid_argument, part::session, edge.at_prior});
+  sv::cloud_options cloud{.secret = secret_of(2), .salt = 1, .vocab_size = pair::vocab_size};
+  const auto cloud_error = [&](std::vector<const sv::prior_table*> tables) {
+    cloud.priors = tables;
+    return sv::make_cloud(cloud).error();
+  };
+  CHECK(cloud_error({&one_table, &wide}) == status{errc::vocabulary_mismatch, part::session, cloud.at_priors});
+  CHECK(cloud_error({&one_table, nullptr}) == status{errc::invalid_argument, part::session, cloud.at_priors});
+  CHECK(cloud_error({&one_table, &other_table}).ok());
+}
+
+TEST_CASE("prior: a changed draft gives other drafts or a named error, and never another text") {
+  const outcome honest = outcome_of(only_ids(&one_table, {&one_table}));
+  int refused = 0, taken = 0;
+  std::set<errc> named;
+  for (std::size_t bit = 4; bit < 8 * 12; ++bit) {
+    pair p(only_ids(&one_table, {&one_table}));
+    bytes draft = p.exchange(p.exchange(p.start()));
+    if (!forge(draft, p.named, bit)) continue;
+    const status why = p.cloud->receive(draft, p.now);
+    static_cast<void>(p.run_cloud());
+    named.insert(why.code);
+    const std::vector<token_id> text = cloud_text(p);
+    CHECK(std::equal(text.begin(), text.end(), honest.text.begin()));
+    CHECK((p.cloud->state() == sv::cloud_state::failed) == (!why.ok() && why.code != errc::checksum_mismatch));
+    refused += why.ok() ? 0 : 1;
+    taken += why.ok() ? 1 : 0;
+  }
+  MESSAGE(refused << " refused, " << taken << " taken");
+  CHECK(refused > 0);
+  CHECK(taken > 0);
+  named.erase(errc::ok);
+  for (const errc code : named)
+    CHECK((code == errc::not_canonical || code == errc::trailing_bytes || code == errc::truncated ||
+           code == errc::padding_not_zero || code == errc::checksum_mismatch));
 }

@@ -43,6 +43,8 @@ struct pair_options {
   std::uint32_t cloud_max_length = 100;
   sv::wire_rule rule = sv::wire_rule::token;
   sv::noise_kind noise = sv::noise_kind::none, cloud_noise = sv::noise_kind::none;
+  const sv::prior_table* prior = nullptr;        // of the edge
+  std::vector<const sv::prior_table*> priors{};  // of the cloud
   bool bonus = true;
   double threshold = 0.5;
   sv::attachment_format attachments{};
@@ -90,6 +92,7 @@ struct basic_pair {
     o.mode = options.mode;
     o.rule = options.rule;
     o.noise = options.noise;
+    o.prior = options.prior;
     o.bonus = options.bonus;
     o.threshold = options.threshold;
     o.fingerprint.low = options.edge_fingerprint;
@@ -116,6 +119,7 @@ struct basic_pair {
     o.required = options.required;
     o.max_text_length = options.cloud_max_length;
     o.lazy = options.lazy;
+    o.priors = options.priors;
     o.text_chunk = options.cloud_chunk;
     o.check_bits = options.check_bits;
     o.stop_tokens = options.cloud_stop_tokens.has_value() ? *options.cloud_stop_tokens : options.stop_tokens;

@@ -140,7 +140,8 @@ class attachment_reader {
         return codec_error(errc::token_out_of_range, i);
     }
     auto at = static_cast<std::size_t>(bits_to_bytes(skipped_bits(format_, skipped_)));
-    const bool ends_here = carries_laws(format_.format) || has_byte_attachments(format_.attachments);
+    const bool ends_here =
+        carries_laws(format_.format) || format_.ids == id_code::prior || has_byte_attachments(format_.attachments);
     if (ends_here && !bits.rest_is_zero()) return codec_error(errc::padding_not_zero, at - 1);
     if (!has_byte_attachments(format_.attachments)) return {};
     if (format_.attachments.channel_report) {
@@ -159,6 +160,7 @@ class attachment_reader {
   //! Position of the drafts: `end_bits` for claims, `end` for distributions.
   [[nodiscard]] std::uint64_t end_bits() const noexcept { return end_bits_; }
   [[nodiscard]] std::size_t end() const noexcept { return static_cast<std::size_t>(bits_to_bytes(end_bits_)); }
+  [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_; }
   [[nodiscard]] wire_format laws() const noexcept { return law_format_of(format_, resolution_); }
   //! Checks that a message with `drafts` drafts has an attachment part for each.
   [[nodiscard]] status fits(std::uint64_t drafts) const noexcept {

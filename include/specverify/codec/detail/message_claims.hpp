@@ -5,6 +5,7 @@
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CLAIMS_HPP
 
 #include <specverify/codec/detail/message_draft.hpp>
+#include <specverify/codec/detail/message_ids.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -83,6 +84,8 @@ inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draf
   std::uint64_t bytes = detail::bits_to_bytes(bits);
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, draft_length);
+  } else if (format.ids == id_code::prior) {
+    bytes += detail::prior_ids_bytes(format, draft_length);
   } else if (!carries_laws(format.format)) {
     bytes = detail::bits_to_bytes(bits + detail::claims_bits(format, draft_length));
   } else {
@@ -105,8 +108,8 @@ inline std::size_t longest_message(const wire_format& format, std::uint32_t text
 }
 
 inline std::size_t claims_bytes(const wire_format& format, std::size_t claims, std::size_t skipped) noexcept {
-  if (!check(format).ok() || carries_laws(format.format) || claims > format.max_draft_length ||
-      skipped > format.attachments.max_skipped)
+  if (!check(format).ok() || carries_laws(format.format) || format.ids != id_code::plain ||
+      claims > format.max_draft_length || skipped > format.attachments.max_skipped)
     return 0;
   const std::uint64_t bits = detail::attachment_bits(format, skipped, claims) + detail::claims_bits(format, claims);
   return static_cast<std::size_t>(detail::steady_bytes(detail::bits_to_bytes(bits), format));
@@ -114,7 +117,7 @@ inline std::size_t claims_bytes(const wire_format& format, std::size_t claims, s
 
 inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
-                                                  const draft_attachments& attachments,
+                                                  const draft_attachments& attachments, const prior_text& known,
                                                   std::span<std::byte> out) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
@@ -123,9 +126,19 @@ inline result<std::span<std::byte>> encode_claims(const wire_place& place, const
     if (const status why = detail::check_claim(format, claims[i], i); !why.ok()) return why;
   }
   if (const status why = detail::check_attachments(format, attachments, claims.size()); !why.ok()) return why;
-  const std::uint64_t bytes =
-      detail::bits_to_bytes(detail::attachment_bits(format, attachments.skipped.size(), claims.size()) +
-                            detail::claims_bits(format, claims.size()));
+  const std::size_t skipped = attachments.skipped.size();
+  const std::uint64_t begin = detail::attachment_bits(format, skipped, claims.size());
+  if (format.ids == id_code::prior) {
+    if (const status why = detail::check_prior_text(format, known, skipped + claims.size()); !why.ok()) return why;
+    if (const status why = detail::has_room(detail::bits_to_bytes(begin), out); !why.ok()) return why;
+    detail::store_attachments(format, attachments, claims.size(), out).finish();
+    for (std::size_t i = 0; i < skipped; ++i) known.memory[known.length + i] = attachments.skipped[i];
+    const result<std::size_t> coded = detail::encode_prior_ids(format, claims, known, skipped, begin, out);
+    if (!coded) return coded.error();
+    if (const status why = detail::has_room(detail::steady_bytes(*coded, format), out); !why.ok()) return why;
+    return detail::seal(message_kind::draft, place, format, *coded, out);
+  }
+  const std::uint64_t bytes = detail::bits_to_bytes(begin + detail::claims_bits(format, claims.size()));
   if (const status why = detail::has_room(detail::steady_bytes(bytes, format), out); !why.ok()) return why;
   detail::bit_writer bits = detail::store_attachments(format, attachments, claims.size(), out);
   bits.put(claims.size(), ceil_log2(std::uint64_t{format.max_draft_length} + 1));
@@ -138,18 +151,31 @@ inline result<std::span<std::byte>> encode_claims(const wire_place& place, const
 }
 inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                   std::span<const claimed_draft> claims,
+                                                  const draft_attachments& attachments,
+                                                  std::span<std::byte> out) noexcept {
+  return encode_claims(place, format, claims, attachments, {}, out);
+}
+inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
+                                                  std::span<const claimed_draft> claims,
                                                   std::span<std::byte> out) noexcept {
   return encode_claims(place, format, claims, draft_attachments{}, out);
 }
 
 inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
                                             std::span<const std::byte> message, std::span<claimed_draft> claims,
-                                            std::span<token_id> skipped) noexcept {
+                                            std::span<token_id> skipped, const prior_text& known) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (carries_laws(format.format)) return detail::codec_error(errc::law_kind_mismatch, 0);
   if (const status why = detail::open_steady(message_kind::draft, place, format, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
+  if (format.ids == id_code::prior) {
+    const result<std::uint32_t> drafts = detail::decode_prior_ids(format, message, attached, known, claims.size());
+    if (!drafts) return drafts.error();
+    const std::size_t first = known.length + attached.skipped();
+    for (std::uint32_t i = 0; i < *drafts; ++i) claims[i] = {known.memory[first + i], 0, 0};
+    return claims_message{claims.first(*drafts), attached.deliver(skipped)};
+  }
   const std::uint64_t begin = attached.end_bits();
   if (!detail::has_bytes(detail::bits_to_bytes(begin + detail::claims_bits(format, 0)), format, message))
     return detail::codec_error(errc::truncated, message.size());
@@ -173,6 +199,11 @@ inline result<claims_message> decode_claims(const wire_place& place, const wire_
     if (!bits.rest_is_zero()) return detail::codec_error(errc::padding_not_zero, bytes - 1);
   }
   return claims_message{claims.first(length), attached.deliver(skipped)};
+}
+inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
+                                            std::span<const std::byte> message, std::span<claimed_draft> claims,
+                                            std::span<token_id> skipped) noexcept {
+  return decode_claims(place, format, message, claims, skipped, {});
 }
 inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
                                             std::span<const std::byte> message,

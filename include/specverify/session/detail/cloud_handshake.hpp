@@ -119,33 +119,6 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return {errc::refused_by_peer, part::session, static_cast<std::uint32_t>(refusal_.code)};
 }
 
-//! Checks whether this cloud can serve a session on these terms, which come from a hello or a journal. The terms must
-//! be within the limits, because the limits determine the sizes of the buffers.
-SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
-                                                  std::uint32_t prompt_length) const noexcept {
-  const wire_format& format = terms.format;
-  const cloud_limits& limits = options_.limits;
-  const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
-  if (const status why = check(format); !why.ok()) return why;
-  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, options_.at_format};
-  const std::uint32_t drafts = format.max_draft_length, most = options_.max_text_length;
-  if (drafts > limits.max_draft_length) return beyond(options_.at_max_draft_length);
-  if (max_draft_entries(format, drafts) > limits.max_law_entries) return beyond(options_.at_max_law_entries);
-  if (format.attachments.max_skipped > limits.max_skipped) return beyond(options_.at_max_skipped);
-  if (std::uint64_t{hidden_bytes(format.attachments)} * drafts > limits.max_hidden_bytes)
-    return beyond(options_.at_max_hidden_bytes);
-  if (longest_message(format, options_.text_chunk) > limits.max_message_bytes)
-    return beyond(options_.at_max_message_bytes);
-  if (terms.text_chunk > options_.text_chunk) return beyond(options_.at_text_chunk);
-  const auto space = [&](const row_transform& transform) {
-    return verify_workspace_size(format.vocab_size, transform, limits.max_draft_length);
-  };
-  if (detail::reads_laws(terms) && space(detail::transform_of(terms)) > space(options_.transform))
-    return beyond(options_.at_truncation);
-  if (prompt_length > most || terms.token_budget > most - prompt_length) return beyond(options_.at_max_text_length);
-  return {};
-}
-
 //! Checks whether a hello belongs to this session, or may begin one.
 SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) const noexcept {
   // The format limits the guarantee that an edge may claim: for example, drafts with distributions need an honest
@@ -190,7 +163,6 @@ SPECVERIFY_BODY void cloud_session::begin_session(const hello_message& hello) no
   place_ = detail::text_place{hello.session_id, hello.round, hello.prompt_length};
   terms_ = hello;
   if (detail::races(hello) && options_.noise != noise_kind::none) terms_.noise = options_.noise;
-  terms_.format.ids = id_code::plain;
   last_ = {};
   target_ = {};
   source_.key = derive_verdict_key(options_.secret, hello.session_id, options_.salt);
@@ -222,11 +194,29 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   refusal_ = {};
   if (state_ == cloud_state::blank) begin_session(*read);
   state_.take(message_kind::hello);
-  const edge_place edge{read->round, read->length, read->prefix_hash, read->format.check_bits,
-                        stop_tokens_hash(*read).has_value()};
+  const edge_place edge{
+      read->round,    read->length, read->prefix_hash, read->format.check_bits, stop_tokens_hash(*read).has_value(),
+      prior_of(*read)};
   if (!engine_works()) return answer(edge);
   owed_ = edge;  // the verdict comes first, because the response must have the position after the verdict
   return {};
+}
+
+//! Chooses the table that the edge's hello names, if this cloud has it and a message coded by it cannot be too long.
+//! Otherwise the ids of this connection are plain.
+SPECVERIFY_BODY void cloud_session::choose_prior(const std::optional<prior_fingerprint>& named) noexcept {
+  prior_ = nullptr;
+  wire_format& format = terms_.format;
+  format.ids = id_code::plain;
+  if (!named.has_value()) return;
+  wire_format coded = format;
+  coded.ids = id_code::prior;
+  if (longest_message(coded, options_.text_chunk) > options_.limits.max_message_bytes) return;
+  const auto found = std::find_if(priors_.begin(), priors_.end(),
+                                  [&](const prior_table* table) { return table->fingerprint() == *named; });
+  if (found == priors_.end()) return;
+  prior_ = *found;
+  format.ids = id_code::prior;
 }
 
 //! Sends this side's position. Then the side with more text sends the missing text. If the lengths are equal, both
@@ -243,6 +233,7 @@ SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   place_.round = std::max(place_.round, edge.round);
   shaken_ = true;
   peer_lists_stops_ = edge.lists_stops;
+  choose_prior(edge.prior);
   session_terms said = terms_;
   said.strength = detail::strength_of(terms_.format, terms_.rule);
   const std::uint8_t own_bits = detail::wanted_check(options_.check_bits, ordered_and_whole_);
@@ -250,7 +241,7 @@ SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   terms_.format.check_bits = std::max(own_bits, edge.check_bits);
   verdict_notice last = last_;
   last.stop = static_cast<std::uint8_t>(place_.stop);
-  if (const status why = post(encode_own_hello(said, &last, noise().key)); !why.ok()) return why;
+  if (const status why = post(encode_own_hello(said, &last, noise().key, prior_)); !why.ok()) return why;
   if (edge.length > mine) {
     target_.length = edge.length;
     target_.hash = edge.hash;

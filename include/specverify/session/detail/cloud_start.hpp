@@ -37,6 +37,10 @@ SPECVERIFY_BODY status cloud_session::check_options(const cloud_options& options
     return wrong(options.at_max_skipped);
   if (limits.max_hidden_bytes > body) return wrong(options.at_max_hidden_bytes);
   if (options.noise > last_noise_kind) return wrong(options.at_noise);
+  for (const prior_table* table : options.priors) {
+    if (table == nullptr) return wrong(options.at_priors);
+    if (table->vocab_size() != options.vocab_size) return {errc::vocabulary_mismatch, part::session, options.at_priors};
+  }
   return detail::check_bits_of(options.check_bits, options.at_check_bits);
 }
 
@@ -60,8 +64,39 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
       options_(options),
       drafts_(options, std::move(block)),
       scoring_(options.limits),
-      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length)) {
+      verify_space_(verify_workspace_size(options.vocab_size, options.transform, options.limits.max_draft_length)),
+      priors_(options.priors.begin(), options.priors.end()) {
   options_.stop_tokens = {};
+  options_.priors = {};
+}
+
+//! Checks whether this cloud can serve a session on these terms, which come from a hello or a journal. The terms must
+//! be within the limits, because the limits determine the sizes of the buffers.
+SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
+                                                  std::uint32_t prompt_length) const noexcept {
+  const wire_format& format = terms.format;
+  const cloud_limits& limits = options_.limits;
+  const auto beyond = [](std::uint32_t where) { return status{errc::beyond_limit, part::session, where}; };
+  if (const status why = check(format); !why.ok()) return why;
+  if (format.format == law_format::token_and_count) return {errc::unsupported, part::session, options_.at_format};
+  const std::uint32_t drafts = format.max_draft_length, most = options_.max_text_length;
+  wire_format plain = format;
+  plain.ids = id_code::plain;
+  if (drafts > limits.max_draft_length) return beyond(options_.at_max_draft_length);
+  if (max_draft_entries(format, drafts) > limits.max_law_entries) return beyond(options_.at_max_law_entries);
+  if (format.attachments.max_skipped > limits.max_skipped) return beyond(options_.at_max_skipped);
+  if (std::uint64_t{hidden_bytes(format.attachments)} * drafts > limits.max_hidden_bytes)
+    return beyond(options_.at_max_hidden_bytes);
+  if (longest_message(plain, options_.text_chunk) > limits.max_message_bytes)
+    return beyond(options_.at_max_message_bytes);
+  if (terms.text_chunk > options_.text_chunk) return beyond(options_.at_text_chunk);
+  const auto space = [&](const row_transform& transform) {
+    return verify_workspace_size(format.vocab_size, transform, limits.max_draft_length);
+  };
+  if (detail::reads_laws(terms) && space(detail::transform_of(terms)) > space(options_.transform))
+    return beyond(options_.at_truncation);
+  if (prompt_length > most || terms.token_budget > most - prompt_length) return beyond(options_.at_max_text_length);
+  return {};
 }
 
 //! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: the errors of a hello that

@@ -30,7 +30,7 @@ struct received_drafts {
     draft_attachments attachments{};
   };
   [[nodiscard]] result<contents> read(const wire_place& place, const wire_format& format,
-                                      std::span<const std::byte> message) noexcept;
+                                      std::span<const std::byte> message, const prior_text& known) noexcept;
   //! Returns token `i` of the last message that `read` decoded.
   [[nodiscard]] token_id token(std::uint32_t i, bool laws_travel) const noexcept {
     return laws_travel ? with_laws[i].token() : alone[i].token;
@@ -135,9 +135,10 @@ SPECVERIFY_BODY round_scoring::round_scoring(const cloud_limits& limits)
 
 SPECVERIFY_BODY result<received_drafts::contents> received_drafts::read(const wire_place& place,
                                                                         const wire_format& format,
-                                                                        std::span<const std::byte> message) noexcept {
+                                                                        std::span<const std::byte> message,
+                                                                        const prior_text& known) noexcept {
   if (!carries_laws(format.format)) {
-    const result<claims_message> read = decode_claims(place, format, message, alone, skipped_ids);
+    const result<claims_message> read = decode_claims(place, format, message, alone, skipped_ids, known);
     if (!read) return read.error();
     return contents{static_cast<std::uint32_t>(read->claims.size()), read->attachments};
   }

@@ -23,12 +23,20 @@ SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::encode(const wire_forma
   wire_format plain = format;
   plain.pad_to = 1;
   plain.check_bits = 0;
+  plain.ids = id_code::plain;
   const auto bytes =
       carries_claims(format.format)
           ? encode_claims({}, plain, std::span<const claimed_draft>(tokens_).first(size), attachments, out)
           : encode_draft({}, plain, with_laws_.drafts(), attachments, out);
   if (!bytes) return bytes.error();
   return bytes->size();
+}
+
+SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::code_ids(const wire_format& format, const prior_text& known,
+                                                                  std::uint32_t skipped,
+                                                                  std::span<std::byte> body) const noexcept {
+  return encode_prior_ids(format, std::span<const claimed_draft>(tokens_).first(size), known, skipped,
+                          attachment_bits(format, skipped, size), body);
 }
 
 SPECVERIFY_BODY result<std::size_t> detail::edge_drafts::bytes(const wire_format& format) const noexcept {

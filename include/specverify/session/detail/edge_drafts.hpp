@@ -209,7 +209,11 @@ class edge_drafts {
 
   //! Returns the size in bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  //! Encodes the message without padding and check.
+  //! Replaces the plain ids at the end of an encoded message by ids that are coded by a prior. `known` must hold the
+  //! skipped ids after the text. Returns the bytes of the message.
+  [[nodiscard]] result<std::size_t> code_ids(const wire_format& format, const prior_text& known, std::uint32_t skipped,
+                                             std::span<std::byte> body) const noexcept;
+  //! Encodes the message with plain ids, without padding and check.
   [[nodiscard]] result<std::size_t> encode(const wire_format& format, const draft_attachments& attachments,
                                            std::span<std::byte> out) const noexcept;
 

@@ -45,9 +45,10 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   statistics_.handshakes += 1;
   name_.nonce = derive_nonce(options_.secret, options_.session_id, options_.salt, now_, statistics_.handshakes);
   session_terms own = own_terms();
+  own.format.ids = options_.prior != nullptr && !is_stream() ? id_code::prior : id_code::plain;
   own.format.check_bits = drafter_.facts.format.check_bits =
       detail::wanted_check(options_.check_bits, ordered_and_whole_);
-  return post(encode_own_hello(own, nullptr, 0));
+  return post(encode_own_hello(own, nullptr, 0, options_.prior));
 }
 
 //! Begins a new handshake, which is the recovery from every fault of the connection.
@@ -149,6 +150,9 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
   if (theirs.prompt_length != prompt || detail::difference(theirs, own_terms()) != detail::term::none)
     return wrong(errc::options_disagree, 0);
+  if (const auto table = prior_of(theirs);
+      table && (options_.prior == nullptr || *table != options_.prior->fingerprint()))
+    return wrong(errc::options_disagree, options_.at_prior);
   if (const status why = check_stop_tokens(stop_tokens_hash(theirs)); !why.ok()) return why;
   // the cloud must answer with the higher of the two rounds
   if (theirs.round < place_.round) return wrong(errc::stale_round, theirs.round);
@@ -178,6 +182,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   noise_ = noise_of(theirs);
   std::uint8_t& check_bits = drafter_.facts.format.check_bits;  // as our hello requested
   check_bits = std::max(check_bits, theirs.format.check_bits);
+  drafter_.facts.format.ids = theirs.format.ids;
   if (theirs.length > furthest_) {
     furthest_ = theirs.length;
     in_vain_ = 0;

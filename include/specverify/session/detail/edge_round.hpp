@@ -76,12 +76,19 @@ SPECVERIFY_BODY status edge_session::close_block() noexcept {
   return {};
 }
 
-//! Encodes the draft into `message_`, without padding and check.
+//! Encodes the draft into `message_`, with plain ids, without padding and check.
 SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   const auto bytes = drafts_.encode(format(), attachments(), message_);
   if (!bytes) return bytes.error();
   body_ = *bytes;
   return {};
+}
+
+//! Codes the ids at the end of `message_` by the prior, if this connection has one. `body`: bytes of the draft with
+//! plain ids. Returns the bytes of the coded draft.
+SPECVERIFY_BODY result<std::size_t> edge_session::code_ids(std::size_t body) noexcept {
+  if (format().ids == id_code::plain) return body;
+  return drafts_.code_ids(format(), {options_.prior, text_, place_.agreed}, place_.pending(), message_);
 }
 
 //! Stores the draft for the journal if the record has room.
@@ -104,7 +111,8 @@ SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   states_.store(kept);
 }
 
-//! Sends the draft message whose body was just encoded or stored, with a check for the present position.
+//! Sends the draft message whose body was just encoded or stored, with a check for the present position. A stored body
+//! has plain ids, because the cloud of the next connection may have no prior.
 SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   state_.enter<edge_event::send_draft>();
   if (body_ == 0 && kept_.any()) {
@@ -114,7 +122,9 @@ SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   } else if (body_ == 0) {
     if (const status why = encode_draft_body(); !why.ok()) return fail(why);
   }
-  const auto message = detail::seal(message_kind::draft, place_.wire(), format(), std::exchange(body_, 0), message_);
+  const auto body = code_ids(std::exchange(body_, 0));
+  if (!body) return fail(body.error());
+  const auto message = detail::seal(message_kind::draft, place_.wire(), format(), *body, message_);
   open_round_.draft_bytes = message.size();
   if (open_round_.sent == 0) open_round_.sent = now_;
   return post(message);

@@ -19,6 +19,10 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire
   if (options.format == law_format::token_and_count) return {errc::unsupported, part::session, options.at_format};
   if (options.draw_from_row && options.format != law_format::top_k_tail)
     return {errc::unsupported, part::session, options.at_draw_from_row};
+  if (options.prior != nullptr && options.format != law_format::token_only)
+    return {errc::invalid_argument, part::session, options.at_prior};
+  if (options.prior != nullptr && options.prior->vocab_size() != options.vocab_size)
+    return {errc::vocabulary_mismatch, part::session, options.at_prior};
   if (const status why = specverify::check(format); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
   const term_checker terms = checked(terms_of(options, format));

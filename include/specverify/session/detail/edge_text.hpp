@@ -90,7 +90,11 @@ SPECVERIFY_NAMESPACE_BEGIN
     const verdict_notice& last = fetched_.last;
     verdict_ = {last.accepted, last.source != 0 ? text_[end - 1] : no_token, last.source, last.stop};
     drop_fetch();
-    if (open_round_.draft_bytes == 0) open_round_.draft_bytes = detail::steady_bytes(kept_.head.body, format());
+    if (open_round_.draft_bytes == 0) {  // sent before a restart, when the code was probably the same
+      const auto body = code_ids(kept_.head.body);
+      if (!body) return fail(body.error());
+      open_round_.draft_bytes = detail::steady_bytes(*body, format());
+    }
     learn();
     return commit(fetched_.round);
   }

@@ -140,9 +140,11 @@ class endpoint {
   }
   //! Returns the hash of the first `length` tokens. Both sides must have these tokens.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! Encodes a hello on these terms into `message_`. Only a cloud has `last` and a key.
+  //! Encodes a hello on these terms into `message_`. Only a cloud has `last` and a key. `prior`: the table, if the
+  //! terms say that ids are coded by one.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
-                                                              std::uint64_t noise_key) noexcept {
+                                                              std::uint64_t noise_key,
+                                                              const prior_table* prior) noexcept {
     hello_message hello;
     static_cast<session_terms&>(hello) = terms;
     hello.session_id = name_.session_id;
@@ -156,6 +158,7 @@ class endpoint {
     if (!stop_tokens_.empty()) fields.add_stop_tokens(prefix_hash(stop_tokens_));
     if (terms.format.check_bits != wire_format{}.check_bits) fields.add_check(terms.format.check_bits);
     if (terms.noise != noise_kind::none) fields.add(coupling_noise{terms.noise, noise_key});
+    if (terms.format.ids == id_code::prior) fields.add(prior->fingerprint());
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }

@@ -82,6 +82,9 @@ template <class Chosen, class Sparsifier, class Window>
   made.attachments.resolution_with_draft =
       has_lattice(chosen.format) && plans.least_resolution != plans.most_resolution;
   if (has_lattice(chosen.format)) made.resolution = plans.most_resolution;
+  if constexpr (requires { chosen.prior; }) {
+    if (chosen.prior != nullptr) made.ids = id_code::prior;
+  }
   const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // one more entry, for the drawn token
   made.support_size = carried_entries(chosen.format, sparsifier, window,
                                       most_kept(sparsifier, chosen.format, vocab_size) + token, vocab_size);

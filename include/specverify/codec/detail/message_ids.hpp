@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Encodes and decodes the ids of a draft message by a prior (id_code::prior). Used by codec/message.hpp.
+#ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
+#define SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
+
+#include <specverify/codec/detail/message_attachments.hpp>
+#include <specverify/codec/prior_table.hpp>
+#include <specverify/codec/range_coder.hpp>
+#include <specverify/codec/token_prior.hpp>
+
+SPECVERIFY_NAMESPACE_BEGIN
+namespace detail {
+
+//! Returns the maximum bytes of the range code of `drafts` ids, because an id costs at most 32 bits and 2^-16 bits of
+//! rounding.
+[[nodiscard]] constexpr std::uint64_t prior_ids_bytes(const wire_format& format, std::uint64_t drafts) noexcept {
+  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + 32 * drafts + 1) + 1;
+}
+
+//! Checks that `known` has a table for this vocabulary, and room for `added` tokens after the text.
+[[nodiscard]] inline status check_prior_text(const wire_format& format, const prior_text& known,
+                                             std::uint64_t added) noexcept {
+  if (known.table == nullptr) return codec_error(errc::invalid_argument, format.at_ids);
+  if (known.table->vocab_size() != format.vocab_size)
+    return codec_error(errc::vocabulary_mismatch, format.at_vocab_size);
+  const std::uint64_t needed = known.length + added;
+  return known.memory.size() < needed ? codec_error(errc::output_too_small, needed) : status{};
+}
+
+//! Codes the drafts after the `begin` bits of `out` that contain the attachments, and clears the rest of the byte in
+//! which the attachments end. The skipped ids must be in `known` already. Returns the bytes up to the end of the code.
+[[nodiscard]] inline result<std::size_t> encode_prior_ids(const wire_format& format,
+                                                          std::span<const claimed_draft> claims,
+                                                          const prior_text& known, std::size_t skipped,
+                                                          std::uint64_t begin, std::span<std::byte> out) noexcept {
+  if (const status why = check_prior_text(format, known, skipped + claims.size()); !why.ok()) return why;
+  const std::size_t first = known.length + skipped;
+  const auto at = static_cast<std::size_t>(bits_to_bytes(begin));
+  if (const status why = has_room(at, out); !why.ok()) return why;
+  for (std::size_t i = 0; i < claims.size(); ++i) known.memory[first + i] = claims[i].token;
+  if (begin % 8 != 0) out[at - 1] &= static_cast<std::byte>((1u << begin % 8) - 1);
+  range_encoder coder(out.subspan(at));
+  coder.uniform(claims.size(), std::uint64_t{format.max_draft_length} + 1);
+  const status why = encode_ids(coder, *known.table, known.memory.first(first + claims.size()), first);
+  if (!why.ok()) return why;
+  const std::size_t bytes = coder.finish();
+  return coder.decodable() ? result<std::size_t>(at + bytes) : codec_error(errc::not_canonical, bytes);
+}
+
+//! Decodes the drafts after the attachments, which must have been read, into `known`, after the skipped ids. Checks the
+//! whole message. Returns the number of drafts.
+[[nodiscard]] inline result<std::uint32_t> decode_prior_ids(const wire_format& format,
+                                                            std::span<const std::byte> message,
+                                                            const attachment_reader& attached, const prior_text& known,
+                                                            std::size_t room) noexcept {
+  const std::size_t begin = attached.end();
+  range_decoder coder(message.subspan(begin, message.size() - check_bytes(format) - begin));
+  const auto drafts = static_cast<std::uint32_t>(coder.uniform(std::uint64_t{format.max_draft_length} + 1));
+  const std::uint64_t skipped = attached.skipped();
+  if (const status why = attached.fits(drafts); !why.ok()) return why;
+  if (const status why = check_prior_text(format, known, skipped + drafts); !why.ok()) return why;
+  if (drafts > room) return codec_error(errc::output_too_small, drafts);
+  static_cast<void>(attached.deliver(known.memory.subspan(known.length)));
+  const auto first = static_cast<std::size_t>(known.length + skipped);
+  if (const status why = decode_ids(coder, *known.table, known.memory.first(first + drafts), first); !why.ok())
+    return why;
+  const result<std::size_t> used = coder.finish();
+  if (!used) return used.error();
+  if (const status why = close_steady(begin + *used, format, message); !why.ok()) return why;
+  return drafts;
+}
+
+}  // namespace detail
+SPECVERIFY_NAMESPACE_END
+
+#endif
