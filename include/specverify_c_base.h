@@ -150,6 +150,17 @@ typedef struct specverify_allocator {
   void (*deallocate)(void* self, void* memory, size_t size, size_t alignment);
 } specverify_allocator;
 
+// A table by which an edge can send the ids of its drafts in fewer bits (docs/algorithms/token_prior.md). Any number of
+// sessions and threads can use it at the same time.
+typedef struct specverify_prior specverify_prior;
+
+// Reads the bytes of a table's file for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap.
+// Errors: those of prior_table::read. On an error *made is null and nothing is allocated.
+SPECVERIFY_API specverify_status specverify_prior_create(const void* file, size_t size, uint32_t vocab_size,
+                                                         const specverify_allocator* memory, specverify_prior** made);
+// Destroy the sessions that use the table first. null: does nothing.
+SPECVERIFY_API void specverify_prior_destroy(specverify_prior* prior);
+
 typedef struct specverify_edge_options {
   size_t struct_size;
   uint32_t abi;
@@ -174,6 +185,8 @@ typedef struct specverify_edge_options {
   uint32_t on_link_loss;  // 0: wait; 1: stop; 2: continue without the cloud
   uint32_t max_ahead;
   uint32_t journal_drafts;  // 0: automatic; 1: always; 2: never
+  // greedy, shared-noise, wisv: codes the ids if the cloud has the same table; must outlive the session; null: plain
+  const specverify_prior* prior;
 } specverify_edge_options;
 
 SPECVERIFY_API specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi);
@@ -206,6 +219,9 @@ typedef struct specverify_cloud_options {
   uint32_t max_skipped;
   uint32_t max_hidden_bytes;
   uint32_t max_message_bytes;
+  // tables by which edges may code ids, at most 16; the tables must outlive the session
+  const specverify_prior* const* priors;
+  size_t prior_count;
 } specverify_cloud_options;
 
 SPECVERIFY_API specverify_status specverify_cloud_options_init(specverify_cloud_options* made, size_t size,

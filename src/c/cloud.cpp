@@ -16,6 +16,18 @@ namespace {
   return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
+// Writes the caller's tables to the front of `to` and returns them. Errors: those of the array; invalid_argument
+// (`where` = offset of the number of tables, which is too large).
+[[nodiscard]] sv::result<std::span<const sv::prior_table* const>> tables_of(
+    const specverify_cloud_options& set, std::span<const sv::prior_table*> to) noexcept {
+  const auto given = array_of(set.priors, set.prior_count, offsetof(specverify_cloud_options, priors));
+  if (!given) return given.error();
+  if (given->size() > to.size())
+    return refused(sv::errc::invalid_argument, offsetof(specverify_cloud_options, prior_count));
+  std::copy(given->begin(), given->end(), to.begin());
+  return std::span<const sv::prior_table* const>(to.first(given->size()));
+}
+
 // Presents rows in memory as a model. A missing row becomes an empty row, which the session rejects.
 struct given_rows {
   const specverify_row* rows;
@@ -44,11 +56,17 @@ specverify_status cloud_create(const specverify_cloud_options* options, const sp
   if (!set) return to_c(set.error());
   auto its_options = options_of<sv::cloud_options>(*set);
   if (!its_options) return to_c(its_options.error());
+  std::array<const sv::prior_table*, 16> tables{};
+  const auto priors = tables_of(*set, tables);
+  if (!priors) return to_c(priors.error());
+  its_options->priors = *priors;
   sv::cloud_limits& limits = its_options->limits;
   if (serves != nullptr) {
     const auto shape = shape_of(serves, set->vocab_size);
     if (!shape) return to_c(shape.error());
-    limits = sv::larger(limits, sv::cloud_session::limits_for(shape->format, its_options->text_chunk));
+    sv::wire_format format = shape->format;
+    if (set->prior_count > 0 && format.format == sv::law_format::token_only) format.ids = sv::id_code::prior;
+    limits = sv::larger(limits, sv::cloud_session::limits_for(format, its_options->text_chunk));
   }
   const auto set_limit = [](std::uint32_t& limit, std::uint32_t given) { limit = given != 0 ? given : limit; };
   set_limit(limits.max_draft_length, set->max_draft_length);

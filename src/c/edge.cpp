@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the functions of the device; this file is built once per instruction-set level.
+// Implements the functions of the device and of tables; this file is built once per instruction-set level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"
 
 namespace specverify_c {
+
+specverify_status prior_create(const void* file, size_t size, uint32_t vocab_size, const specverify_allocator* memory,
+                               specverify_prior** made) {
+  if (made == nullptr) return no_data;
+  *made = nullptr;
+  if (file == nullptr) return no_data;
+  return place(memory, made, [&] { return sv::prior_table::read(bytes_of(file, size), vocab_size); });
+}
+
+void prior_destroy(specverify_prior* prior) { destroy(prior); }
 
 specverify_status edge_create(const specverify_edge_options* options, const specverify_system* system,
                               const specverify_allocator* memory, specverify_edge** made) {
@@ -12,8 +22,9 @@ specverify_status edge_create(const specverify_edge_options* options, const spec
   *made = nullptr;
   const auto set = taken(options);
   if (!set) return to_c(set.error());
-  const auto its_options = options_of<sv::edge_options>(*set);
+  auto its_options = options_of<sv::edge_options>(*set);
   if (!its_options) return to_c(its_options.error());
+  its_options->prior = set->prior;
   const auto its_system = system_of(system);
   if (!its_system) return to_c(its_system.error());
   return place(memory, made, [&] { return sv::make_edge(*its_options, its_system->name, its_system->settings()); });

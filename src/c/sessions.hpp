@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines the sessions that the handles of the C interface refer to. They are the library's sessions in the host's
-// memory, and take rows whose scalar type is known only at run time. Only translation units that are built once per
-// instruction-set level include this header.
+// Defines the sessions and tables that the handles of the C interface refer to. They are the library's objects in the
+// host's memory. Sessions take rows whose scalar type is known only at run time. Only translation units that are built
+// once per instruction-set level include this header.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
@@ -43,6 +43,8 @@ template <class Session>
 }
 
 }  // namespace specverify_c
+
+struct specverify_prior : specverify::prior_table {};
 
 struct specverify_edge : specverify::edge_session {
   template <class Policy>
@@ -91,14 +93,14 @@ namespace specverify_c {
   return is_whole ? set : refused(sv::errc::null_span);
 }
 
-// A session, stored after the hooks that allocated its memory.
+// A session or a table, stored after the hooks that allocated its memory.
 template <class Handle>
 struct placed {
   specverify_allocator hooks;
   alignas(Handle) std::byte space[sizeof(Handle)];
 };
 
-// Creates the session that make() returns in the host's memory; null means the C++ heap.
+// Creates the session or table that make() returns in the host's memory; null means the C++ heap.
 template <class Handle, class Make>
 [[nodiscard]] specverify_status place(const specverify_allocator* memory, Handle** made, Make&& make) noexcept {
   using block = placed<Handle>;
@@ -110,16 +112,16 @@ template <class Handle, class Make>
   block* const its = ::new (space) block;
   its->hooks = given;
   const making_scope scope(&its->hooks);
-  auto session = make();  // a result, so it does not throw
-  if (session.ok()) {
-    *made = ::new (static_cast<void*>(its->space)) Handle{std::move(*session)};
+  auto its_value = make();  // a result, so it does not throw
+  if (its_value.ok()) {
+    *made = ::new (static_cast<void*>(its->space)) Handle{std::move(*its_value)};
   } else {
     given.deallocate(given.self, space, sizeof(block), alignof(block));
   }
-  return to_c(session.error());
+  return to_c(its_value.error());
 }
 
-// Destroys a session that `place` created.
+// Destroys what `place` created.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (handle == nullptr) return;

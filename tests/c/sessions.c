@@ -135,6 +135,89 @@ static void check_tokens(void) {
   wrong_token = -1;
 }
 
+// The bytes of a table without lists: its weights are those of `seed`.
+enum { table_bytes = 80 + V };
+static void write_table(unsigned seed, uint8_t table[table_bytes]) {
+  memset(table, 0, table_bytes);
+  memcpy(table, "SVPR", 4);
+  table[4] = 1;
+  table[8] = V & 255, table[9] = V >> 8;
+  for (unsigned i = 0; i < V; ++i) table[80 + i] = (uint8_t)(i * seed % 61);
+}
+
+// Writes one text; the device and the cloud have these tables. Returns the bytes of the drafts.
+static uint64_t run_coded(const specverify_prior* device_has, const specverify_prior* cloud_has, int32_t text[64]) {
+  const specverify_system system = system_of("shared-noise");
+  specverify_edge_options device = device_options();
+  specverify_cloud_options service = service_options();
+  device.prior = device_has;
+  service.priors = &cloud_has;
+  service.prior_count = cloud_has != NULL;
+  small.noise = 2, small.scalar = large.scalar = SPECVERIFY_FLOAT;
+  const specverify_model drafter = model_of(&small), target = model_of(&large);
+  specverify_edge* edge = NULL;
+  specverify_cloud* cloud = NULL;
+  IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
+  IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+  IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
+  size_t count = 0;
+  const int32_t* const written = specverify_edge_text(edge, &count, NULL);
+  CHECK(count == 41);
+  memcpy(text, written, count < 64 ? 4 * count : 256);
+  specverify_statistics seen = {.struct_size = sizeof seen};
+  IS(specverify_edge_statistics(edge, &seen), ok);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+  return seen.draft_bytes;
+}
+
+static void check_prior(void) {
+  uint8_t bytes[table_bytes];
+  counted memory = {0, 0, 0, 0};
+  const specverify_allocator hooks = allocator_of(&memory);
+  specverify_prior *one = NULL, *other = NULL, *none = (specverify_prior*)&memory;
+  write_table(7, bytes);
+  IS(specverify_prior_create(bytes, sizeof bytes, V, &hooks, &one), ok);
+  CHECK(memory.live > 0);
+  IS(specverify_prior_create(bytes, sizeof bytes, V + 1, &hooks, &none), prior_vocabulary);
+  CHECK(none == NULL);
+  IS(specverify_prior_create(bytes, sizeof bytes - 1, V, NULL, &none), truncated);
+  IS(specverify_prior_create(NULL, 0, V, NULL, &none), null_span);
+  IS(specverify_prior_create(bytes, sizeof bytes, V, NULL, NULL), null_span);
+  write_table(11, bytes);
+  IS(specverify_prior_create(bytes, sizeof bytes, V, NULL, &other), ok);
+  bytes[0] = 'X';
+  IS(specverify_prior_create(bytes, sizeof bytes, V, NULL, &none), prior_header);
+  int32_t text[2][64];
+  const uint64_t plain = run_coded(NULL, NULL, text[0]);
+  CHECK(run_coded(one, one, text[1]) != plain);
+  CHECK(memcmp(text[0], text[1], 164) == 0);
+  CHECK(run_coded(one, other, text[1]) == plain && run_coded(one, NULL, text[1]) == plain);
+  CHECK(memcmp(text[0], text[1], 164) == 0);
+  // Options that no session can have.
+  specverify_edge_options device = device_options();
+  device.prior = one;
+  specverify_edge* edge = NULL;
+  const specverify_system laws = system_of("k-sqs");
+  IS(specverify_edge_create(&device, &laws, NULL, &edge), invalid_argument);
+  specverify_cloud_options service = service_options();
+  specverify_cloud* cloud = NULL;
+  const specverify_prior* all[17] = {one, other, NULL};
+  service.priors = all;
+  service.prior_count = 17;
+  const specverify_status many = specverify_cloud_create(&service, NULL, NULL, &cloud);
+  CHECK(many.code == specverify_errc_invalid_argument && many.where == offsetof(specverify_cloud_options, prior_count));
+  service.prior_count = 3;
+  IS(specverify_cloud_create(&service, NULL, NULL, &cloud), invalid_argument);
+  service.priors = NULL;
+  IS(specverify_cloud_create(&service, NULL, NULL, &cloud), null_span);
+  specverify_prior_destroy(one);
+  specverify_prior_destroy(other);
+  specverify_prior_destroy(NULL);
+  CHECK(memory.live == 0);
+}
+
 // Each request for memory fails once.
 static void check_memory(const char* name) {
   const specverify_system system = system_of(name);
@@ -672,6 +755,7 @@ int main(void) {
   check_page();
   check_callbacks();
   check_tokens();
+  check_prior();
   check_supplied_tokens();
   check_failed_rows();
   check_refusals();
