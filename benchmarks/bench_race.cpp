@@ -9,17 +9,26 @@ namespace {
 using namespace bench_inputs;
 
 template <class Policy>
-void read_and_race(benchmark::State& state, Policy policy) {
+void read_and_race_of(benchmark::State& state, Policy policy, noise_kind kind) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   row_memory made(vocab_size, {}, race_request(vocab_size));
   std::uint32_t position = 0;
   run(state, input, [&](const std::vector<float>& row) {
     const auto read = made.read(policy, row, race_request(vocab_size));
-    const auto token = read->race({noise_kind::philox, 0x5eed}, position++);
+    const auto token = read->race({kind, 0x5eed}, position++);
     if (!token) state.SkipWithError("race");
     benchmark::DoNotOptimize(token);
   });
+}
+
+template <class Policy>
+void read_and_race(benchmark::State& state, Policy policy) {
+  read_and_race_of(state, policy, noise_kind::philox);
+}
+template <class Policy>
+void read_and_race_of_vllm(benchmark::State& state, Policy policy) {
+  read_and_race_of(state, policy, noise_kind::vllm_fp32);
 }
 
 void loop_over_all(benchmark::State& state) {
@@ -44,4 +53,5 @@ void loop_over_all(benchmark::State& state) {
 }  // namespace
 
 SPECVERIFY_BENCH_POLICIES(read_and_race);
+SPECVERIFY_BENCH_POLICIES(read_and_race_of_vllm);
 BENCHMARK(loop_over_all)->Apply(bench_inputs::sizes);
