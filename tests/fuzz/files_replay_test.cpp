@@ -9,6 +9,8 @@
 #include "fuzz/corpus.hpp"
 #include "fuzz/dqn_file_body.hpp"
 #include "fuzz/head_file_body.hpp"
+#include "fuzz/prior_body.hpp"
+#include "unit/codec/prior_kit.hpp"
 #include "unit/decision_head/head_kit.hpp"
 #if __has_include(<nlohmann/json.hpp>) && defined(__cpp_exceptions)
 #include "fuzz/model_file_body.hpp"
@@ -155,6 +157,48 @@ TEST_CASE("T29 fuzz replay: weight files of a decision head") {
   }
   CHECK(heads >= 2);
   CHECK(refused > 100 * files);
+}
+
+namespace {
+
+// A table of V random weights and lists, and a code of 64 ids.
+std::string prior_seed(std::uint32_t vocab_size, std::uint32_t seed) {
+  std::mt19937_64 random(seed);
+  const specverify_test::prior_content content = specverify_test::random_prior(random, vocab_size);
+  const std::vector<std::byte> file = specverify_test::prior_file(content);
+  const prior_table table = specverify_test::read_prior(content);
+  std::vector<std::byte> code(300);
+  range_encoder coder(code);
+  const std::vector<token_id> text = specverify_test::random_text(random, vocab_size, 64);
+  REQUIRE(encode_ids(coder, table, text, 0).ok());
+  code.resize(coder.finish());
+  std::string made{static_cast<char>(vocab_size - 1), static_cast<char>(file.size() & 255u),
+                   static_cast<char>(file.size() >> 8)};
+  for (const std::span<const std::byte> bytes : {std::span<const std::byte>(file), std::span<const std::byte>(code)}) {
+    for (const std::byte b : bytes) made += static_cast<char>(b);
+  }
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("T29 fuzz replay: tables of weights for ids, and codes by them") {
+  const std::vector<std::string> seeds{prior_seed(1, 1), prior_seed(7, 2), prior_seed(60, 3)};
+  std::size_t files = 0, good = 0, refused = 0, bad_codes = 0;
+  specverify_fuzz::replay_corpus(
+      "prior", seeds,
+      [&](std::span<const std::byte> bytes) {
+        ++files;
+        good += specverify_fuzz::prior_input(bytes) == 2 ? 1u : 0u;
+      },
+      [&](std::span<const std::byte> bytes) {
+        const int outcome = specverify_fuzz::prior_input(bytes);
+        refused += outcome == 0 ? 1u : 0u;
+        bad_codes += outcome == 1 ? 1u : 0u;
+      });
+  CHECK(good >= 3);
+  CHECK(refused > 100 * files);
+  CHECK(bad_codes > 20);
 }
 
 TEST_CASE("T29 fuzz replay: weight files of a window network") {

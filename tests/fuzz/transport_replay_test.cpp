@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays the committed streams of the frame reader's fuzz target, and some made by a fixed generator.
+// Replays the committed inputs of two fuzz targets, and some made by a fixed generator: streams of the frame reader,
+// and schedules of delivery, which can be any bytes.
 // SPECVERIFY_WRITE_CORPUS=1 writes the seeds anew.
 #include <doctest/doctest.h>
 
 #include "fuzz/corpus.hpp"
+#include "fuzz/delivery_body.hpp"
 #include "fuzz/frame_body.hpp"
 #include "session/hash_model.hpp"
+
+#include <random>
 
 namespace {
 
@@ -64,4 +68,22 @@ TEST_CASE("T29 fuzz replay: streams of frames") {
     CHECK(!specverify_fuzz::frame_input(stream_of({41}, limits)));
     CHECK(specverify_fuzz::frame_input(stream_of({40, most, most, most + 1}, limits)));
   }
+}
+
+TEST_CASE("T29 fuzz replay: delivery") {
+  std::uint64_t messages = 0, schedules = 0;
+  for (const auto& [name, schedule] : specverify_fuzz::corpus_of("delivery")) {
+    messages += specverify_fuzz::delivery_input(schedule);
+    schedules += 1;
+  }
+  CHECK(schedules >= 12);
+  CHECK(messages >= schedules);
+  std::mt19937 random(7);
+  messages = 0;
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::byte> schedule(random() % 3000);
+    for (std::byte& b : schedule) b = static_cast<std::byte>(random() & 255u);
+    messages += specverify_fuzz::delivery_input(schedule);
+  }
+  CHECK(messages > 2000);
 }
