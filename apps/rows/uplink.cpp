@@ -7,11 +7,12 @@
 #include "../standard_output.hpp"
 #include "agreement.hpp"
 #include "prompts.hpp"
+#include "split_chart.hpp"
 
 #include "tinylm/tinylm.hpp"
 
+#include <specverify/codec/prior_table.hpp>
 #include <specverify/host/drive.hpp>
-#include <specverify/policy/split_plan.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/systems.hpp>
 
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <deque>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -30,8 +32,8 @@ namespace {
 namespace sv = specverify;
 
 struct arguments {
-  std::string folder = tinylm::default_directory(), problems = "apps/lab/data/test.txt",
-              prose = "apps/lab/data/prose.txt";
+  std::string folder = tinylm::default_directory(), prior = folder + "/prior.table",
+              problems = "apps/lab/data/test.txt", prose = "apps/lab/data/prose.txt";
   std::uint32_t texts = 50, tokens = 64;
   double draft_ms = 20, verify_ms = 100;  // times that the chart of throughput uses
   bool check = false;
@@ -96,32 +98,57 @@ class messages {
   bool finished_ = false;
 };
 
+//! A method with the code of its ids.
+struct method {
+  const char *label, *system;
+  bool coded = false;  // by a table that both sides have
+};
+constexpr method methods[] = {{"k-sqs", "k-sqs"},
+                              {"greedy", "greedy"},
+                              {"  with table", "greedy", true},
+                              {"shared-noise", "shared-noise"},
+                              {"  with table", "shared-noise", true}};
+
+[[nodiscard]] bool shares_noise(const method& one) { return std::string_view(one.system) == "shared-noise"; }
+
 class experiment {
  public:
   explicit experiment(const arguments& given)
       : given_(given),
         small_(edge_cloud::load_side(given.folder, "drafter.safetensors")),
         large_(edge_cloud::load_side(given.folder, "target.safetensors")),
+        table_(read_table(given.prior, small_.vocab_size)),
         prompts_(recorded::lab_prompts(given.problems, given.prose, small_.vocabulary, given.texts)) {}
 
-  [[nodiscard]] measured run(const char* system, std::uint32_t draft_length) const {
+  [[nodiscard]] measured run(const method& one, std::uint32_t draft_length) const {
     measured made;
-    for (std::uint32_t i = 0; i < given_.texts; ++i) write_text(system, draft_length, i, made);
+    for (std::uint32_t i = 0; i < given_.texts; ++i) write_text(one, draft_length, i, made);
     return made;
   }
   [[nodiscard]] std::uint32_t vocab_size() const { return small_.vocab_size; }
 
  private:
-  void write_text(const char* system, std::uint32_t draft_length, std::uint32_t number, measured& made) const {
+  static sv::prior_table read_table(const std::string& path, std::uint32_t vocab_size) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    if (!file || bytes.empty()) throw std::runtime_error("cannot read " + path);
+    return demand(sv::prior_table::read(std::as_bytes(std::span(bytes)), vocab_size), path.c_str());
+  }
+
+  void write_text(const method& one, std::uint32_t draft_length, std::uint32_t number, measured& made) const {
+    const char* const system = one.system;
+    const sv::prior_table* const table = &table_;
     sv::edge_options device;
     device.session_id = number + 1;
     device.secret = sv::secret_from_hex("3f9a51c07be2846d15f0a97c2e64d8b3");
     device.vocab_size = small_.vocab_size;
     device.token_budget = given_.tokens;
+    if (one.coded) device.prior = table;
     sv::cloud_options service;
     service.secret = sv::secret_from_hex("c41d08e6a27f5b9330e8d6f17a524cb9");
     service.salt = number + 1;
     service.vocab_size = large_.vocab_size;
+    service.priors = {&table, one.coded ? std::size_t{1} : 0};
     auto edge =
         demand(sv::make_edge(device, system, {{"max_draft_length", static_cast<double>(draft_length)}}), system);
     auto cloud = demand(sv::make_cloud(service), "cloud");
@@ -163,87 +190,52 @@ class experiment {
 
   const arguments& given_;
   edge_cloud::side_model small_, large_;
+  sv::prior_table table_;
   std::vector<std::vector<sv::token_id>> prompts_;
 };
 
+//! Goals of shared noise.
 struct goal {
-  const char* system;
+  bool coded;
   std::uint32_t draft_length;
-  double bits_per_draft;
+  double bits_per_draft, bits_per_token;  // 0: no goal
 };
-constexpr goal goals[] = {{"shared-noise", 4, 16.8}, {"shared-noise", 8, 14.6}};
-constexpr const char* systems[] = {"k-sqs", "greedy", "shared-noise"};
+constexpr goal goals[] = {{false, 4, 16.8, 0}, {false, 8, 14.6, 0}, {true, 4, 14.5, 24.8}, {true, 8, 12.2, 0}};
 
-//! Costs of a system that the chart uses.
-struct uplink_cost {
-  const char* system;
-  double acceptance, bits_per_draft;
-};
-
-bool print_and_check(const char* system, std::uint32_t draft_length, const measured& made) {
+bool print_and_check(const method& one, std::uint32_t draft_length, const measured& made) {
   const sv::session_statistics& edge = made.edge;
   const auto drafted = static_cast<double>(edge.drafted), emitted = static_cast<double>(edge.emitted),
              evaluated = static_cast<double>(edge.evaluated), accepted = static_cast<double>(edge.accepted),
              rounds = static_cast<double>(edge.rounds);
   const double bits = 8 * static_cast<double>(edge.draft_bytes);
   const double share = accepted / made.sum.best;
-  std::printf("%-12s %2u %8.2f %10.2f %10.2f %9.2f %8.2f %8.3f %8.3f", system, draft_length, bits / drafted,
+  std::printf("%-12s %2u %8.2f %10.2f %10.2f %9.2f %8.2f %8.3f %8.3f", one.label, draft_length, bits / drafted,
               (bits + 40 * rounds) / drafted, bits / emitted, 8 * static_cast<double>(edge.bytes_down) / emitted,
               emitted / rounds, accepted / evaluated, share);
   bool good = true;
-  if (std::string_view(system) == "shared-noise") {
+  if (shares_noise(one)) {
     const double apart = (accepted - made.sum.shared_noise) / std::sqrt(made.variance);
     std::printf("  formula %.3f, %+.1f s.e.", made.sum.shared_noise / evaluated, apart);
     good = std::abs(apart) <= 3 && share >= 0.91;
   }
-  for (const goal& one : goals) {
-    if (std::string_view(system) != one.system || draft_length != one.draft_length) continue;
-    std::printf("  goal %.1f", one.bits_per_draft);
-    good = good && bits / drafted <= one.bits_per_draft;
+  for (const goal& its : goals) {
+    if (!shares_noise(one) || one.coded != its.coded || draft_length != its.draft_length) continue;
+    std::printf("  goal %.1f", its.bits_per_draft);
+    good = good && bits / drafted <= its.bits_per_draft;
+    if (its.bits_per_token == 0) continue;
+    std::printf(", %.1f", its.bits_per_token);
+    good = good && bits / emitted <= its.bits_per_token;
   }
   std::printf("%s\n", good ? "" : "  MISSED");
   return good;
-}
-
-//! Prints the fastest lossless way for each uplink rate and round trip: L drafts of a system, or streaming.
-void print_chart(const arguments& given, std::span<const uplink_cost> costs) {
-  constexpr double kilobits[] = {1, 3, 10, 30, 100, 300, 1000, 10000}, round_trips[] = {5, 20, 50, 100, 200, 500};
-  std::printf(
-      "\nTokens per second if a draft takes %g ms and a pass of the target %g ms. S4: shared noise, 4 drafts;\n"
-      "K4: K-SQS, 4 drafts; stream: the cloud alone, without drafts.\n\n%-14s",
-      given.draft_ms, given.verify_ms, "uplink, kbit/s");
-  for (const double trip : round_trips) std::printf(" %9g ms", trip);
-  std::printf("\n");
-  for (const double rate : kilobits) {
-    std::printf("%-14g", rate);
-    for (const double trip : round_trips) {
-      sv::split_plan best;
-      char letter = ' ';
-      for (const uplink_cost& cost : costs) {
-        sv::split_model model;
-        model.times = {given.draft_ms / 1000, given.verify_ms / 1000};
-        model.link.uplink_rate = 1000 * rate;
-        model.link.round_trip = trip / 1000;
-        model.acceptance = cost.acceptance;
-        model.bits_per_draft = cost.bits_per_draft;
-        demand(sv::check(model), "chart");
-        const sv::split_plan plan = sv::plan_split(model);
-        if (plan.tokens_per_second <= best.tokens_per_second) continue;
-        best = plan;
-        letter = cost.system[0] == 's' ? 'S' : 'K';
-      }
-      std::string way = "stream";
-      if (!best.streams()) way = letter + std::to_string(best.draft_length);
-      std::printf(" %6s %5.1f", way.c_str(), best.tokens_per_second);
-    }
-    std::printf("\n");
-  }
 }
 
 int run(int argc, char** argv) try {
   arguments given;
   const CLI::Range times(1e-3, 1e6);
   CLI::App app{"Measures the uplink of sessions of the embedded pair (docs/choosing.md)."};
+  app.add_option("--prior", given.prior, "file with the table that codes ids in the rows `with table`")
+      ->capture_default_str();
   app.add_option("--texts", given.texts, "number of texts to generate")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
@@ -271,19 +263,21 @@ int run(int argc, char** argv) try {
   std::printf("%-12s %2s %8s %10s %10s %9s %8s %8s %8s\n", "system", "L", "draft", "bits/draft", "mitted", "mitted",
               "round", "ance", "1 - TV");
   bool good = true;
-  std::vector<uplink_cost> costs;
-  for (const char* system : systems) {
+  std::vector<recorded::uplink_cost> costs;
+  for (const method& one : methods) {
     for (const std::uint32_t draft_length : {4u, 8u}) {
-      const measured made = pair.run(system, draft_length);
-      good = print_and_check(system, draft_length, made) && good;
+      const measured made = pair.run(one, draft_length);
+      good = print_and_check(one, draft_length, made) && good;
       // the chart omits greedy, because its text differs
-      if (draft_length != 8 || std::string_view(system) == "greedy") continue;
+      const bool charted = std::string_view(one.system) == "k-sqs" || (shares_noise(one) && one.coded);
+      if (draft_length != 8 || !charted) continue;
       const double drafted = static_cast<double>(made.edge.drafted), head = 16 * static_cast<double>(made.edge.rounds);
-      costs.push_back({system, static_cast<double>(made.edge.accepted) / static_cast<double>(made.edge.evaluated),
+      costs.push_back({one.coded ? 'S' : 'K',
+                       static_cast<double>(made.edge.accepted) / static_cast<double>(made.edge.evaluated),
                        (8 * static_cast<double>(made.edge.draft_bytes) - head) / drafted});
     }
   }
-  print_chart(given, costs);
+  recorded::print_chart(given.draft_ms, given.verify_ms, costs);
   return given.check && !good ? 1 : 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "uplink: %s\n", error.what());
