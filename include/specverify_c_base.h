@@ -222,6 +222,9 @@ typedef struct specverify_cloud_options {
   // tables by which edges may code ids, at most 16; the tables must outlive the session
   const specverify_prior* const* priors;
   size_t prior_count;
+  // shared-noise: the noise of the engine that samples the tokens; 0: the edge's, which is 1; 1: Philox; 2 and 3: vLLM,
+  // float and double; 4: SGLang
+  uint32_t noise;
 } specverify_cloud_options;
 
 SPECVERIFY_API specverify_status specverify_cloud_options_init(specverify_cloud_options* made, size_t size,

@@ -45,6 +45,7 @@ constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& m
   visit(c.text_chunk, made.text_chunk);
   visit(c.lazy, made.lazy);
   visit(c.check_bits, made.check_bits, 16u);
+  visit(c.noise, made.noise, static_cast<std::uint32_t>(sv::last_noise_kind));
 }
 
 // The type of a C link does not show whether the link keeps the order of messages, so the default check has 16 bits.

@@ -135,6 +135,37 @@ static void check_tokens(void) {
   wrong_token = -1;
 }
 
+// Each kind of noise writes another text, and its own is equal in every run.
+static void check_noise(void) {
+  const specverify_system system = system_of("shared-noise");
+  int32_t text[6][64];
+  small.noise = 2, small.scalar = large.scalar = SPECVERIFY_FLOAT;
+  for (uint32_t kind = 0; kind < 6; ++kind) {
+    const specverify_edge_options device = device_options();
+    specverify_cloud_options service = service_options();
+    service.noise = kind;
+    const specverify_model drafter = model_of(&small), target = model_of(&large);
+    specverify_edge* edge = NULL;
+    specverify_cloud* cloud = NULL;
+    IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
+    const specverify_status made = specverify_cloud_create(&service, &system, NULL, &cloud);
+    if (kind == 5) {
+      CHECK(made.code == specverify_errc_invalid_argument && made.where == offsetof(specverify_cloud_options, noise));
+    } else {
+      IS(made, ok);
+      IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+      IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
+      size_t count = 0;
+      memcpy(text[kind], specverify_edge_text(edge, &count, NULL), 164);
+      CHECK(count == 41);
+      for (uint32_t before = 0; before < kind; ++before)
+        CHECK((memcmp(text[before], text[kind], 164) == 0) == (before == 0 && kind == 1));
+    }
+    specverify_edge_destroy(edge);
+    specverify_cloud_destroy(cloud);
+  }
+}
+
 // The bytes of a table without lists: its weights are those of `seed`.
 enum { table_bytes = 80 + V };
 static void write_table(unsigned seed, uint8_t table[table_bytes]) {
@@ -755,6 +786,7 @@ int main(void) {
   check_page();
   check_callbacks();
   check_tokens();
+  check_noise();
   check_prior();
   check_supplied_tokens();
   check_failed_rows();
