@@ -312,6 +312,114 @@ def drawn(law, share):
         target -= law[token]
 
 
+# --- a table of weights (wire-format.md, section 6) ---
+EIGHTHS = (65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194)
+
+
+class Table:
+    """A file of a table of weights, and the weights that it gives ids."""
+
+    def __init__(self, file):
+        self.file, self.at = file, 0
+        assert file[:4] == b"SVPR"
+        self.at = 4
+        version, self.vocab, ones, twos = (self.take(4) for _ in range(4))
+        assert version == 1
+        self.id_bytes = 2 if self.vocab <= 65536 else 3
+        self.mixing = [[0] * 4] + [[self.take(1) for _ in range(4)] for _ in range(15)]
+        for chosen, row in enumerate(self.mixing):
+            assert sum(row) <= 240 and not any(m for i, m in enumerate(row) if not chosen >> i & 1)
+        self.weights = [self.weight() for _ in range(self.vocab)]
+        self.sum = sum(self.weights)
+        assert self.sum <= 1 << 28
+        self.lists = [self.read_lists(ones, 1), self.read_lists(twos, 2)]
+        assert self.at == len(file)
+
+    def take(self, size):
+        self.at += size
+        return int.from_bytes(self.file[self.at - size:self.at], "little")
+
+    def weight(self):
+        b = self.take(1)
+        return ((EIGHTHS[b % 8] << b // 8) + (1 << 15)) >> 16
+
+    def take_id(self):
+        token = self.take(self.id_bytes)
+        assert token < self.vocab
+        return token
+
+    def read_lists(self, count, ids):
+        found = {}
+        for _ in range(count):
+            before = tuple(self.take_id() for _ in range(ids))
+            size = self.take(1)
+            followers = [(self.take_id(), self.weight()) for _ in range(size)]
+            assert 1 <= size <= 64 and sorted({token for token, _ in followers}) == [token for token, _ in followers]
+            whole = sum(weight for _, weight in followers)
+            found[before] = [(token, (weight << 31) // whole) for token, weight in followers]
+        assert sorted(found) == list(found) and len(found) == count
+        return found
+
+    def added(self, chosen, source):
+        return self.sum * self.mixing[chosen][source] // 16
+
+    def after(self, text):
+        """The weights of all ids after a text."""
+        weights = list(self.weights)
+        if not text:
+            return weights
+        end = len(text) - 1
+        places = [i for i in range(end - 1, max(end - 1024, 0) - 1, -1) if text[i] == text[end]][:32]
+        both = [i for i in places if i > 0 and text[i - 1] == text[end - 1]]
+        lists = [self.lists[0].get(tuple(text[-1:])), self.lists[1].get(tuple(text[-2:]))]
+        chosen = sum(1 << i for i, known in enumerate(lists + [places, both]) if known)
+        for source, followers in enumerate(lists):
+            for token, share in followers or ():
+                weights[token] += self.added(chosen, source) * share >> 31
+        for source, found in ((2, places), (3, both)):
+            for i in found:
+                weights[text[i + 1]] += self.added(chosen, source) // len(found)
+        return weights
+
+    def fingerprint(self):
+        numbers = [self.vocab, *itertools.accumulate(self.weights)]
+        numbers += [self.added(chosen, source) for chosen in range(16) for source in range(4)]
+        for lists in self.lists:
+            numbers.append(len(lists))
+            for before in lists:
+                numbers += before if len(before) == 2 else (0, *before)
+            numbers += itertools.accumulate(len(followers) for followers in lists.values())
+            numbers += [number for followers in lists.values() for follower in followers for number in follower]
+        state = 0x6C62272E07BB014262B821756295C58D
+        for byte in b"".join(number.to_bytes(4, "little") for number in numbers):
+            state = (state ^ byte) * ((1 << 88) + 0x13B) % (1 << 128)
+        return state
+
+    def read_ids(self, code, text, count):
+        """The ids after a text, by their code."""
+        coder, text = Coder(code), list(text)
+        for _ in range(count):
+            weights = self.after(text)
+            whole = sum(weights)
+            unit = coder.range // whole
+            point = (coder.code() - coder.low) // unit
+            assert point < whole
+            sums = list(itertools.accumulate(weights))
+            token = next(i for i, above in enumerate(sums) if point < above)
+            coder.narrow(unit * (sums[token] - weights[token]), unit * weights[token])
+            text.append(token)
+        assert coder.finish() == code, "not the shortest code"
+        return text[-count:]
+
+
+def read_prior(seen):
+    table = Table(seen.pop("prior_table"))
+    assert table.vocab == 12 and table.lists[0][(0,)] == [(0, 1 << 31)] and len(table.lists[1]) == 2
+    assert table.fingerprint() == int.from_bytes(seen.pop("prior_fingerprint"), "little")
+    assert table.read_ids(seen.pop("prior_ids"), [3, 5, 1, 5], 10) == [1, 5, 7, 3, 5, 2, 0, 0, 11, 4]
+    assert not seen, "bytes that nobody read"
+
+
 # --- datagrams (delivery.md, "Datagrams") ---
 NONCES = (0x01020304, 0x0A0B0C0D)
 
@@ -349,9 +457,10 @@ def read_datagrams(seen):
 def main(path):
     golden = {name: bytes.fromhex(text) for name, text in (line.split() for line in open(path))}
     read_datagrams({name: data for name, data in golden.items() if name.startswith("datagram")})
+    read_prior({name: data for name, data in golden.items() if name.startswith("prior")})
     seen = {}
     for name, data in golden.items():
-        if name.startswith("datagram"):
+        if name.startswith(("datagram", "prior")):
             continue
         if name == "stop":
             seen[name] = KINDS[data[0] & 15], data

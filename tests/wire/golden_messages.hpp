@@ -4,12 +4,15 @@
 #define SPECVERIFY_TESTS_WIRE_GOLDEN_MESSAGES_HPP
 
 #include <specverify/codec/message.hpp>
+#include <specverify/codec/token_prior.hpp>
 #include <specverify/core/random.hpp>
 #include <specverify/delivery/datagram.hpp>
 
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "unit/codec/prior_kit.hpp"
 
 namespace specverify_test {
 
@@ -50,6 +53,19 @@ struct golden_source {
   std::uint32_t share = 0;  //!< of 2^32
   constexpr random_block operator()(random_counter) const noexcept { return {{share, 0, 0, 0}}; }
 };
+
+//! A table of 12 ids with two lists after one id and two lists after two ids.
+inline specverify_test::prior_content golden_prior() {
+  specverify_test::prior_content made;
+  for (unsigned id = 0; id < 12; ++id) made.weights.push_back(static_cast<std::uint8_t>((7 * id + 3) % 40));
+  made.one = {{{0}, {{0, 5}}}, {{5}, {{1, 16}, {7, 30}}}};
+  made.two = {{{3, 5}, {{2, 9}}}, {{5, 1}, {{5, 20}, {11, 12}}}};
+  for (unsigned set = 1; set < prior_source_sets; ++set) {
+    for (unsigned source = 0; source < prior_sources; ++source)
+      made.mixing[set][source] = static_cast<std::uint8_t>((set >> source & 1u) != 0 ? 10 + 3 * set + source : 0);
+  }
+  return made;
+}
 
 inline std::vector<golden> golden_messages() {
   std::vector<golden> all;
@@ -253,6 +269,25 @@ inline std::vector<golden> golden_messages() {
     const std::uint64_t words[] = {0x42};
     return encode_supply(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
                          out);
+  });
+  // A table of weights for ids, its fingerprint (low, high), and the code of the ids from index 4 on.
+  const specverify_test::prior_content weights = golden_prior();
+  const prior_table table = specverify_test::read_prior(weights);
+  add("prior_table", [&](std::span<std::byte> out) -> result<std::span<std::byte>> {
+    const std::vector<std::byte> file = specverify_test::prior_file(weights);
+    std::copy(file.begin(), file.end(), out.begin());
+    return out.first(file.size());
+  });
+  add("prior_fingerprint", [&](std::span<std::byte> out) -> result<std::span<std::byte>> {
+    numeric::store_le(out.data(), table.fingerprint().low, 8);
+    numeric::store_le(out.data() + 8, table.fingerprint().high, 8);
+    return out.first(16);
+  });
+  add("prior_ids", [&](std::span<std::byte> out) -> result<std::span<std::byte>> {
+    const token_id text[] = {3, 5, 1, 5, 1, 5, 7, 3, 5, 2, 0, 0, 11, 4};
+    range_encoder coder(out);
+    if (const status why = encode_ids(coder, table, text, 4); !why.ok()) return why;
+    return out.first(coder.finish());
   });
   // Datagrams of delivery.
   const auto control = [&](const char* name, const control_datagram& given) {
