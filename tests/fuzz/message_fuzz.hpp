@@ -17,6 +17,8 @@
 #include <span>
 #include <vector>
 
+#include "unit/codec/prior_kit.hpp"
+
 namespace specverify_fuzz {
 
 using namespace specverify;
@@ -153,6 +155,49 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
          "claims_bytes is not exact");
 }
 
+//! Formats of drafts whose ids a table codes, each by a table of its own after a text of its own.
+inline constexpr std::array<wire_format, 4> coded_formats{{
+    {law_format::token_only, 300, 0, 0, 8, 1, {}, 8, id_code::prior},
+    {law_format::token_only, 5, 0, 0, 3, 16, {}, 8, id_code::prior},
+    {law_format::token_only, 60, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 2}, 8, id_code::prior},
+    {law_format::token_only, 1, 0, 0, 4, 1, {0, hidden_format::none, false, false, 2}, 8, id_code::prior},
+}};
+struct coded_world {
+  explicit coded_world(const wire_format& format)
+      : table([&] {
+          std::mt19937_64 random(format.vocab_size);
+          return specverify_test::read_prior(specverify_test::random_prior(random, format.vocab_size));
+        }()) {
+    std::mt19937_64 random(format.vocab_size + 1);
+    memory = specverify_test::random_text(random, format.vocab_size, length);
+    memory.resize(length + format.attachments.max_skipped + format.max_draft_length);
+  }
+  [[nodiscard]] prior_text known() { return {&table, memory, length}; }
+
+  static constexpr std::size_t length = 40;
+  prior_table table;
+  std::vector<token_id> memory;
+};
+inline coded_world& coded_world_of(unsigned choice) {
+  static std::array<std::unique_ptr<coded_world>, coded_formats.size()> worlds;
+  auto& slot = worlds[choice % formats_of_choice % coded_formats.size()];
+  if (!slot) slot = std::make_unique<coded_world>(chosen(coded_formats, choice));
+  return *slot;
+}
+
+inline void take_coded(unsigned choice, std::span<const std::byte> message) {
+  const wire_format format = chosen(coded_formats, choice);
+  const prior_text known = coded_world_of(choice).known();
+  std::array<claimed_draft, 8> claims{};
+  std::array<token_id, skipped_room> skipped{};
+  const auto read = decode_claims(place, format, message, claims, skipped, known);
+  if (!read) return;
+  again second(message.size() + 16);
+  second.same(encode_claims(place, format, read->claims, read->attachments, known, second.bytes), message);
+  demand(message.size() <= max_draft_bytes(format, static_cast<std::uint32_t>(read->claims.size())),
+         "longer than the predictor says");
+}
+
 inline void take_hello(unsigned, std::span<const std::byte> message) {
   const auto value = decode_hello(message);
   const auto name = name_of(message);
@@ -277,10 +322,11 @@ struct target {
   take_message take;
   message_kind kind;
 };
-inline constexpr std::array<target, 9> targets{{
+inline constexpr std::array<target, 10> targets{{
     {"hello", take_hello, message_kind::hello},
     {"draft", take_draft, message_kind::draft},
     {"claims", take_claims, message_kind::draft},
+    {"coded", take_coded, message_kind::draft},
     {"request", take_request, message_kind::request},
     {"supply", take_supply, message_kind::supply},
     {"feedback", take_feedback, message_kind::feedback},

@@ -108,6 +108,15 @@ void write_seeds() {
     keep("claims", "seed" + std::to_string(choice), choice,
          encode_claims(place, format, std::span(claims), with.attachments(2), out));
   }
+  for (unsigned choice = 0; choice < specverify_fuzz::coded_formats.size(); ++choice) {
+    const wire_format& format = specverify_fuzz::coded_formats[choice];
+    specverify_fuzz::coded_world& world = specverify_fuzz::coded_world_of(choice);
+    const std::array<claimed_draft, 2> claims{claimed_draft{0, 0, 0},
+                                              {static_cast<token_id>(format.vocab_size - 1), 0, 0}};
+    const attached with(format.attachments, claims.size());
+    keep("coded", "seed" + std::to_string(choice), choice,
+         encode_claims(place, format, std::span(claims), with.attachments(2), world.known(), out));
+  }
   hello_message hello;
   hello.session_id = specverify_fuzz::answered.session_id;
   hello.nonce = specverify_fuzz::answered.nonce;
