@@ -4,7 +4,7 @@
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages are
 //! packed bits that start with the kind in 4 bits. All of these messages except stop end with a check of 0, 8 or 16
-//! bits over values that both sides know. All numbers are little-endian. docs/wire-format.md describes every field and
+//! bits over values that both sides have. All numbers are little-endian. docs/wire-format.md describes every field and
 //! shows example bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the byte layout is ours.
@@ -49,7 +49,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Returns the maximum number of listed ids in one draft message, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Returns the workspace size of decode_draft. If the block has room for fewer ids than a distribution can have,
+//! Returns the workspace size of decode_draft. If the block has space for fewer ids than a distribution can have,
 //! decode_draft needs less.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
@@ -109,7 +109,7 @@ template <lawful_draft Draft>
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns the attachments. Skipped ids are written to the front of
 //! `skipped`, and attachments.skipped points there; attachments.hidden points into the message. If the message has more
-//! drafts than the block's capacity, or a distribution has more ids than the block has room for, it is rejected before
+//! drafts than the block's capacity, or a distribution has more ids than the block has space for, it is rejected before
 //! they are read.
 //! Errors: law_kind_mismatch, draft_too_long, support_too_large (`where` = draft), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
@@ -157,7 +157,7 @@ template <lawful_draft Draft>
                                                           std::span<const std::byte> message,
                                                           std::span<claimed_draft> claims) noexcept;
 
-//! `draft_length`: number of drafts in the round, which both sides know, so the accepted count takes
+//! `draft_length`: number of drafts in the round, which both sides have, so the accepted count takes
 //! ceil(log2(draft_length + 1)) bits.
 [[nodiscard]] inline result<std::span<std::byte>> encode_feedback(const wire_place& place, const wire_format& format,
                                                                   std::uint32_t draft_length,
@@ -167,8 +167,8 @@ template <lawful_draft Draft>
                                                               std::uint32_t draft_length,
                                                               std::span<const std::byte> message) noexcept;
 
-//! A text message has 0..most ids; both sides know `most`. Decoding writes the ids to the front of `storage`. Errors:
-//! output_too_small, token_out_of_range (`where` = index).
+//! A text message has 0..most ids; `most` is the same on both sides. Decoding writes the ids to the front of `storage`.
+//! Errors: output_too_small, token_out_of_range (`where` = index).
 [[nodiscard]] inline result<std::span<std::byte>> encode_text(const wire_place& place, const wire_format& format,
                                                               std::uint32_t most, std::span<const token_id> tokens,
                                                               std::span<std::byte> out) noexcept;

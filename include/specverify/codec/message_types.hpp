@@ -79,7 +79,7 @@ struct prior_fingerprint {
          value != 6;
 }
 
-//! State that both sides know and never send. The check of a steady message is computed from it.
+//! State that both sides have and never send. The check of a steady message is computed from it.
 struct wire_place {
   //! hash of the text that both sides have, or of the text before the ids of a text message
   std::uint64_t prefix_hash = 0;

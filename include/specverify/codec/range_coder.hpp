@@ -162,7 +162,7 @@ class range_encoder {
   }
 
   std::span<std::byte> out_;
-  std::size_t words_end_;  // first position at which a word of eight bytes has no room
+  std::size_t words_end_;  // first position at which a word of eight bytes has no space
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;

@@ -33,7 +33,7 @@ class subset_encoder {
     SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
-  //! Encodes the next member, counted from the first slot. It must leave room for the members that follow.
+  //! Encodes the next member, counted from the first slot. It must leave space for the members that follow.
   void put(std::uint32_t position) noexcept {
     std::uint32_t gap = position - next_;
     SPECVERIFY_ASSERT(members_ > 0 && position >= next_ && gap <= slots_ - members_, "members not ascending");

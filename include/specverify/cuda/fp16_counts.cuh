@@ -4,7 +4,7 @@
 //!
 //! Use it after digest.cuh, on the same rows and transform, if a drafter uploads half-precision distributions.
 //! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Shape:      one thread block per row. A scan over the block finds the place of each count, in id order.
+//! Shape:      one thread block per row. A scan over the block finds the position of each count, in id order.
 //! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. One read per row
 //!             if the digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
 //!             allocation, no synchronization, no read-back.

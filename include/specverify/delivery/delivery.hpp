@@ -78,7 +78,7 @@ class delivery {
     }
     return found ? take(*found, now, room) : refuse(datagram, found.error());
   }
-  //! Requests messages that arrived out of order, or while there was no room.
+  //! Requests messages that arrived out of order, or while there was no space.
   void want_missing() noexcept { asks_ = asks_ || expected_ < seen_end_; }
   //! Client: tells the object that time has passed. Does nothing before `deadline()`. Errors: peer_timeout (the
   //! incarnation is lost).

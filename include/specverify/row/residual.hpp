@@ -48,7 +48,7 @@ namespace detail {
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
                                                                          double taken, double lower,
                                                                          double upper) noexcept {
-  // The test also rejects if have <= taken * Z, because the left side is then 0.
+  // If have <= taken * lower, this rejects, because the right side is then not positive.
   if (need >= slack * kernel::left_of(have, taken, lower)) return bound_decision::rejected;
   return need < slack * kernel::left_of(have, taken, upper) ? bound_decision::accepted : bound_decision::open;
 }
