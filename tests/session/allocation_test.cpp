@@ -58,6 +58,7 @@ struct system_options {
   std::uint32_t draft_length = 4;
   attachment_format attachments{};
   bool draw_from_row = false;
+  bool coded = false;  // ids by a table, over shared noise
 };
 
 template <class Policy, class Skip = always_send>
@@ -74,12 +75,18 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   device.rule = system.rule;
   device.bonus = system.bonus;
   device.draw_from_row = system.draw_from_row;
+  const prior_table* const table = &table_of(vocab_size, 1);
+  if (system.coded) {
+    device.noise = noise_kind::philox;
+    device.prior = table;
+  }
   device.token_budget = 60;
   device.max_text_length = 128;
   cloud_options server;
   server.secret = secret_of(2);
   server.salt = 1;
   server.vocab_size = vocab_size;
+  server.priors = {&table, system.coded ? std::size_t{1} : 0};
   server.limits = cloud_session::limits_for(format_of(device, window));
   server.max_text_length = 128;
   auto edge = std::move(make_edge(device, window, skip)).value();
@@ -129,6 +136,11 @@ TEST_CASE("PRF-7 no heap allocation per drafted token, per verdict and per messa
     CHECK(allocations_of(exec::seq, {format}, emitted) == 0);
     CHECK(emitted == 60);
   }
+  system_options coded{law_format::token_only, wire_rule::greedy};
+  coded.coded = true;
+  std::uint64_t emitted = 0;
+  CHECK(allocations_of(exec::simd, coded, emitted) == 0);
+  CHECK(emitted == 60);
 }
 
 TEST_CASE(

@@ -1363,9 +1363,14 @@ struct forger {
 TEST_CASE("SEC-1 session: one changed message under a good checksum never ends in silence with texts that differ") {
   const std::size_t apart = std::getenv("SPECVERIFY_LONG") != nullptr ? 1 : 3;  // bits that are changed
   int runs = 0, silent = 0, unnamed = 0, other_text = 0, named = 0;
-  for (const session_mode mode : {session_mode::draft, session_mode::stream}) {
+  const prior_table& table = table_of(pair::vocab_size, 1);
+  for (const int kind : {0, 1, 2}) {  // drafts, drafts with coded ids, a stream
     pair_options o;
-    o.mode = mode;
+    o.mode = kind == 2 ? session_mode::stream : session_mode::draft;
+    if (kind == 1) {
+      o.prior = &table;
+      o.priors = {&table};
+    }
     o.budget = 9;
     o.format = law_format::token_only;
     o.retry_limit = 16;
