@@ -395,9 +395,9 @@ class Table:
             state = (state ^ byte) * ((1 << 88) + 0x13B) % (1 << 128)
         return state
 
-    def read_ids(self, code, text, count):
-        """The ids after a text, by their code."""
-        coder, text = Coder(code), list(text)
+    def take_ids(self, coder, text, count):
+        """The next ids after a text."""
+        text = list(text)
         for _ in range(count):
             weights = self.after(text)
             whole = sum(weights)
@@ -408,12 +408,26 @@ class Table:
             token = next(i for i, above in enumerate(sums) if point < above)
             coder.narrow(unit * (sums[token] - weights[token]), unit * weights[token])
             text.append(token)
+        return text[len(text) - count:]
+
+    def read_ids(self, code, text, count):
+        """The ids after a text, by their code."""
+        coder = Coder(code)
+        ids = self.take_ids(coder, text, count)
         assert coder.finish() == code, "not the shortest code"
-        return text[-count:]
+        return ids
+
+    def read_drafts(self, message, max_length, max_skipped, text):
+        """Skipped ids and drafts of a message whose check is cut off."""
+        skipped, _, _, at = beside(message, self.vocab, max_length, (0, 0, False, False, max_skipped))
+        coder = Coder(message[at:])
+        ids = self.take_ids(coder, text + skipped, coder.uniform(max_length + 1))
+        assert coder.finish() == message[at:], "not the shortest code"
+        return skipped, ids
 
 
-def read_prior(seen):
-    table = Table(seen.pop("prior_table"))
+def read_prior(table, seen):
+    assert seen.pop("prior_table")
     assert table.vocab == 12 and table.lists[0][(0,)] == [(0, 1 << 31)] and len(table.lists[1]) == 2
     assert table.fingerprint() == int.from_bytes(seen.pop("prior_fingerprint"), "little")
     assert table.read_ids(seen.pop("prior_ids"), [3, 5, 1, 5], 10) == [1, 5, 7, 3, 5, 2, 0, 0, 11, 4]
@@ -457,7 +471,8 @@ def read_datagrams(seen):
 def main(path):
     golden = {name: bytes.fromhex(text) for name, text in (line.split() for line in open(path))}
     read_datagrams({name: data for name, data in golden.items() if name.startswith("datagram")})
-    read_prior({name: data for name, data in golden.items() if name.startswith("prior")})
+    table = Table(golden["prior_table"])
+    read_prior(table, {name: data for name, data in golden.items() if name.startswith("prior")})
     seen = {}
     for name, data in golden.items():
         if name.startswith(("datagram", "prior")):
@@ -544,6 +559,8 @@ def main(path):
     bits = Bits.of(seen["claims"][1])
     assert [bits.take(w) for w in (4, 15, 15)] == [2, 5, 31999]
     bits.close()
+    assert table.read_drafts(seen["claims_coded"][1], 8, 0, [3, 5, 1, 5]) == ([], [1, 5, 7, 3])
+    assert table.read_drafts(seen["claims_coded_beside"][1], 8, 5, [3, 5, 1, 5]) == ([1, 5], [7, 3, 5])
     bits = Bits.of(seen["claims_counted"][1])
     assert [bits.take(w) for w in (4, 15, 7, 15, 7)] == [2, 5, 0, 31999, 99]
     bits.close()

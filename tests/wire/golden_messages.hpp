@@ -289,6 +289,25 @@ inline std::vector<golden> golden_messages() {
     if (const status why = encode_ids(coder, table, text, 4); !why.ok()) return why;
     return out.first(coder.finish());
   });
+  // Drafts that the table codes, after the text 3, 5, 1, 5; also with skipped ids before them.
+  const auto coded = [&](const char* name, std::uint32_t most_skipped, std::span<const token_id> ahead,
+                         std::span<const claimed_draft> drafts) {
+    add(name, [&](std::span<std::byte> out) {
+      wire_format format{.format = law_format::token_only, .vocab_size = 12, .max_draft_length = 8};
+      format.attachments.max_skipped = most_skipped;
+      format.ids = id_code::prior;
+      std::vector<token_id> memory{3, 5, 1, 5};
+      memory.resize(20);
+      draft_attachments attached;
+      attached.skipped = ahead;
+      return encode_claims(golden_place, format, drafts, attached, {&table, memory, 4}, out);
+    });
+  };
+  const token_id ahead[] = {1, 5};
+  const claimed_draft four[] = {{1, 0, 0}, {5, 0, 0}, {7, 0, 0}, {3, 0, 0}},
+                      three[] = {{7, 0, 0}, {3, 0, 0}, {5, 0, 0}};
+  coded("claims_coded", 0, {}, four);
+  coded("claims_coded_beside", 5, ahead, three);
   // Datagrams of delivery.
   const auto control = [&](const char* name, const control_datagram& given) {
     add(name, [&](std::span<std::byte> out) { return out.first(write_control(given, out.first<13>()).size()); });
