@@ -120,7 +120,7 @@ TEST_CASE_TEMPLATE("tests of tokens of truncated hard rows", Scalar, float, floa
   CHECK(seen.near_ties > 0);
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   tally seen;
   for (std::uint32_t i = 0; i < many_batches(); ++i) {
     batch<float> rows = batch_of_many(i);

@@ -241,8 +241,8 @@ bool compare_kept(const device_digests& digests, std::uint32_t r, const Held& ex
 }
 
 #if !defined(SPECVERIFY_WITHOUT_SIMULATOR)
-//! Batches of 16 difficult rows of 4 096 ids: five hundred rows, ten thousand in the long run.
-inline std::uint32_t many_batches() { return is_long() ? 625 : 32; }
+//! Batches of 16 difficult rows of 4 096 ids: two hundred rows, ten thousand in the long run.
+inline std::uint32_t many_batches() { return is_long() ? 625 : 13; }
 inline batch<float> batch_of_many(std::uint32_t number) {
   batch<float> rows(hard_rows::kinds + 1, 4096);
   rows.fill(0, 1000 + number);

@@ -148,7 +148,7 @@ TEST_CASE_TEMPLATE("draws from claimed blocks of hard rows are the host's", Scal
   }
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   for (std::uint32_t i = 0; i < many_batches(); ++i) {
     batch<float> rows = batch_of_many(i);
     const bool is_off = i % 2 == 1;

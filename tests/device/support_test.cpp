@@ -203,7 +203,7 @@ TEST_CASE("rows in error, and arguments that are refused") {
   CHECK(gpu.report() == "");
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   for (std::uint64_t seed = 0; seed < many_batches(); ++seed) {
     batch<float> rows(all_kinds, 4096);
     rows.fill(0, 1000 + seed);

@@ -234,7 +234,7 @@ TEST_CASE("arguments that are refused, and nothing is read") {
   CHECK(sample(on, rows.made(), at.all().at(purpose::bonus_draw), nullptr).code == errc::null_span);
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   const auto check = [](batch<float>& rows, std::uint64_t) {
     compare_digests(rows, {});
     compare_argmax(rows);

@@ -263,7 +263,7 @@ TEST_CASE("truncations that are refused, of all rows or of one") {
   CHECK(read_rows(exec::cuda{}, bad).code == errc::invalid_truncation);
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   for (std::uint32_t i = 0; i < many_batches(); ++i) {
     batch<float> rows = batch_of_many(i);
     compare(rows, i, i * 37);

@@ -227,7 +227,7 @@ TEST_CASE("arguments that are refused, and nothing is launched") {
   CHECK(gpu.report() == "");
 }
 
-TEST_CASE("five hundred rows of 4 096 ids; ten thousand in the long run") {
+TEST_CASE("two hundred rows of 4 096 ids; ten thousand in the long run") {
   for (std::uint32_t i = 0; i < many_batches(); ++i) {
     batch<float> rows = batch_of_many(i);
     compare(rows, i);
