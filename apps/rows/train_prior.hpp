@@ -2,8 +2,8 @@
 //! Makes a table of weights for ids (codec/prior_table.hpp) from texts.
 //!
 //! Weights and shares are counts of the texts. Lists are chosen by the bits that they save per byte of the file. Mixing
-//! weights are fitted on every fifth text by a table made from the other texts, so that they do not trust lists more
-//! than new text deserves.
+//! weights are fitted on every fifth text, or piece of 256 ids, by a table made from the others. Therefore they do not
+//! trust lists more than new text deserves.
 #ifndef SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 #define SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 
@@ -255,12 +255,28 @@ inline mixing_rows fit(const std::array<std::vector<parts>, sv::prior_source_set
   return made;
 }
 
+//! Cuts texts into pieces of at most 256 ids, so that one text can be counted and fitted, too.
+inline texts pieces_of(const texts& from) {
+  constexpr std::size_t piece = 256;
+  texts made;
+  for (const auto& text : from) {
+    for (std::size_t at = 0; at < text.size(); at += piece) {
+      const std::size_t end = std::min(text.size(), at + piece);
+      made.emplace_back(text.begin() + static_cast<std::ptrdiff_t>(at),
+                        text.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+  }
+  return made;
+}
+
 //! Makes the file of a table.
 inline std::vector<std::byte> train(const texts& from, const table_settings& settings) {
-  texts most, rest;
-  for (std::size_t i = 0; i < from.size(); ++i) (i % 5 == 4 ? rest : most).push_back(from[i]);
   content made = make_lists(from, settings);
-  if (!rest.empty()) made.mixing = fit(parts_of(make_lists(most, settings), rest));
+  texts most, rest;
+  std::size_t number = 0;
+  for (auto& text : pieces_of(from)) (++number % 5 == 0 ? rest : most).push_back(std::move(text));
+  if (rest.empty()) throw std::runtime_error("five texts are needed, or one of more than 1024 ids");
+  made.mixing = fit(parts_of(make_lists(most, settings), rest));
   return file_of(made);
 }
 

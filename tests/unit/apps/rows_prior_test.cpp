@@ -82,6 +82,17 @@ TEST_CASE("prior trainer: a table from some texts saves the bits of others, and 
   CHECK(large[1] < weights[1] - 1);
 }
 
+TEST_CASE("prior trainer: one long text is enough, and its lists count") {
+  std::vector<sv::token_id> all;
+  for (const priors::id_text& text : committed_texts()) all.insert(all.end(), text.ids.begin(), text.ids.end());
+  const std::size_t half = all.size() / 2;
+  const std::vector<std::byte> file =
+      priors::train({std::vector(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half))}, {vocab_size, 16384});
+  const priors::measured_bits sum =
+      priors::bits_of(priors::read_table(file, vocab_size), std::vector<priors::id_text>{{all, half}});
+  CHECK(sum.table < sum.weights - static_cast<double>(sum.ids));  // a bit per id
+}
+
 TEST_CASE("prior trainer: lists go first to what is certain, and a text that repeats itself is trusted") {
   // 0 1 2 3 0 1 2 3 ...: each id has one follower.
   priors::texts texts(10);
@@ -104,6 +115,9 @@ TEST_CASE("prior trainer: bad texts and sizes have a reason") {
   CHECK(failure_of([] { priors::train({{1, -1}}, {5, 16384}); }) == "id -1 is not below the vocabulary size");
   CHECK(failure_of([] { priors::train({{}}, {5, 16384}); }) == "the texts have no ids");
   CHECK(failure_of([] { priors::train({{1}}, {5, 84}); }) == "the table needs at least 85 bytes");
+  CHECK(failure_of([] {
+          priors::train(priors::texts(4, {1, 2}), {5, 16384});
+        }) == "five texts are needed, or one of more than 1024 ids");
   CHECK(failure_of([] { priors::read_ids("nowhere", 5); }) == "cannot read nowhere");
   {
     const ids_file good("1 2 | 3\n\n4\n");
