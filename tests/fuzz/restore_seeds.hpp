@@ -126,8 +126,8 @@ inline void add_exchanges(std::vector<std::byte>& script, int count) {
     script.push_back(std::byte{1});
   }
 }
-inline constexpr std::byte to_cloud{0};                  // a word of session_script
-inline constexpr unsigned stream = 0x80, greedy = 0x40;  // bits of its first one
+inline constexpr std::byte to_cloud{0};                          // a word of session_script
+inline constexpr unsigned stream_bit = 0x80, greedy_bit = 0x40;  // bits of its first one
 
 //! Takes journals of one side after each step of a life that leads to such a seed, until one fits.
 template <class Skip>
@@ -153,7 +153,7 @@ class seed_maker {
     std::vector<std::byte> script{static_cast<std::byte>(choice_), std::byte{0}};
     switch (kind_) {
       case seed_kind::compacted:
-        if ((choice_ & stream) != 0) return compacted(killed(script, size));
+        if ((choice_ & stream_bit) != 0) return compacted(killed(script, size));
         add_exchanges(script, size + 3);
         return compacted(run(script));
       case seed_kind::cut_back:
@@ -238,14 +238,14 @@ inline std::vector<restore_seed> make_seeds(side restored) {
   constexpr unsigned last = script_formats - 1;
   std::vector<std::pair<seed_kind, unsigned>> wanted;
   for (unsigned choice = 0; choice < script_formats; ++choice) wanted.emplace_back(seed_kind::system, choice);
-  for (const unsigned choice : {stream, greedy}) wanted.emplace_back(seed_kind::system, choice);
-  for (const unsigned choice : {0u, last, stream}) wanted.emplace_back(seed_kind::compacted, choice);
+  for (const unsigned choice : {stream_bit, greedy_bit}) wanted.emplace_back(seed_kind::system, choice);
+  for (const unsigned choice : {0u, last, stream_bit}) wanted.emplace_back(seed_kind::compacted, choice);
   if (restored == side::edge) {  // a law, hidden states on request, tokens that the edge commits alone
     for (const unsigned choice : {0u, 6u, last}) wanted.emplace_back(seed_kind::open_draft, choice);
     wanted.emplace_back(seed_kind::cut_back, last);
   } else {
     wanted.emplace_back(seed_kind::cut_back, 0u);
-    wanted.emplace_back(seed_kind::middle_of_stream, stream);
+    wanted.emplace_back(seed_kind::middle_of_stream, stream_bit);
   }
   std::vector<restore_seed> made;
   for (const auto& [kind, choice] : wanted) made.push_back(make_seed(restored, kind, choice));
