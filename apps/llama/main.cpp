@@ -64,7 +64,7 @@ void add_options(CLI::App& app, settings& set) {
       ->capture_default_str();
   app.add_flag("--raw", set.raw, "use the prompt as it is, without a chat template");
   app.add_flag("--interactive", set.interactive,
-               "chat: read a question per line and answer it with the first method of --systems (default: k-sqs)");
+               "chat: read one question per line and answer it with the first method of --systems (default: k-sqs)");
   app.add_option("--systems", set.systems, "methods to run, in this order (names: --list)")
       ->delimiter(',')
       ->check(wrong_system);
@@ -224,7 +224,7 @@ int chat(settings& set, engine& small, engine& large) {
 }  // namespace
 
 static int run(int argc, char** argv) {
-  CLI::App app{"A device and a cloud on two GGUF models, over an emulated link."};
+  CLI::App app{"Runs a device and a cloud with two GGUF models over an emulated link."};
   settings set;
   set.run.salt = std::random_device{}() | 1u;
   set.run.temperature = 0.7;  // at 1, texts of the small default pair become nonsense

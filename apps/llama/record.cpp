@@ -59,7 +59,7 @@ void record(arguments& given) {
 
 static int run(int argc, char** argv) try {
   arguments given;
-  CLI::App app{"Records the rows of two GGUF models that read the same text (docs/rows.md)."};
+  CLI::App app{"Records the rows of logits of two GGUF models that read the same text (docs/rows.md)."};
   add_own_options(app, given);
   recorded::add_options(app, given);
   try {

@@ -117,24 +117,29 @@ void draw(const arguments& given) {
 
 int run(int argc, char** argv) try {
   arguments given;
-  CLI::App app{"Makes a table of weights by which edge and cloud code token ids (docs/algorithms/token_prior.md)."};
+  CLI::App app{
+      "Makes a table that lets edge and cloud encode token ids in fewer bits (docs/algorithms/token_prior.md)."};
   app.add_option("TEXT", given.files, "text files; paragraphs are separated by an empty line")
       ->check(CLI::ExistingFile);
   app.add_option("-o,--out", given.out, "file to write: the table, or with --draw the texts");
   app.add_option("--ids", given.vocab_size,
-                 "TEXT holds token ids below this vocabulary size, a text per line, instead of text for the embedded "
-                 "models; ids before a | were given to the model, so they are not measured")
+                 "vocabulary size; TEXT then contains token ids, one text per line, instead of text for the embedded "
+                 "models. Ids before a `|` are the prompt, which is not measured")
       ->check(CLI::Range(1u, sv::max_vocab_size));
   app.add_option("--max-bytes", given.max_bytes, "largest size of the table in bytes")
       ->capture_default_str()
       ->check(CLI::Range(std::size_t{81}, std::size_t{1} << 28));
-  app.add_option("--measure", given.measured, "table of which to print the bits per id of TEXT")
+  app.add_option("--measure", given.measured, "existing table: print how many bits per id it needs for TEXT")
       ->check(CLI::ExistingFile);
-  app.add_option("--draw", given.draw, "number of texts of the embedded target to write as ids")
+  app.add_option("--draw", given.draw, "number of texts to generate with the embedded target and write as token ids")
       ->check(CLI::Range(1u, 1000u));
-  app.add_option("--skip", given.skip, "--draw: number of prompts to leave out")->capture_default_str();
-  app.add_option("--tokens", given.tokens, "--draw: tokens per text")->capture_default_str()->check(CLI::Range(1, 200));
-  app.add_option("--problems", given.problems, "--draw: file of problems")->capture_default_str();
+  app.add_option("--skip", given.skip, "with --draw: number of prompts to skip at the beginning")
+      ->capture_default_str();
+  app.add_option("--tokens", given.tokens, "with --draw: number of tokens per text")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 200));
+  app.add_option("--problems", given.problems, "with --draw: file with the problems to use as prompts")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
     if (given.draw > 0 ? !given.files.empty() || !given.measured.empty() : given.files.empty())

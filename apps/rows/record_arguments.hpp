@@ -22,7 +22,7 @@ struct record_arguments {
 };
 
 inline void add_options(CLI::App& app, record_arguments& given) {
-  app.add_option("PROMPT", given.prompts, "beginning of a text; repeatable, and the texts use the prompts in turn")
+  app.add_option("PROMPT", given.prompts, "prompt of a text; repeatable: the texts use the prompts in turn")
       ->required();
   app.add_option("-o,--out", given.file, "output file, in the format rows-1")->required();
   app.add_option("-n,--rows", given.plan.rows, "number of rows (one text position each) to record per model")

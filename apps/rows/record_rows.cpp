@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the rows of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 if it cannot
-// print; 2 for wrong usage or files.
+// Records the rows of logits of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 if it
+// cannot print; 2 for wrong usage or files.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -44,7 +44,7 @@ void record_tinylm(arguments& given) {
 
 static int run(int argc, char** argv) try {
   arguments given;
-  CLI::App app{"Records the rows of a target and a drafter that read the same text (docs/rows.md)."};
+  CLI::App app{"Records the rows of logits of a target and a drafter that read the same text (docs/rows.md)."};
   app.add_option("MODEL", given.model, "pair of models to record: tinylm (the embedded models)")
       ->required()
       ->check(CLI::IsMember({"tinylm"}));

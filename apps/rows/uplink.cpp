@@ -233,8 +233,8 @@ bool print_and_check(const method& one, std::uint32_t draft_length, const measur
 int run(int argc, char** argv) try {
   arguments given;
   const CLI::Range times(1e-3, 1e6);
-  CLI::App app{"Measures the uplink of sessions of the embedded pair (docs/choosing.md)."};
-  app.add_option("--prior", given.prior, "file with the table that codes ids in the rows `with table`")
+  CLI::App app{"Measures how many bits a session of the embedded models sends on the uplink (docs/choosing.md)."};
+  app.add_option("--prior", given.prior, "file with the token-id table for the result lines marked `with table`")
       ->capture_default_str();
   app.add_option("--texts", given.texts, "number of texts to generate")
       ->capture_default_str()

@@ -39,9 +39,9 @@ void add_limits(CLI::App& app, serve_limits& limits) {
         "maximum number of authenticated connections of all devices together");
   limit(app, "--connections-of-device", limits.connections_of_device, 1u, many,
         "maximum number of authenticated connections per device");
-  limit(app, "--half-open", limits.half_open, 1u, many, "maximum number of connections that are not authenticated yet");
+  limit(app, "--half-open", limits.half_open, 1u, many, "maximum number of unauthenticated connections");
   limit(app, "--half-open-of-address", limits.half_open_of_address, 1u, many,
-        "maximum number of connections per network address that are not authenticated yet");
+        "maximum number of unauthenticated connections per network address");
   limit(app, "--first-frame-seconds", limits.first_frame_seconds, 1u, day,
         "seconds after which a connection is closed if the device has not authenticated");
   limit(app, "--idle-connection-seconds", limits.idle_connection_seconds, 1u, day,
@@ -50,9 +50,9 @@ void add_limits(CLI::App& app, serve_limits& limits) {
         "seconds after which the server deletes a session whose device sends no message");
   limit(app, "--frame-bytes", limits.frame_bytes, 1u << 10, 1u << 22, "maximum size of a frame in bytes");
   limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30,
-        "maximum bytes per connection that wait to be sent");
+        "maximum number of unsent bytes per connection");
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30,
-        "maximum bytes of all connections together that wait to be sent");
+        "maximum number of unsent bytes of all connections together");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many,
         "maximum number of invalid or refused frames per connection");
   limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
@@ -105,8 +105,8 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
                    "file with one device per line: `DEVICE-ID KEY` (KEY has 64 hex digits), or only `DEVICE-ID` with "
                    "--tls-client-ca");
   add_tls(serve, server.tls, "--tls-client-ca",
-          "PEM file with the authority that signs device certificates; all its devices are accepted unless --devices "
-          "lists some");
+          "PEM file with the certificate of the authority that signs device certificates; without --devices, every "
+          "device with such a certificate is accepted");
   const std::map<std::string, specverify::guarantee> guarantees{
       {"lossy", specverify::guarantee::lossy},
       {"honest_drafter", specverify::guarantee::honest_drafter},
@@ -145,7 +145,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
                      "file with the key of this device, as 64 hex digits; used if there is no --tls-certificate");
   command
       .add_option("--connect-seconds", device.connect_seconds,
-                  "seconds after which the device exits if the server sends no useful answer")
+                  "seconds after which the device exits if it gets no valid answer from the server")
       ->capture_default_str()
       ->check(CLI::Range(1u, 365u * 86'400u));
   command.add_option("--pad-to", run.pad_to, "pad drafts and answers to a multiple of this many bytes; 1: no padding")
@@ -154,10 +154,10 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
   command.add_option("--tls-name", device.server_name,
                      "name that the server's certificate must contain; default: the host of --connect");
   command.add_flag("--emulate-link", device.emulate_link,
-                   "delay and lose messages like a slow link with the properties of --up-kbit, --rtt-ms and so on");
+                   "delay and drop messages as a slow link does; --up-kbit, --rtt-ms and so on set its properties");
   add_link_options(command, run.link);
   add_tls(command, device.tls, "--tls-ca",
-          "PEM file with the authority that signs the server's certificate; required for TLS");
+          "PEM file with the certificate of the authority that signs the server's; required for TLS");
 }
 
 }  // namespace
