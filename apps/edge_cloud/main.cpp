@@ -126,8 +126,8 @@ static int run(int argc, char** argv) try {
   edge.run.pace = cloud.run.pace = "paper";
   edge.port = 7001;
   cloud.port = 7000;
-  CLI::App* edge_command =
-      app.add_subcommand("edge", "run the edge: the small model, which drafts; this side sets the prompt and the method");
+  CLI::App* edge_command = app.add_subcommand(
+      "edge", "run the edge: the small model, which drafts; this side sets the prompt and the method");
   add_system_option(*edge_command, edge.run);
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
