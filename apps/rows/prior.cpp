@@ -9,7 +9,6 @@
 #include "record.hpp"
 #include "train_prior.hpp"
 
-#include "tinylm/files.hpp"
 #include "tinylm/tinylm.hpp"
 
 #include <CLI/CLI.hpp>
@@ -82,9 +81,7 @@ void make_table(const arguments& given) {
 void measure(const arguments& given) {
   std::uint32_t vocab_size = 0;
   const std::vector<priors::id_text> texts = read_texts(given, vocab_size);
-  const auto file = tinylm::read_file(given.measured);
-  if (!file.ok()) throw std::runtime_error(file.error);
-  const sv::prior_table table = priors::read_table(std::as_bytes(std::span(*file)), vocab_size);
+  const sv::prior_table table = priors::read_table_file(given.measured, vocab_size);
   const priors::measured_bits sum = priors::bits_of(table, texts);
   if (sum.ids == 0) throw std::runtime_error("the texts have no ids to measure");
   const auto ids = static_cast<double>(sum.ids);

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -76,10 +78,18 @@ inline std::vector<std::byte> file_of(const content& made) {
   return file;
 }
 
-inline sv::prior_table read_table(std::span<const std::byte> file, std::uint32_t vocab_size) {
+inline sv::prior_table read_table(std::span<const std::byte> file, std::uint32_t vocab_size,
+                                  const std::string& name = "table") {
   auto read = sv::prior_table::read(file, vocab_size);
-  if (!read) throw std::runtime_error(std::string("table: ") + read.error().text().c_str());
+  if (!read) throw std::runtime_error(name + ": " + read.error().text().c_str());
   return std::move(*read);
+}
+
+inline sv::prior_table read_table_file(const std::string& name, std::uint32_t vocab_size) {
+  std::ifstream file(name, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file || bytes.empty()) throw std::runtime_error("cannot read " + name);
+  return read_table(std::as_bytes(std::span(bytes)), vocab_size, name);
 }
 
 //! Counts of all ids, and of followers.
