@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of specverify for C11 and C++17 hosts: a device that drafts and a cloud that verifies. A host chooses a
-// method by its name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
+// Runs sessions of specverify in C11 and C++17 hosts: a device drafts, and a cloud verifies. A host chooses a method by
+// its name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
-// Options   A struct begins with its size. Get the struct from `..._defaults()` and change the fields you need. Its
-//           pointers are read only during `..._create`. If the program is older than the library, missing fields get
-//           their defaults. If it is newer, fields that the library does not know must be zero; otherwise the call
-//           returns unknown_option, `where` = offset of the first nonzero byte. A size that no version of the struct
-//           has returns struct_size_wrong, for example 0 or a size that ends inside a member. An array that is not
-//           aligned to its elements returns misaligned.
-// Errors    Every function returns a status with a number of specverify/core/errc.def. No function throws.
-// Callbacks must return 0 on success. Any other number ends the session and the call. It should be a
-//           specverify_errc_* or a number of the host's own, 1000 to 65535; a number outside 1 to 65535 is reported as
-//           engine_failed with the number in `where`. A callback must return: it must not throw or call longjmp. It
-//           must not call a function that passes an input to the same session or destroys it.
+// Options   A struct begins with its size. Get the struct from `..._defaults()` and change the fields that you need.
+//           Arrays that the struct points to are read only during `..._create`, but tables of weights must outlive the
+//           session. If the program is older than the library, missing fields get their defaults. If the program is
+//           newer, fields that the library does not know must be zero; otherwise the call returns unknown_option
+//           (`where` = offset of the first nonzero byte). An impossible size returns struct_size_wrong, for example 0
+//           or a size that ends inside a member. An array that is not aligned for its elements returns misaligned.
+// Errors    Functions that can fail return a status. Its code is a number of specverify/core/errc.def, or a number that
+//           a callback returned. No function throws.
+// Callbacks A callback must return 0 on success. Any other number from a model ends the session and the call. A number
+//           from an observer ends the call. The comments of specverify_link describe the numbers of a link. The number
+//           should be a specverify_errc_* or a number of the host's own, 1000 to 65535; a number outside 1 to 65535 is
+//           reported as engine_failed with the number in `where`. A callback must not throw, call longjmp, destroy the
+//           session, or call a function that passes an input to the same session.
 // Memory    A session allocates all memory when it is created, and frees it when it is destroyed.
 // Threads   Only one thread at a time may use a session. Any number of sessions can run at once.
-// Pointers  Pointers in an output and from `..._text` and `..._statistics` are valid until the session's next call.
+// Pointers  Pointers in an output, and the pointer that `..._text` returns, are valid until the session's next call.
 #ifndef SPECVERIFY_C_H
 #define SPECVERIFY_C_H
 
@@ -31,12 +33,12 @@ enum specverify_action {
   SPECVERIFY_NONE = 0,       // no output is left; the session waits for an input
   SPECVERIFY_JOURNAL = 1,    // append `bytes` to the journal durably; if `replaces`, they are the whole journal
   SPECVERIFY_SEND = 2,       // send `bytes` as one message
-  SPECVERIFY_EVALUATE = 3,   // feed `tokens` at `position`; return rows for the last `rows` of them
+  SPECVERIFY_EVALUATE = 3,   // feed `tokens` at `position`; supply rows for the last `rows` of them
   SPECVERIFY_ROLLBACK = 4,   // truncate the engine's cache to `position` tokens
   SPECVERIFY_COMMITTED = 5,  // `tokens` at `position` are final; the first `accepted` of them are accepted drafts
-  SPECVERIFY_TENTATIVE = 6,  // `tokens` at `position` are drafted
+  SPECVERIFY_TENTATIVE = 6,  // `tokens` at `position` are drafts and may be retracted
   SPECVERIFY_RETRACTED = 7,  // drafted tokens from `position` on are invalid
-  SPECVERIFY_SCORE = 8,      // wisv, cloud: `rows` drafts need a score: `positions` names them, `bytes` has the states
+  SPECVERIFY_SCORE = 8,      // wisv, cloud: score `rows` drafts: `positions` marks them, `bytes` has their vectors
   SPECVERIFY_FINISHED = 9,   // the text is complete; see `stop`
   SPECVERIFY_FAILED = 10     // the session is over; see `reason`
 };
@@ -102,8 +104,8 @@ typedef struct specverify_extras {
   size_t attention_count;
 } specverify_extras;
 
-// ---- Callbacks of a host. Those from `keep_from` on, and `reconnect`, may be null; `row` may be null if `token` is
-// not. Any other null callback returns null_span.
+// Callbacks of a host. In a model, the callbacks from `keep_from` on may be null; in the cloud, `row` may be null if
+// `token` is not. `reconnect` and `on_output` may be null. Any other null callback makes the call return null_span.
 
 typedef int32_t specverify_feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows);
 typedef int32_t specverify_give_token(void* self, uint32_t index, int32_t* given);
@@ -114,7 +116,7 @@ typedef int32_t specverify_hear(void* self, const specverify_output* output);
 typedef struct specverify_model {
   size_t struct_size;
   void* self;
-  // Feeds tokens at `position` and on; position 0 begins a new text. Rows of the last `rows` tokens are needed.
+  // Feeds tokens from `position` on; position 0 begins a new text. Rows of the last `rows` tokens are needed.
   specverify_feed* feed;
   // Returns row `index`, from 0. The row must stay valid until the next feed. All rows of a feed must have one scalar
   // type.
@@ -123,14 +125,14 @@ typedef struct specverify_model {
   specverify_move* truncate;
   // Tells the model that no later truncation goes below this position.
   specverify_move* keep_from;
-  // Adds the host's bias and mask to the session's transform.
+  // Adds the host's bias and mask to `changed`, which is the session's transform.
   int32_t (*transform)(void* self, uint32_t index, specverify_transform* changed);
-  // Called once per row. The result must stay valid until the next feed.
+  // Writes the data for row `index`. Called once per row. The data must stay valid until the next feed.
   int32_t (*extras)(void* self, uint32_t index, specverify_extras* given);
   // wisv, cloud: writes a score in [0, 1] for each of the asked->rows drafts.
   int32_t (*scores)(void* self, const specverify_output* asked, double* scores);
-  // greedy and shared-noise, cloud: returns the token that the engine samples in place of row `index`. Used if `row` is
-  // null.
+  // greedy and shared-noise, cloud: writes the token that the engine samples in place of row `index`. Called if `row`
+  // is null.
   specverify_give_token* token;
 } specverify_model;
 
@@ -141,7 +143,7 @@ static inline specverify_model specverify_model_of(void* self, specverify_feed* 
   return made;
 }
 
-// Receives every output except engine work and rollbacks: messages (only from `drive`), journal, tokens, the end.
+// Receives every output except work for the engine and rollbacks: messages, journal records, tokens, the end.
 typedef struct specverify_observer {
   size_t struct_size;
   void* self;
@@ -161,8 +163,8 @@ typedef struct specverify_link {
   size_t struct_size;
   void* self;
   int32_t (*send)(void* self, const void* message, size_t size);
-  // Returns the next message, which must stay valid until the next call, or null if `until` has passed. Not 0: the link
-  // is lost.
+  // Writes the next message, which must stay valid until the next call, or null if `until` has passed. A result other
+  // than 0 means that the link is lost.
   int32_t (*receive)(void* self, uint64_t until, const void** message, size_t* size);
   uint64_t (*now)(void* self);
   // Returns 0 if the link is back, peer_timeout if `until` has passed, and another number if the link is lost for good.
@@ -179,17 +181,17 @@ SPECVERIFY_API specverify_status specverify_edge_create(const specverify_edge_op
                                                         const specverify_allocator* memory, specverify_edge** made);
 SPECVERIFY_API void specverify_edge_destroy(specverify_edge* edge);  // null: does nothing
 
-// Level 3. Generates the text of a session that was started, restored or recovered.
+// Level 3 (docs/c.md lists the levels): generates the text of a session that was started, restored or recovered.
 SPECVERIFY_API specverify_status specverify_generate(specverify_edge* edge, const specverify_model* model,
                                                      const specverify_link* link, const specverify_observer* observer);
-// Level 2. Call it after each input: it works until the session waits for the peer or is over (see `..._state`).
+// Level 2: call it after each input. It works until the session waits for the peer or is over (see `..._state`).
 SPECVERIFY_API specverify_status specverify_edge_drive(specverify_edge* edge, const specverify_model* model,
                                                        const specverify_observer* observer, uint64_t now);
 
-// Inputs, with the errors of the edge_session members of the same names. busy: take the waiting outputs first.
+// Inputs, with the errors of the edge_session member of the same name. busy: take the waiting outputs first.
 SPECVERIFY_API specverify_status specverify_edge_start(specverify_edge* edge, const int32_t* prompt, size_t count,
                                                        uint64_t now);
-// *kept: end of the last whole record in the journal; truncate the file there before you append. May be null.
+// *kept: end of the last whole record in the journal; truncate the file there before you append. `kept` may be null.
 SPECVERIFY_API specverify_status specverify_edge_restore(specverify_edge* edge, const void* journal, size_t size,
                                                          uint64_t now, size_t* kept);
 SPECVERIFY_API specverify_status specverify_edge_recover(specverify_edge* edge, uint32_t prompt_length, uint64_t now);
@@ -202,12 +204,12 @@ SPECVERIFY_API specverify_status specverify_edge_supply_row(specverify_edge* edg
                                                             const specverify_extras* extras, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now);
-// Ends the text because the host needs no more: abandons the open round and tells the cloud. After the cloud has
-// responded, the session ends with SPECVERIFY_FINISHED and `stop` SPECVERIFY_STOP_CANCELLED. `cause` must be
-// SPECVERIFY_STOP_CANCELLED or _FINISHED. Errors: invalid_argument (any other cause), unexpected_message (before the
-// start), session_closed (already over).
+// Ends the text because the host needs no more tokens: drops the open draft and reports the end to the cloud. After the
+// cloud has responded, the session ends with SPECVERIFY_FINISHED and `stop` SPECVERIFY_STOP_CANCELLED. `cause` must be
+// SPECVERIFY_STOP_CANCELLED or _FINISHED. Errors: busy, invalid_argument (any other cause), unexpected_message (before
+// the start), session_closed (already over).
 SPECVERIFY_API specverify_status specverify_edge_stop(specverify_edge* edge, uint32_t cause, uint64_t now);
-// Ends the session and returns `why`. The peer sees a number of the host's own as engine_failed.
+// Ends the session and returns `why`. A number of the host's own is sent to the peer as engine_failed.
 SPECVERIFY_API specverify_status specverify_edge_engine_failed(specverify_edge* edge, specverify_status why);
 SPECVERIFY_API specverify_status specverify_edge_report_channel(specverify_edge* edge,
                                                                 const specverify_channel* channel);
@@ -223,31 +225,33 @@ enum specverify_edge_state {
   SPECVERIFY_EDGE_FAILED = 10  // other values: working
 };
 SPECVERIFY_API uint32_t specverify_edge_state(const specverify_edge* edge);
-// Returns prompt and committed tokens. The first *prompt_length tokens are the prompt; the pointer may be null.
+// Returns the prompt and the committed tokens. The first *prompt_length tokens are the prompt. `count` and
+// `prompt_length` may be null.
 SPECVERIFY_API const int32_t* specverify_edge_text(const specverify_edge* edge, size_t* count, size_t* prompt_length);
 // Returns the lowest position that the engine may still have to truncate to.
 SPECVERIFY_API uint32_t specverify_edge_keep_from(const specverify_edge* edge);
-// Set the struct_size of `written` first.
+// In this and the following functions, set the struct_size of `written` first.
 SPECVERIFY_API specverify_status specverify_edge_transform(const specverify_edge* edge, specverify_transform* written);
 SPECVERIFY_API specverify_status specverify_edge_statistics(const specverify_edge* edge,
                                                             specverify_statistics* written);
-// Returns the last round that the cloud answered.
+// Writes the last round that the cloud decided.
 SPECVERIFY_API specverify_status specverify_edge_last_round(const specverify_edge* edge,
                                                             specverify_edge_round* written);
-// Returns the reason why the cloud refused the session.
+// Returns the reason why the cloud refused the session; ok if it did not.
 SPECVERIFY_API specverify_status specverify_edge_refusal(const specverify_edge* edge);
 
 // ---- The cloud
 
 typedef struct specverify_cloud specverify_cloud;
 
-// `serves`: the system whose messages the session must have room for; null: those of k-sqs and all smaller ones.
+// `serves`: the system whose messages the session must have room for. null: the default limits, which are enough for
+// k-sqs, greedy and shared-noise with default settings.
 SPECVERIFY_API specverify_status specverify_cloud_create(const specverify_cloud_options* options,
                                                          const specverify_system* serves,
                                                          const specverify_allocator* memory, specverify_cloud** made);
 SPECVERIFY_API void specverify_cloud_destroy(specverify_cloud* cloud);
 
-// Level 3: answers one edge until the text is complete. Level 2: see specverify_edge_drive.
+// Level 3: serves one edge until the edge reports the end of the text. Level 2: see specverify_edge_drive.
 SPECVERIFY_API specverify_status specverify_serve(specverify_cloud* cloud, const specverify_model* model,
                                                   const specverify_link* link, const specverify_observer* observer);
 SPECVERIFY_API specverify_status specverify_cloud_drive(specverify_cloud* cloud, const specverify_model* model,
@@ -257,8 +261,8 @@ SPECVERIFY_API specverify_status specverify_cloud_restore(specverify_cloud* clou
                                                           size_t* kept);
 SPECVERIFY_API specverify_status specverify_cloud_receive(specverify_cloud* cloud, const void* message, size_t size,
                                                           uint64_t now);
-// Supplies one row for each row that was requested, all with one scalar type. `transforms` has one transform per row;
-// null: the session's transform.
+// Supplies all rows that were requested, with one scalar type. `transforms` has one transform per row; null: the
+// session's transform.
 SPECVERIFY_API specverify_status specverify_cloud_supply_rows(specverify_cloud* cloud, const specverify_row* rows,
                                                               size_t count, const specverify_transform* transforms,
                                                               uint64_t now);
@@ -273,7 +277,7 @@ SPECVERIFY_API specverify_status specverify_cloud_engine_failed(specverify_cloud
 SPECVERIFY_API specverify_status specverify_cloud_next(specverify_cloud* cloud, specverify_output* output);
 SPECVERIFY_API int specverify_cloud_wants_rows(const specverify_cloud* cloud);
 // Returns the key of the session's shared noise (shared-noise), or 0. An engine that samples by itself must draw with
-// this key: the token at a position is the winner of the race with the noise of the position.
+// this key: at each position, the token that wins the race with the noise of the position (row/race.hpp).
 SPECVERIFY_API uint64_t specverify_cloud_noise_key(const specverify_cloud* cloud);
 SPECVERIFY_API int specverify_cloud_wants_scores(const specverify_cloud* cloud);
 enum specverify_cloud_state {
@@ -286,7 +290,7 @@ SPECVERIFY_API uint64_t specverify_cloud_session_id(const specverify_cloud* clou
 SPECVERIFY_API const int32_t* specverify_cloud_text(const specverify_cloud* cloud, size_t* count,
                                                     size_t* prompt_length);
 SPECVERIFY_API uint32_t specverify_cloud_keep_from(const specverify_cloud* cloud);
-// Returns the position of the open round's first draft. Draft 0 of `scores` is at this position.
+// Returns the position of the open round's first draft, which is draft 0 in `positions` of an output.
 SPECVERIFY_API uint32_t specverify_cloud_draft_position(const specverify_cloud* cloud);
 SPECVERIFY_API specverify_status specverify_cloud_transform(const specverify_cloud* cloud,
                                                             specverify_transform* written);
@@ -298,8 +302,8 @@ SPECVERIFY_API specverify_status specverify_cloud_refusal(const specverify_cloud
 SPECVERIFY_API specverify_channel specverify_cloud_reported_channel(const specverify_cloud* cloud);
 
 // Runs both sides in one process, for a trial: a started edge generates its text, and messages go through memory.
-// Waiting outputs of both sides are handled first. `observer` sees the edge's outputs and may be null. Messages in
-// flight are on the C++ heap and not in the sessions' allocators.
+// Waiting outputs of both sides are handled first. `observer` receives the edge's outputs and may be null. Messages in
+// flight are on the C++ heap, not in memory of the sessions' allocators.
 SPECVERIFY_API specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter,
                                                      specverify_cloud* cloud, const specverify_model* target,
                                                      const specverify_observer* observer);

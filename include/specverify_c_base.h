@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types shared by both headers of the C interface: status, rows, systems by name, options. Include specverify_c.h for
-// sessions, and specverify_c_core.h for rounds without a session.
+// Defines the types that both headers of the C interface share: statuses, rows, methods by name, options and tables of
+// weights. Include specverify_c.h for sessions, or specverify_c_core.h for rounds without a session.
 #ifndef SPECVERIFY_C_BASE_H
 #define SPECVERIFY_C_BASE_H
 
@@ -19,9 +19,9 @@ extern "C" {
 
 // ---- Header and library
 
-// Version number of this interface. Options, systems and rounds carry it from the program to the library. If it differs
-// from the library's number, the library returns abi_mismatch (`where` = the library's number). `..._defaults()` and
-// specverify_system_named set it.
+// Version number of this interface. The structs of options, systems and rounds contain the number with which the
+// program was compiled; `..._defaults()` and specverify_system_named set it. If the library has a different number, a
+// call with such a struct returns abi_mismatch (`where` = the library's number).
 #define SPECVERIFY_ABI 4u
 SPECVERIFY_API uint32_t specverify_abi(void);
 // Returns major * 10000 + minor * 100 + patch of the loaded library.
@@ -34,7 +34,7 @@ SPECVERIFY_API const char* specverify_vectors(void);
 typedef struct specverify_status {
   uint16_t code;   // specverify_errc_*; 0: ok
   uint16_t part;   // module that found the error
-  uint32_t where;  // index of the wrong element; see the description of each error
+  uint32_t where;  // position of the error, for example the index of the wrong element; depends on the error
 } specverify_status;
 
 enum specverify_errc {
@@ -44,10 +44,10 @@ enum specverify_errc {
   specverify_errc_reserved = 0xffff
 };
 
-// Writes a status in words, with a terminating zero. 256 bytes are always enough. Errors: output_too_small (`where` =
-// bytes needed).
+// Writes the sentence for a status, with a terminating zero. 256 bytes are always enough. Errors: output_too_small
+// (`where` = bytes needed).
 SPECVERIFY_API specverify_status specverify_message(specverify_status why, char* out, size_t size);
-// Returns the name of a code, as in specverify_errc_*, or null if there is none.
+// Returns the name of a code without the prefix specverify_errc_, or null if the code is unknown.
 SPECVERIFY_API const char* specverify_errc_name(uint32_t code);
 
 // Reasons why a text ends: `stop` of an output, and the cause that specverify_edge_stop takes.
@@ -63,7 +63,8 @@ enum specverify_stop {
 
 enum specverify_scalar { SPECVERIFY_FLOAT = 0, SPECVERIFY_FLOAT16 = 1, SPECVERIFY_BFLOAT16 = 2 };
 
-// One row of a model; entry v is at `data` + v * stride. Use specverify_logits, or set the fields yourself.
+// One row of a model. Entry v is element v * stride of the array `data`. Use specverify_logits, or set the fields
+// yourself.
 typedef struct specverify_row {
   const void* data;
   uint32_t size;        // number of stored entries
@@ -78,7 +79,7 @@ static inline specverify_row specverify_logits(const float* values, uint32_t siz
   return made;
 }
 
-// Steps that make a row final, in this order: bias, mask, temperature, truncation.
+// Steps that turn a row into the final distribution, in this order: bias, mask, temperature, truncation.
 typedef struct specverify_transform {
   size_t struct_size;
   double temperature;         // >= 0; below 1e-6: argmax
@@ -93,9 +94,9 @@ typedef struct specverify_transform {
   size_t mask_word_count;
 } specverify_transform;
 
-// Every `..._init` writes the defaults into a struct of `size` bytes. It is for programs that cannot call inline
-// functions; they must pass the size and the ABI number that they were compiled for. Errors: abi_mismatch,
-// struct_size_wrong.
+// Writes the defaults into a struct of `size` bytes, like every `..._init`. Use it in a program that cannot call inline
+// functions, and pass the size and the ABI number of the headers that the program was compiled with. Errors:
+// abi_mismatch, struct_size_wrong, null_span (`made` is null).
 SPECVERIFY_API specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi);
 static inline specverify_transform specverify_transform_defaults(void) {
   specverify_transform made;
@@ -111,9 +112,10 @@ typedef struct specverify_setting {
   double value;
 } specverify_setting;
 
-// A method of the papers by name (a system). Hyphens in the name may be underscores, or missing. Each call that takes a
-// system can return: unknown_system (the status text lists all names), unknown_setting and setting_out_of_range
-// (`where` = index of the setting), setting_missing (`where` = index in the system's list, docs/algorithms/systems.md).
+// A system: the name of a paper's method, and its settings. Hyphens in the name may be underscores, or missing. A call
+// that takes a system can return unknown_system (the status text lists all names), unknown_setting and
+// setting_out_of_range (`where` = index of the setting), or setting_missing (`where` = index in the system's list,
+// docs/algorithms/systems.md).
 typedef struct specverify_system {
   size_t struct_size;
   uint32_t abi;
@@ -129,7 +131,7 @@ static inline specverify_system specverify_system_named(const char* name) {
   (void)specverify_system_init(&made, sizeof made, SPECVERIFY_ABI, name);
   return made;
 }
-// `settings` must stay valid, because the calls that take the system read them.
+// Returns a system with settings. `settings` must stay valid as long as the system is used.
 static inline specverify_system specverify_system_with(const char* name, const specverify_setting* settings,
                                                        uint32_t setting_count) {
   specverify_system made = specverify_system_named(name);
@@ -137,12 +139,12 @@ static inline specverify_system specverify_system_with(const char* name, const s
   made.setting_count = setting_count;
   return made;
 }
-// Returns the name at `index`, from 0 on, or null after the last name. Systems that need C++ are not listed (qs-dqn,
-// whose network is C++).
+// Returns the name at `index`, from 0 on, or null after the last name. The list omits qs-dqn, because its network can
+// be passed only in C++.
 SPECVERIFY_API const char* specverify_system_name(uint32_t index);
 
-// Source of a session's memory. `allocate` must return null if there is no memory; a hook must not fail in any other
-// way. Only `..._create` and `..._destroy` call the hooks.
+// Source of the memory of a session or a table. `allocate` must return null if there is no memory; a hook must not fail
+// in any other way. Only `..._create` and `..._destroy` call the hooks.
 typedef struct specverify_allocator {
   size_t struct_size;
   void* self;
@@ -150,15 +152,16 @@ typedef struct specverify_allocator {
   void (*deallocate)(void* self, void* memory, size_t size, size_t alignment);
 } specverify_allocator;
 
-// A table by which an edge can send the ids of its drafts in fewer bits (docs/algorithms/token_prior.md). Any number of
-// sessions and threads can use it at the same time.
+// A table of weights, with which an edge can send the ids of its drafts in fewer bits (docs/algorithms/token_prior.md).
+// Any number of sessions and threads can use a table at the same time.
 typedef struct specverify_prior specverify_prior;
 
-// Reads the bytes of a table's file for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap.
-// Errors: those of prior_table::read. On an error *made is null and nothing is allocated.
+// Reads the file of a table for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap. On an error
+// *made is null and nothing is allocated. Errors: null_span, and the errors of prior_table::read
+// (codec/prior_table.hpp).
 SPECVERIFY_API specverify_status specverify_prior_create(const void* file, size_t size, uint32_t vocab_size,
                                                          const specverify_allocator* memory, specverify_prior** made);
-// Destroy the sessions that use the table first. null: does nothing.
+// Destroys a table; null: does nothing. Destroy the sessions that use the table first.
 SPECVERIFY_API void specverify_prior_destroy(specverify_prior* prior);
 
 typedef struct specverify_edge_options {
@@ -168,7 +171,7 @@ typedef struct specverify_edge_options {
   uint64_t session_id;        // must be unique for the device's secret
   uint8_t secret[16];         // secret of this device; must be set; never sent
   uint32_t token_budget;      // maximum tokens to generate; 0: until max_text_length
-  uint32_t max_text_length;   // maximum tokens of prompt and text
+  uint32_t max_text_length;   // maximum tokens of prompt and generated text together
   uint32_t pad_to;            // messages are padded to a multiple of this many bytes
   uint32_t mode;              // 0: draft and verify; 1: the cloud generates without drafts
   uint64_t fingerprint_high;  // vocabulary fingerprint; must equal the cloud's; see specverify_fingerprint_finish
@@ -178,14 +181,15 @@ typedef struct specverify_edge_options {
   const int32_t* stop_tokens;
   size_t stop_count;
   uint64_t retry_timeout;  // microseconds until an unanswered request leads to a new handshake; 0: never
-  uint64_t salt;           // for nonces; must differ between processes if messages outlive one; 0: from the time
+  uint64_t salt;           // for nonces; must differ between processes if messages outlive one; 0: the time is used
   uint32_t retry_limit;    // maximum handshakes without progress
-  uint32_t check_bits;     // per message: 16; may be 8 or 0 if the transport itself delivers in order and whole
+  uint32_t check_bits;     // per message: 16; 8 or 0 only if the transport itself delivers whole messages in order
   uint32_t text_chunk;
   uint32_t on_link_loss;  // 0: wait; 1: stop; 2: continue without the cloud
   uint32_t max_ahead;
   uint32_t journal_drafts;  // 0: automatic; 1: always; 2: never
-  // greedy, shared-noise, wisv: codes the ids if the cloud has the same table; must outlive the session; null: plain
+  // greedy, shared-noise, wisv: codes the ids if the cloud has the same table. Must outlive the session. null: plain
+  // ids
   const specverify_prior* prior;
 } specverify_edge_options;
 
@@ -202,28 +206,28 @@ typedef struct specverify_cloud_options {
   uint32_t vocab_size;       // must be set, and equal to each edge's
   uint64_t salt;             // from a secure random source; must not be 0 and must differ between sessions; never sent
   uint8_t secret[16];        // secret of this cloud; must be set; never sent
-  uint32_t max_text_length;  // maximum tokens of prompt and text
+  uint32_t max_text_length;  // maximum tokens of prompt and generated text together
   uint32_t required;         // minimum guarantee of drafts; 0: lossy; 1: honest drafter; 2: unconditional
   uint64_t fingerprint_high;
   uint64_t fingerprint_low;
-  const specverify_transform* transform;  // determines the workspace; null: the default transform
+  const specverify_transform* transform;  // determines the size of the workspace; null: the default transform
   const int32_t* stop_tokens;
   size_t stop_count;
   uint32_t trial_cap;
   uint32_t text_chunk;
-  uint32_t lazy;        // wisv: 1: request one mismatch at a time
+  uint32_t lazy;        // wisv: 1: each request is for the hidden states of one mismatch only
   uint32_t check_bits;  // as for the edge; the larger number of both sides is used
-  // Maximum values that an edge may ask for. 0: those of the systems that the cloud serves.
+  // Maximum values that an edge may request. 0: enough for the system `serves` of specverify_cloud_create.
   uint32_t max_draft_length;
   uint32_t max_law_entries;
   uint32_t max_skipped;
   uint32_t max_hidden_bytes;
   uint32_t max_message_bytes;
-  // tables by which edges may code ids, at most 16; the tables must outlive the session
+  // tables with which edges may code ids, at most 16; the tables must outlive the session
   const specverify_prior* const* priors;
   size_t prior_count;
-  // shared-noise: the noise of the engine that samples the tokens; 0: the edge's, which is 1; 1: Philox; 2 and 3: vLLM,
-  // float and double; 4: SGLang
+  // shared-noise: kind of noise, for example the kind of the engine that samples the tokens. 0: the kind that the edge
+  // requests, which is 1; 1: Philox; 2 and 3: vLLM, float and double; 4: SGLang
   uint32_t noise;
 } specverify_cloud_options;
 
@@ -235,7 +239,8 @@ static inline specverify_cloud_options specverify_cloud_defaults(void) {
   return made;
 }
 
-// Reads 32 hex digits. Errors: secret_missing (any other text; the secret becomes zeros, which no session accepts).
+// Reads 32 hex digits, not all 0. Errors: secret_missing (any other text; the secret becomes zeros, which no session
+// accepts).
 SPECVERIFY_API specverify_status specverify_secret_from_hex(const char* text, uint8_t secret[16]);
 
 // ---- Fingerprint of a vocabulary, equal to that of C++ hosts and of the llama.cpp adapter
@@ -247,12 +252,12 @@ typedef struct specverify_fingerprint {
   uint64_t state[4];
 } specverify_fingerprint;
 
-// Adds the next token: the bytes of the token's piece, and a specverify_token_class. Ids must be ascending. Errors:
-// token_out_of_range (negative), ids_not_ascending (`where` = number of tokens added), invalid_argument (`where` =
-// class). On an error nothing is added.
+// Adds the next token: its id, its bytes, and its specverify_token_class. Ids must be ascending. On an error nothing is
+// added. Errors: token_out_of_range (a negative id) and ids_not_ascending (`where` = number of tokens added before),
+// invalid_argument (`where` = the unknown class).
 SPECVERIFY_API specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id,
                                                             const void* piece, size_t size, uint32_t token_class);
-// Returns the fingerprint of the tokens so far.
+// Writes the fingerprint of the tokens added so far.
 SPECVERIFY_API specverify_status specverify_fingerprint_finish(const specverify_fingerprint* tokens, uint64_t* high,
                                                                uint64_t* low);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of specverify without a session, for C11 and C++17 hosts with their own protocol: distribution of a draft,
-// draws, messages, verdicts, bits. Guide: docs/c.md
+// Functions for single rounds without a session, for hosts with their own protocol in C11 or C++17. They compute the
+// distribution of a draft, draw tokens, encode and decode draft messages, and verify drafts. docs/c.md is a guide.
 //
-// Memory    The caller owns all memory; nothing is allocated. If a function gets too little space or none (null), it
-//           returns output_too_small, with the bytes or drafts needed in `where`. UINT32_MAX means that many or more.
-// Threads   All functions are pure, so any number of them may run at once.
+// Memory    The caller owns all memory; nothing is allocated. If the space for a result is null or too small, a
+//           function returns output_too_small, and `where` is the number of bytes or drafts needed (UINT32_MAX: that
+//           many or more).
+// Threads   The functions share no state, so any number of threads may call them at the same time.
 // Draws     A random number is a function of (key, position, round). Each side must have a different secret, and must
 //           draw each position of a round only once.
 #ifndef SPECVERIFY_C_CORE_H
@@ -36,33 +37,37 @@ typedef struct specverify_key {
   uint32_t word[2];
 } specverify_key;
 
-// Memory that a function may use. Its results can point into this memory.
+// Memory in which a function works. The results of the function can point into this memory.
 typedef struct specverify_space {
   void* data;
   size_t size;
 } specverify_space;
 
-// Return the key of a device's draws and of a cloud's verdicts. Errors: secret_missing, salt_missing.
+// Compute the key of a device's draws, and the key of a cloud's verdicts. Errors: secret_missing (all bytes are 0),
+// salt_missing (`salt` is 0).
 SPECVERIFY_API specverify_status specverify_draft_key(const uint8_t secret[16], uint64_t session_id,
                                                       specverify_key* key);
 SPECVERIFY_API specverify_status specverify_verdict_key(const uint8_t secret[16], uint64_t session_id, uint64_t salt,
                                                         specverify_key* key);
 
-// Computes, from one row, the distribution that a system drafts from and sends. `transform` may be null for the default
-// transform. The arrays of the result lie in `space`. Systems: qs, k-sqs, hlm, compressed-hlm. Returns unsupported for
-// a system without distributions, and for one with a sparsifier state or a skip policy.
+// Computes the distribution that a system drafts from and sends, from one row. `transform` may be null for the default
+// transform. The arrays of the result are in `space`. Supports qs, k-sqs without round_bits, hlm, sd-reject and
+// compressed-hlm. Errors: unsupported (a different system), output_too_small, and the errors of the system and of the
+// row.
 SPECVERIFY_API specverify_status specverify_draft_law(const specverify_system* system, const specverify_row* row,
                                                       const specverify_transform* transform, specverify_space space,
                                                       specverify_law* law);
-// Draws a token from a distribution. Errors: the errors of an invalid distribution (for example counts_do_not_sum).
+// Draws a token from a distribution. Errors: null_span, misaligned, empty_support, ids_not_ascending,
+// token_out_of_range, counts_do_not_sum, invalid_resolution, vocabulary_too_large.
 SPECVERIFY_API specverify_status specverify_draw(const specverify_law* law, specverify_key key, uint32_t position,
                                                  uint32_t round, int32_t* token);
-// Returns the bits that the distribution costs in the system's code, without the token. Supports all systems except
-// greedy and wisv.
+// Computes the bits that the distribution takes in the system's code, without the token. Errors: as for
+// specverify_draw; unsupported (target, greedy, shared-noise and wisv, which send no distributions); the errors of the
+// system.
 SPECVERIFY_API specverify_status specverify_law_bits(const specverify_system* system, const specverify_law* law,
                                                      double* bits);
 
-// State of a round that both sides know. The check of each message covers the hash and the round.
+// State of a round that both sides share. The check of each message covers the hash and the round.
 typedef struct specverify_round {
   size_t struct_size;
   uint32_t abi;
@@ -80,14 +85,14 @@ static inline specverify_round specverify_round_defaults(void) {
   return made;
 }
 
-// Encodes one draft message, for systems that send distributions. *size must be the bytes at `out` and becomes the
-// bytes written. After an error the bytes at `out` are invalid. If the message does not fit, the function returns
-// output_too_small with the size. Pass enough room, because a call for the size takes as long as the encoding.
+// Encodes one draft message, for systems that send distributions. Set *size to the size of `out`; the function changes
+// it to the number of bytes written. After an error the bytes at `out` are invalid. If `out` is too small, a second
+// encoding computes the size needed (output_too_small), so pass enough memory at once.
 SPECVERIFY_API specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,
                                                    const specverify_draft* drafts, size_t count, void* out,
                                                    size_t* size);
-// Decodes one draft message. *count must be the room at `drafts` and becomes the drafts read; a message has at most the
-// system's max_draft_length drafts. The arrays of the distributions lie in `space`.
+// Decodes one draft message. Set *count to the number of drafts that `drafts` can hold; the function changes it to the
+// number of drafts read, at most the system's max_draft_length. The arrays of the distributions are in `space`.
 SPECVERIFY_API specverify_status specverify_decode(const specverify_round* round, const specverify_system* system,
                                                    specverify_space message, specverify_space space,
                                                    specverify_draft* drafts, size_t* count);
@@ -95,7 +100,7 @@ SPECVERIFY_API specverify_status specverify_decode(const specverify_round* round
 typedef struct specverify_target {
   size_t struct_size;
   specverify_key key;          // from specverify_verdict_key
-  const specverify_row* rows;  // rows of the target, one more than drafts; all must have one scalar type
+  const specverify_row* rows;  // rows of the target, at least one more than drafts; all must have one scalar type
   size_t row_count;
   const specverify_transform* transform;  // for all rows; null: the default transform
   const int32_t* stop_tokens;
@@ -123,9 +128,10 @@ typedef struct specverify_verdict {
   uint32_t near_ties;
 } specverify_verdict;
 
-// The token rule: committed tokens have the target's distribution, for any distribution of the drafts. The drafts must
-// have been drawn from the distributions that they carry. Set verdict->struct_size first. Errors: the errors of an
-// invalid distribution and token_not_in_law (`where` = draft), the errors of rows (`where` = row).
+// Applies the token rule. If each draft was drawn from the distribution in it, committed tokens follow the target's
+// distribution. Set verdict->struct_size first. Errors: draft_too_long; too_few_rows; token_not_in_law,
+// vocabulary_mismatch and errors of an invalid distribution (`where` = draft); row_size_mismatch, invalid_argument (a
+// different scalar type) and errors of rows (`where` = row); output_too_small (`where` = bytes of `space`).
 SPECVERIFY_API specverify_status specverify_verify(const specverify_round* round, const specverify_draft* drafts,
                                                    size_t count, const specverify_target* target,
                                                    specverify_space space, specverify_verdict* verdict);

@@ -2,9 +2,9 @@
 //! Encodes and decodes the datagrams of `delivery`: data datagrams, which have a number and a check, and control
 //! datagrams, which begin and end an incarnation (one run of the connection).
 //!
-//! Guarantees: the check covers both nonces, the direction, and the full datagram numbers. A datagram contains only the
-//!             low three bits of a number. Therefore a datagram of a different incarnation, or a very old datagram,
-//!             fails the check. O(bytes), no allocation.
+//! Guarantees: the check of a data datagram covers both nonces, the direction, the message, and the full numbers. The
+//!             datagram itself contains only the low three bits of a number. Unless check_bytes is 0, a datagram of a
+//!             different incarnation, or a very old datagram, therefore fails the check. O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
 #define SPECVERIFY_DELIVERY_DATAGRAM_HPP
@@ -36,11 +36,11 @@ struct control_datagram {
   std::uint32_t named = 0;  //!< reset: CRC-32C of the unreadable datagram
 };
 
-//! A data datagram with whole numbers.
+//! A data datagram with full numbers.
 struct data_datagram {
   std::uint32_t number = 0;        //!< number of the message; without a message, the number of the next message
   std::uint32_t acknowledged = 0;  //!< all messages with smaller numbers have arrived
-  bool ask = false;                //!< the reader must repeat messages that are not acknowledged
+  bool ask = false;                //!< the receiver must repeat messages that are not acknowledged
   std::span<const std::byte> message{};
 };
 
@@ -55,7 +55,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return ~detail::crc_update(~std::uint32_t{0}, bytes);
 }
 
-//! Writes a control datagram to the front of `out`, and returns it.
+//! Writes a control datagram to the front of `out`, and returns its bytes.
 [[nodiscard]] inline std::span<const std::byte> write_control(
     const control_datagram& given, std::span<std::byte, control_datagram_bytes> out) noexcept {
   const bool accepts = given.kind == datagram_kind::accept, resets = given.kind == datagram_kind::reset;
@@ -68,7 +68,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return out.first(size + 4);
 }
 
-//! Errors: truncated, checksum_mismatch; not_canonical (valid peers never send this).
+//! Reads a control datagram. Errors: truncated, checksum_mismatch, not_canonical (no correct peer sends these bytes).
 [[nodiscard]] inline result<control_datagram> read_control(std::span<const std::byte> datagram) noexcept {
   const auto wrong = [](errc code) { return status{code, part::host, 0}; };
   if (datagram.size() < 9) return wrong(errc::truncated);
@@ -90,7 +90,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! Check of a data datagram; only the first check_bytes bytes are sent.
+//! Returns the check of a data datagram; only its low check_bytes bytes are sent.
 [[nodiscard]] inline std::uint32_t data_check(const incarnation& of, bool from_client,
                                               const data_datagram& given) noexcept {
   std::byte unsent[18];
@@ -103,16 +103,16 @@ SPECVERIFY_NAMESPACE_BEGIN
   return ~detail::crc_update(detail::crc_update(~std::uint32_t{0}, unsent), given.message);
 }
 
-//! Writes the head of a datagram to `out`, which must have 1 + check_bytes bytes; the message follows.
+//! Writes the head of a data datagram to `out`, which must have 1 + check_bytes bytes. The message follows the head.
 inline void write_data_head(const incarnation& of, bool from_client, const data_datagram& given,
                             std::span<std::byte> out) noexcept {
   out[0] = static_cast<std::byte>((given.ask ? 0x40u : 0u) | (given.acknowledged & 7u) << 3 | (given.number & 7u));
   numeric::store_le(out.data() + 1, data_check(of, from_client, given), of.check_bytes);
 }
 
-//! Reads a data datagram of this incarnation. The numbers are those nearest to `expected` (4 below to 3 above) and
-//! `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (a different incarnation, numbers too far
-//! away, or damage).
+//! Reads a data datagram of this incarnation. The numbers are the numbers nearest to `expected` (4 below to 3 above)
+//! and `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (a different incarnation, numbers too
+//! far away, or damage).
 [[nodiscard]] inline result<data_datagram> read_data(const incarnation& of, bool from_client, std::uint32_t expected,
                                                      std::uint32_t acknowledged,
                                                      std::span<const std::byte> datagram) noexcept {

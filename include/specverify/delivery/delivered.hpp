@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a transport of datagrams into the reliable transport that `generate`, `serve` and `drive` need: it delivers
-//! whole messages, in order and once.
+//! Turns a transport of datagrams into the reliable transport that `generate` and `serve` need: it delivers whole
+//! messages, in order and once.
 //!
 //! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
 //! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an incarnation
-//!             (one run of the connection). After an error, `reconnect` opens a new incarnation. No allocation after
-//!             `make`.
+//!             (one run of the connection). After an error, a client's `reconnect` opens a new incarnation. No
+//!             allocation after `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP
@@ -29,8 +29,8 @@ class delivered {
   [[nodiscard]] session_time now() { return link_->now(); }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
 
-  //! Waits while `delivery_window` messages are in flight. Errors: the link's errors; as for `delivery::send`, `tick`
-  //! and `receive`.
+  //! Waits while `delivery_window` messages are in flight. Errors: the link's errors; link_lost (the incarnation is
+  //! lost), size_mismatch, peer_timeout (no progress after all retries).
   [[nodiscard]] status send(std::span<const std::byte> message) {
     if (is_client_ && statistics().sent == 0) delivery_.open(now());
     status why = delivery_.send(message, now());
@@ -40,7 +40,8 @@ class delivered {
     }
     return why.ok() ? flush() : why;
   }
-  //! Returns the next message, valid until the next call; empty if `until` has passed. Errors: as `send`.
+  //! Returns the next message, valid until the next call; empty if `until` has passed. Errors: the link's errors;
+  //! link_lost, peer_timeout (as for `send`).
   [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<session_time> until) {
     delivery_.want_missing();
     for (;;) {
@@ -48,7 +49,8 @@ class delivered {
       if (!heard || !heard->empty() || has_passed(until)) return heard;
     }
   }
-  //! Call it before you close the link: waits until the other side has every message. Errors: peer_timeout; as `send`.
+  //! Waits until the other side has every message. Call it before you close the link. Errors: peer_timeout (`until` has
+  //! passed); as for `receive`.
   [[nodiscard]] status settle(session_time until) {
     while (!delivery_.settle()) {
       if (has_passed(until)) return {errc::peer_timeout, part::host, 0};
@@ -57,7 +59,8 @@ class delivered {
     (void)flush();  // the other side may be gone
     return {};
   }
-  //! Reconnects the link and opens a client's incarnation. Errors: peer_timeout (`until` has passed); the link's.
+  //! Reconnects the link if it was lost, and opens an incarnation if this side is the client. Errors: peer_timeout
+  //! (`until` has passed), link_lost (the transport cannot reconnect); the link's errors.
   [[nodiscard]] status reconnect(std::optional<session_time> until) {
     status why = link_is_lost_ ? status{errc::link_lost, part::host, 0} : status{};
     if constexpr (reconnecting_transport<Link>) why = link_is_lost_ ? link_->reconnect(until) : why;
@@ -84,7 +87,8 @@ class delivered {
     }
     return {};
   }
-  //! Sends the datagrams that are due, and waits for one datagram. Unusable datagrams are only counted.
+  //! Sends the datagrams that are due, and waits for one datagram. Returns its message, if it has one. Unusable
+  //! datagrams are only counted.
   [[nodiscard]] result<std::span<const std::byte>> work(std::optional<session_time> until, bool room) {
     if (const status why = flush(); !why.ok()) return why;
     std::optional<session_time> end = delivery_.deadline();

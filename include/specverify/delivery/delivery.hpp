@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. The
-//! class is a pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. It
+//! is a pure state machine: no I/O, no clock, no thread.
 //!
 //! Use it when your transport does not deliver reliably. With a blocking transport, use `delivered`. In an event loop,
 //! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until
 //! `next_datagram` returns an empty span.
-//! Guarantees: whatever the transport does, messages arrive in order and once, or the incarnation (one run of the
-//!             connection) is lost, with the error link_lost. The only exception is a damaged datagram whose check
-//!             (`check_bytes` bytes) matches by accident. No allocation after `make`, because `make` allocates
-//!             `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
+//! Guarantees: for any behaviour of the transport, messages arrive in order and once, or the incarnation (one run of
+//!             the connection) is lost, with the error link_lost or peer_timeout. The only exception is a damaged
+//!             datagram whose check (`check_bytes` bytes) matches by accident. No allocation after `make`, which
+//!             allocates `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP
@@ -37,7 +37,8 @@ class delivery {
 
   // Inputs. After each input, call `next_datagram`.
 
-  //! Client: begins a new incarnation and forgets messages in flight in the old one. Messages may be sent at once.
+  //! Client: begins a new incarnation, and forgets messages in flight in the old incarnation. Messages can be sent at
+  //! once.
   void open(std::uint64_t now) noexcept {
     forget();
     live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};
@@ -47,7 +48,7 @@ class delivery {
     wait(now);
   }
   //! Takes a message of 1 to max_message_bytes bytes. Errors: link_lost (no incarnation is open or being opened), busy
-  //! (delivery_window messages are in flight; retry after the next datagram), size_mismatch.
+  //! (delivery_window messages are in flight; retry when a datagram has arrived), size_mismatch.
   [[nodiscard]] status send(std::span<const std::byte> message, std::uint64_t now) noexcept {
     if (state_ == state::closed) return said(errc::link_lost);
     if (message.empty() || message.size() > options_.max_message_bytes) return said(errc::size_mismatch);
@@ -57,10 +58,10 @@ class delivery {
     wait(now);
     return {};
   }
-  //! Takes a datagram that arrived. Returns the message in it, as a part of `datagram`, or nothing. If `room` is false,
-  //! no message is taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (the datagram
-  //! is unreadable and is dropped); duplicate; stale_epoch (a late datagram); link_lost (a reset: the incarnation is
-  //! lost).
+  //! Takes a datagram that arrived. Returns the message in it, as a part of `datagram`, or an empty span. If `room` is
+  //! false, no message is taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (the
+  //! datagram is unreadable and is dropped); duplicate; stale_epoch (a late control datagram); link_lost (a reset: the
+  //! incarnation is lost).
   [[nodiscard]] result<std::span<const std::byte>> receive(std::span<const std::byte> datagram, std::uint64_t now,
                                                            bool room = true) noexcept {
     statistics_.received += 1;
@@ -78,10 +79,9 @@ class delivery {
     }
     return found ? take(*found, now, room) : refuse(datagram, found.error());
   }
-  //! Requests messages that arrived out of order, or while there was no space.
+  //! Requests the messages that were not taken, because they arrived out of order or while `room` was false.
   void want_missing() noexcept { asks_ = asks_ || expected_ < seen_end_; }
-  //! Client: tells the object that time has passed. Does nothing before `deadline()`. Errors: peer_timeout (the
-  //! incarnation is lost).
+  //! Client: reports the time. Does nothing before `deadline()`. Errors: peer_timeout (the incarnation is lost).
   [[nodiscard]] status tick(std::uint64_t now) noexcept {
     if (!deadline_ || now < *deadline_) return {};
     statistics_.timeouts += 1;
@@ -106,23 +106,24 @@ class delivery {
     if (!acknowledges_ && !asks_) return {};
     return next_data({window_.end(), std::span<std::byte>(bare_).subspan(max_datagram_overhead, 0)});
   }
-  //! Client: the time to call `tick`, which requests missing messages. There is a deadline while an incarnation is
-  //! open, but a host that waits for no message need not call `tick`.
+  //! Client: returns the time at which to call `tick`, which repeats messages and requests missing messages. There is a
+  //! deadline while an incarnation is open or being opened, but a host that waits for no message need not call `tick`.
   [[nodiscard]] std::optional<std::uint64_t> deadline() const noexcept { return deadline_; }
-  //! Returns whether all messages sent have arrived. Acknowledges received messages now, without waiting for a message.
+  //! Returns whether all messages sent have arrived. Also acknowledges received messages now, without a message to
+  //! send.
   [[nodiscard]] bool settle() noexcept {
     acknowledges_ = acknowledges_ || unsaid_ > 0;
     return window_.is_empty();
   }
-  //! Returns whether an incarnation is open; at a server, from the client's first datagram on.
+  //! Returns whether an incarnation is open. A server opens an incarnation at the client's first data datagram.
   [[nodiscard]] bool is_open() const noexcept { return state_ >= state::accepted; }
   //! Returns whether no incarnation is open or being opened.
   [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return statistics_; }
 
  private:
-  //! accepted: the state of a client until data arrive, because the server may have changed its candidate or may be a
-  //! different server.
+  //! accepted: the state of a client until data arrive, because until then the server may change its candidate, or a
+  //! different server may have answered.
   enum class state : std::uint8_t { closed, opening, accepted, open };
 
   explicit delivery(const delivery_options& options) : options_(options), window_(options.max_message_bytes) {}
@@ -171,7 +172,8 @@ class delivery {
     if (tells && !is_client()) control_ = control_datagram{datagram_kind::reset, live_, crc32c(datagram)};
     return count(statistics_.damaged, why);
   }
-  //! Client: `name` is a datagram in flight; before data arrive, any datagram sent last.
+  //! Returns whether a reset names a datagram of this client: a datagram in flight, or in state `accepted` the last one
+  //! sent.
   [[nodiscard]] bool is_unread(std::uint32_t name) const noexcept {
     bool found = false;
     const std::uint32_t end = window_.sent() + (state_ == state::accepted ? 1u : 0u);
@@ -201,8 +203,9 @@ class delivery {
     }
     return count(statistics_.control, {});
   }
-  //! Answers a client's connect with the client's incarnation, live or candidate. The live one stays until data match
-  //! the candidate. Without a check, data match both; but then nothing is late, so the candidate begins at once.
+  //! Answers a client's connect with the incarnation of this client: the live incarnation or the candidate. The live
+  //! incarnation stays until data match the candidate. Without a check, data match both incarnations; but then the
+  //! transport delivers nothing late, so the candidate begins at once.
   void accept(incarnation asked) noexcept {
     const bool is_live = is_open() && live_.client_nonce == asked.client_nonce;
     if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {
@@ -231,7 +234,7 @@ class delivery {
     unsaid_ += in_turn ? 1u : 0u;
     acknowledges_ = acknowledges_ || unsaid_ >= 2;  // in a stream, acknowledge every second message
     ++(in_turn ? statistics_.messages_received : is_message ? statistics_.early : statistics_.acknowledgements);
-    // Requests missing messages once before each gap, and whenever the other side has no new message.
+    // Requests missing messages once per gap, and again whenever the other side has no new message.
     if (const std::uint32_t end = given.number + (is_message ? 1u : 0u); seen_end_ < end) seen_end_ = end;
     if (room && expected_ < seen_end_ && (asked_for_ != expected_ || !is_message)) {
       asked_for_ = expected_;

@@ -28,7 +28,7 @@ struct delivery_options {
   std::uint64_t retry_timeout = 100'000;
   std::uint32_t retry_limit = 64;  //!< client: retries without progress before the incarnation is lost; 1 or more
 
-  // `where` of the errors of `make`
+  // `where` of the errors of `delivery::make`
   static constexpr std::uint32_t at_salt = 0;
   static constexpr std::uint32_t at_max_message_bytes = 1;
   static constexpr std::uint32_t at_check_bytes = 2;
@@ -46,7 +46,7 @@ struct delivery_statistics {
   std::uint64_t acknowledgements = 0;   //!< datagrams without a message
   std::uint64_t control = 0;            //!< control datagrams that were used
   std::uint64_t copies = 0;             //!< datagrams whose message had arrived before
-  std::uint64_t early = 0;              //!< datagrams whose message was out of order, or for which there was no room
+  std::uint64_t early = 0;              //!< datagrams whose message was out of order, or arrived while `room` was false
   std::uint64_t late = 0;               //!< control datagrams that no longer have an effect
   std::uint64_t damaged = 0;            //!< unreadable: from a different incarnation, too late, or damaged
   std::uint64_t timeouts = 0;

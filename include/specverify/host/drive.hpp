@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the loop of a host: carries out the outputs of a session's `next()` in order, until the session waits for the
-//! peer.
+//! Runs the loop of a host: takes the outputs of a session in order, does the work that they request from the engine,
+//! and returns when the session waits for the peer.
 //!
-//! Use it at the highest level that fits:
-//!   3. `generate` at the device and `serve` at the cloud (host/host.hpp): a whole text over a blocking transport.
-//!   2. `drive` after each input, until the session waits for the peer. The host has its own transport and timers.
+//! There are three levels. Use the highest level that fits your program:
+//!   3. `generate` on the device and `serve` in the cloud (host/host.hpp): a whole text over a blocking transport.
+//!   2. `drive` after each input: feeds the model until the session waits for the peer. The host has its own transport.
 //!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or batches over sessions.
-//! `on_output` receives every output except work for the engine and (from level 2) `rollback`: messages, journal
-//! records, tokens, the end. It may return a status. If the status is not ok, the run ends, and later outputs are not
-//! carried out, because they may depend on this output. `on_output` must not call an input function of a session: queue
-//! a message, and `deliver` it afterwards.
-//! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
+//! `on_output` receives messages, journal records, tokens and the end, and at level 1 also `rollback`. It may return a
+//! status. If the status is not ok, the call ends and takes no more outputs, because later outputs may depend on this
+//! output. `on_output` must not call an input function of a session; instead, queue a message and `deliver` it
+//! afterwards.
+//! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp
 #ifndef SPECVERIFY_HOST_DRIVE_HPP
@@ -28,7 +28,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What a session waits for after the host has taken all outputs.
+//! Reasons why a session waits after the host has taken all outputs.
 enum class session_wait : std::uint8_t {
   peer,    //!< waits for a message or for the deadline
   rows,    //!< waits for the engine: feed `asked.tokens` at `asked.position`, then call `supply`
@@ -38,15 +38,15 @@ enum class session_wait : std::uint8_t {
 
 struct session_work {
   session_wait wait = session_wait::peer;
-  session_output asked{};  //!< rows, scores: the output; spans are valid until the next call of the session
-  status reason{};         //!< over: the error. peer: not ok if the session rejected rows that `drive` supplied
+  session_output asked{};  //!< rows, scores: the request; its spans are valid until the next call of the session
+  status reason{};         //!< over: ok if the text is complete. peer: not ok if the session rejected rows
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Level 1. Passes every output except work for the engine to `on_output`, including `rollback`, and returns the reason
-//! to wait.
+//! Level 1. Passes outputs to `on_output`, including `rollback`, until the session requests work from the engine or
+//! waits. Returns the reason why it waits. If `on_output` returns an error, the result is `over` with this error.
 template <class Session, class OnOutput>
 [[nodiscard]] session_work take_outputs(Session& session, OnOutput&& on_output) {
   session_work work;
@@ -62,8 +62,8 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! The session's `receive`, for hosts. Returns ok for an unusable message, which the session only counts. Also returns
-//! ok for a message that ends the session, because the output `failed` then reports the reason.
+//! Passes a message to the session's `receive`. Returns ok for an unusable message, which the session only counts. Also
+//! returns ok for a message that ends the session, because the output `failed` then reports the reason.
 //! Errors: busy (outputs wait, or the engine works on a row for a token written ahead: deliver the message again after
 //! the next `take_outputs`).
 template <host_session Session>
@@ -75,7 +75,7 @@ template <host_session Session>
   return why;
 }
 
-//! Result of `on_committed`.
+//! An observer that passes on only committed tokens; `on_committed` makes it.
 template <class OnOutput>
 class committed_observer {
  public:
@@ -105,7 +105,7 @@ template <class OnOutput>
 
 namespace detail {
 
-//! Rows of a model, in the form that a cloud's rules need.
+//! Rows of a model with their transforms, in the form that a cloud's rules need.
 template <class Model>
 struct model_rows {
   Model& model;
@@ -131,7 +131,7 @@ concept takes_one_row = requires(Session& session, Policy policy, Model& model, 
   session.supply_row(policy, model.row(0), transform, {}, now);
 };
 
-//! Supplies the model's tokens in place of rows. If the session cannot use them, it fails.
+//! Supplies the model's tokens in place of rows. If the session rejects the tokens, the session fails.
 template <class Session, class Model>
 [[nodiscard]] status supply_tokens_of(Session& session, Model& model, session_time now) {
   std::array<token_id, max_wire_draft_length + 1> space;
@@ -147,9 +147,9 @@ template <class Session, class Model>
 
 }  // namespace detail
 
-//! Level 1. Supplies the rows for which the model was fed, with hidden states, attention and transforms if the model
-//! has them. Supplies tokens if the model has `token` in place of `row`. Errors: the model's `failed` (the session has
-//! failed); the errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
+//! Level 1. Supplies the rows for which the model was fed, with the model's hidden states, attention and transforms, if
+//! it has any. If the model has `token` in place of `row`, supplies tokens. Errors: the model's `failed` (the session
+//! has failed); the errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
   const row_transform base = session.transform();
@@ -179,7 +179,8 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! Tells a session whether the transport keeps order. Does nothing for a clock that is not a transport.
+//! Sets that the session's transport delivers messages in order and undamaged. Does nothing if `Link` is only a clock.
+//! A transport without this property does not compile.
 template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {
@@ -188,13 +189,13 @@ constexpr void work_over(Session& session) noexcept {
   }
 }
 
-//! Result of the work that a session requested. If the model fails, the session ends.
+//! Result of the work that a session requested. If `model` is an error, the session must end.
 struct work_done {
   status model{};
-  status session{};  //!< the session's error, if any
+  status session{};  //!< the error of the call that supplied the results to the session
 };
 
-//! Does the work that a session requests.
+//! Feeds the model or scores drafts, as the session requested, and supplies the results.
 template <class Policy, class Session, class Model, class Clock>
 [[nodiscard]] work_done do_work(Policy policy, Session& session, Model& model, const session_work& work, Clock& clock) {
   const session_output& asked = work.asked;
@@ -218,7 +219,7 @@ template <class Policy, class Session, class Model, class Clock>
   }
 }
 
-//! As `drive`, but also returns whether the session is over.
+//! Like `drive`, but returns the `session_work`, which shows whether the session is over.
 template <class Policy, class Session, class Model, class OnOutput, class Clock>
 [[nodiscard]] session_work run(Policy policy, Session& session, Model& model, OnOutput& on_output, Clock& clock) {
   static_assert(truncating_model<Model>, "wrap a model without truncate in specverify::rewinding");
@@ -245,7 +246,7 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
 
 //! Level 2. Feeds the model and supplies its rows until the session waits for the peer or is over. If the model fails,
 //! the session ends, the peer receives a refusal, and the call returns the model's error.
-//! Errors: the reason why the session failed; errors returned by `on_output`.
+//! Errors: the reason why the session failed; the error for rows that the session rejected; errors of `on_output`.
 template <execution_policy Policy, host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
 [[nodiscard]] status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output,
                            Clock&& clock = Clock{}) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs a session for a whole text over a blocking transport: `generate` on the device, `serve` in the cloud.
 //!
-//! Use these functions if a thread may block while it waits for the link. However, if the host has an event loop, an
-//! engine on another thread, or many sessions, use the lower levels in host/drive.hpp.
-//! Guarantees: no I/O, no clock, no thread and no allocation; exceptions of callbacks pass through.
+//! Use these functions if a thread may block while it waits for the link. If the host has an event loop, an engine on
+//! another thread, or many sessions, use the lower levels in host/drive.hpp.
+//! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,
 //!             examples/quickstart.cpp
@@ -20,17 +20,17 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! A link that may be lost. Messages that are sent while the link is lost are dropped.
+//! A link that can be lost. While the link is lost, messages to send are dropped.
 template <class Link>
 struct link_end {
   Link& link;
   status lost{};
-  status ended{};  // the observer's reason to end the text
+  status ended{};  // the observer's error with which the text ends
 
   void send(std::span<const std::byte> message) {
     if (lost.ok()) lost = link.send(message);
   }
-  //! Waits for the link. Returns peer_timeout if `until` has passed.
+  //! Waits until the link is back. Errors: peer_timeout (`until` has passed); the link's error, if it cannot reconnect.
   [[nodiscard]] status wait(std::optional<session_time> until) {
     status back = lost;
     if constexpr (reconnecting_transport<Link>) back = link.reconnect(until);
@@ -39,7 +39,8 @@ struct link_end {
   }
 };
 
-//! Sends outputs to the observer, and messages to the link. An observer that ended the text receives only records.
+//! Returns an observer that passes outputs to `on_output` and also sends the messages. After `on_output` has ended the
+//! text, it receives only journal records.
 template <class Link, class OnOutput>
 [[nodiscard]] auto sending(link_end<Link>& end, OnOutput& on_output) {
   return [&end, &on_output](const session_output& out) -> status {
@@ -50,7 +51,7 @@ template <class Link, class OnOutput>
   };
 }
 
-//! Returns whether the observer ended the run at an output of text. `work`: result of `run`.
+//! Returns whether a run ended because the observer returned an error for text. `work`: result of `run`.
 [[nodiscard]] inline bool refuses_text(const session_work& work) noexcept {
   const session_action at = work.asked.action;
   const bool is_text =
@@ -62,13 +63,14 @@ template <class Link, class OnOutput>
 
 //! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, valid
 //! as long as the session.
-//! If `on_output` returns an error for text (committed, tentative or retracted), the text ends: `edge.stop` tells the
-//! cloud, which frees the session. The call waits for the cloud's response unless the link is lost; until then
-//! `on_output` receives only journal records. If `on_output` returns an error for a journal record, the cloud is not
-//! told, so the next run must restore the session.
+//! If `on_output` returns an error for text (committed, tentative or retracted), the call ends the text with
+//! `edge.stop` and waits for the cloud's response, unless the link is lost. Until then, `on_output` receives only
+//! journal records. If `on_output` returns an error for a journal record or a message, the call ends without a message
+//! to the cloud, and the host must restore the session.
 //! Errors: the reason why the session failed; errors of `on_output`; the link's error if the link is lost and cannot
-//! reconnect. The session can then continue: `reconnect` it and call `generate` again. After unverified_text the text
-//! can continue in a new session: `generate(another, edge.text(), model, link)`; `another` needs a new session id and
+//! reconnect. After a link's error, the session can continue: `reconnect` it and call `generate` again. After
+//! unverified_text, the text can continue in a new session, with a new session id and the rest of the budget:
+//! `generate(another, edge.text(), model, link)`.
 //! the rest of the budget.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
@@ -114,7 +116,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
                                                          OnOutput&& on_output = OnOutput{}) {
   return generate(exec::simd, edge, model, link, on_output);
 }
-//! Starts a new session with the prompt, then generates as the overload above. Errors: also the errors of `start`.
+//! Starts a new session with the prompt, then generates like the overload above. Errors: also the errors of `start`.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, std::span<const token_id> prompt,
@@ -129,8 +131,10 @@ template <host_session Session, language_model Model, transport Link, class OnOu
   return generate(exec::simd, edge, prompt, model, link, on_output);
 }
 
-//! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the link is lost after the last
-//! token was sent, the call returns ok. Errors: as `generate`; the edge's refusal, if no message followed the refusal.
+//! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the text is complete and the link
+//! is then lost, the call returns ok.
+//! Errors: the reason why the session failed; errors of `on_output`; if the link is lost and cannot reconnect, the
+//! reason of the last refusal if the last hello was refused or the edge failed, otherwise the link's error.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] status serve(Policy policy, Session& cloud, Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {

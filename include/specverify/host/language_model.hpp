@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines concepts for the two things that a host provides to a session: a language model, and a transport that
-//! carries messages.
+//! Defines the concepts of the two things that a host provides to a session: a language model, and a transport for
+//! messages.
 //!
-//! A `language_model` needs two members. Others are optional; `drive` finds them at compile time:
-//!   feed(position, tokens, rows) -> status   the tokens begin at `position`, and 0 begins a new text; the last `rows`
-//!                                            tokens need rows (0 is allowed)
+//! A `language_model` must have `feed`, and `row` or `token`. The other members are optional, and are detected at
+//! compile time:
+//!   feed(position, tokens, rows) -> status   feeds `tokens`, which begin at `position` (0 begins a new text); the last
+//!                                            `rows` tokens need rows (0 is allowed)
 //!   row(i) -> row_view                       the i-th of these rows, 0 <= i < rows; valid until the next feed
 //!   token(i) -> token_id                     target, greedy rule, in place of `row`: the token that the engine samples
 //!                                            after the i-th of these tokens; a model with both gives rows
@@ -13,11 +14,11 @@
 //!   keep_from(position)                      no later truncate will go below this position
 //!   transform(i, base) -> row_transform      the transform of row i: `base` with the host's bias and mask
 //!   hidden(i), attention(i) -> span          drafter: the hidden state after row i, the attention of the row's query
-//!   scores(asked, out) -> status             target, semantic rule: out[j] in [0, 1] for the j-th draft that `asked`
-//!                                            names, j < asked.rows
-//!   failed() -> status                       the error of a row or of its extras; called after them
+//!   scores(asked, out) -> status             target, semantic rule: sets out[j] in [0, 1] for the j-th draft that
+//!                                            `asked` marks, j < asked.rows
+//!   failed() -> status                       the error of the last row or of its extras; called after these members
 //!   save() -> state, load(state)             copies and restores the model's whole state; see `rewinding`
-//! Guarantees: only concepts. `truncate`, `keep_from` and `load` may return nothing or a status.
+//! Guarantees: `truncate`, `keep_from` and `load` may return nothing or a status. The header contains no state.
 //! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp
 #ifndef SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
 #define SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
@@ -41,7 +42,7 @@ concept row_model = requires(Model& model, std::uint32_t number, std::span<const
   requires is_row_scalar<typename std::remove_cvref_t<decltype(model.row(number))>::scalar_type>;
 };
 
-//! Takes tokens at a position and returns the token that the engine samples after each of them, in place of rows.
+//! Takes tokens at a position. In place of rows, returns the token that the engine samples after each of these tokens.
 template <class Model>
 concept token_model =
     !row_model<Model> && requires(Model & model, std::uint32_t number, std::span<const token_id> tokens) {
@@ -65,9 +66,9 @@ concept saving_model = language_model<Model> && requires(Model& model) {
   model.load(model.save());
 };
 
-//! Sends messages to the peer and receives them; returns the time.
-//!   ordered_and_whole         true: the messages of a connection arrive whole, in order and once, until it is lost
-//!                             (TLS, QUIC streams, WebSocket, pipes). Wrap any other transport in `delivered`
+//! Sends messages to the peer and receives the peer's messages; returns the time.
+//!   ordered_and_whole         true: until a connection is lost, its messages arrive whole, in order and once (TLS,
+//!                             QUIC streams, WebSocket, pipes). Wrap any other transport in `delivered`
 //!   send(bytes) -> status     sends one message; not ok: the link is lost
 //!   receive(until) -> result  the next message, valid until the next call; an empty span if `until` has passed
 //!                             (without `until` it must wait). An error means that the link is lost
@@ -80,7 +81,7 @@ concept transport = requires(Link& link, std::span<const std::byte> message, std
   { link.now() } -> std::convertible_to<session_time>;
 };
 
-//! A transport that a session can use.
+//! A transport that delivers messages whole, in order and once, as `generate` and `serve` require.
 template <class Link>
 concept ordered_transport = transport<Link> && Link::ordered_and_whole;
 
@@ -90,7 +91,7 @@ concept reconnecting_transport = transport<Link> && requires(Link& link, std::op
   { link.reconnect(until) } -> std::same_as<status>;
 };
 
-//! Members of every session: outputs one by one, messages in, and a way for the host to end it.
+//! A session, as the functions of host/ use it.
 template <class Session>
 concept host_session = requires(Session& session, std::span<const std::byte> message, session_time now, status why) {
   { session.next() } -> std::same_as<session_output>;
@@ -99,7 +100,7 @@ concept host_session = requires(Session& session, std::span<const std::byte> mes
   { session.has_outputs() } -> std::same_as<bool>;
 };
 
-//! A clock for sessions that need none, because they have no retry timeout and record no times.
+//! A clock whose time is always 0, for sessions without a retry timeout and hosts that do not read round times.
 struct no_clock {
   [[nodiscard]] constexpr session_time now() const noexcept { return 0; }
 };
@@ -111,7 +112,7 @@ struct no_observer {
 
 namespace detail {
 
-//! The status of a call that may return nothing.
+//! Makes a call, and returns its status, or ok if it returns nothing.
 template <class Call>
 [[nodiscard]] constexpr status status_of(Call&& call) {
   if constexpr (std::is_void_v<decltype(call())>) {

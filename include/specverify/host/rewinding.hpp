@@ -2,15 +2,15 @@
 //! Adds `truncate` to a model that has none, for example a recurrent or hybrid model, or an engine whose cache cannot
 //! be truncated.
 //!
-//! A session needs `truncate`, because it truncates the drafter after every rejection, by at most the drafts of a
-//! round. `rewinding` keeps the ids that were fed. If the model has `save` and `load`, `rewinding` loads the last
-//! checkpoint and feeds the ids after the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0
-//! must begin a new text). There is one checkpoint, at the position of the last `keep_from` (committed length - 1). No
-//! truncation goes below the checkpoint, because `drive` calls `keep_from` before each feed. A rejection after T
-//! accepted drafts feeds T + 1 more ids.
-//! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. `make` allocates the
-//!             ids; a checkpoint is the result of `save`. No rows are requested for ids that are fed again.
-//! Cost:       O(ids fed), plus the time of the model; allocates.
+//! A session needs `truncate`, because after a rejection it truncates the caches of both models. `rewinding` keeps the
+//! ids that were fed. If the model has `save` and `load`, `rewinding` loads the last checkpoint and feeds the ids after
+//! the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0 must begin a new text). There is one
+//! checkpoint, at or before the position of the last `keep_from` (committed length - 1). No truncation goes below the
+//! checkpoint, because `drive` calls `keep_from` before each feed. If the checkpoint is at this position, a rejection
+//! after T accepted drafts feeds T + 1 more ids.
+//! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. No rows are requested
+//!             for ids that are only fed again.
+//! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
 #ifndef SPECVERIFY_HOST_REWINDING_HPP
 #define SPECVERIFY_HOST_REWINDING_HPP
@@ -44,15 +44,14 @@ template <language_model Model>
 class rewinding : public detail::wrapped_model<Model> {
  public:
   //! `max_length`: the maximum number of positions that are fed, which is the session's max_text_length plus the
-  //! longest draft.
-  //! Errors: invalid_argument (0).
+  //! longest draft. Errors: invalid_argument (`max_length` is 0).
   [[nodiscard]] static result<rewinding> make(Model& model, std::uint32_t max_length) {
     if (max_length == 0) return status{errc::invalid_argument, part::session, 0};
     return rewinding(model, max_length);
   }
 
-  //! Errors: the model's errors; base_length_mismatch (a gap; `where` = present length), invalid_argument (`where` =
-  //!         `max_length`; the text is longer).
+  //! Errors: the model's errors; base_length_mismatch (`position` is after the ids fed so far; `where` = number of
+  //! these ids), invalid_argument (the text is longer than `max_length`; `where` = `max_length`).
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > size_) return {errc::base_length_mismatch, part::session, size_};
     if (tokens.size() > ids_.size() - position)
@@ -93,8 +92,8 @@ class rewinding : public detail::wrapped_model<Model> {
     return std::span<const token_id>(ids_).subspan(from, end - from);
   }
 
-  //! Returns the position to feed from: `from` if the model has seen exactly the ids before it, otherwise the
-  //! checkpoint, or 0.
+  //! Returns the position to feed from: `from` if the model has seen exactly the ids before it, otherwise the position
+  //! of the checkpoint, whose state it loads, or 0.
   [[nodiscard]] result<std::uint32_t> go_back(std::uint32_t from) {
     if (from == 0) saved_.reset();
     if (in_step_ || from == 0) return from;
@@ -107,8 +106,8 @@ class rewinding : public detail::wrapped_model<Model> {
     return std::uint32_t{0};
   }
 
-  //! If keep_ is ahead and before the wanted rows, feeds the ids up to keep_ and saves the model's state. Returns the
-  //! position from which to continue.
+  //! Saves the model's state at keep_ if this feed passes keep_ before the wanted rows, or at `from` if keep_ is not
+  //! before it. Feeds the ids before the saved position. Returns the position from which to continue.
   [[nodiscard]] result<std::uint32_t> save_on_the_way(std::uint32_t from, std::uint32_t end, std::uint32_t rows) {
     if constexpr (saving_model<Model>) {
       const std::uint32_t at = keep_ > from && keep_ < end && end - keep_ >= rows ? keep_ : from;

@@ -2,14 +2,15 @@
 //! Adds shared noise to a model's rows, so that the largest entry of a row is the token that row/race.hpp would draw.
 //!
 //! Use it to run sessions of the method `greedy` with shared noise: wrap the models of both sides with the same key.
-//! The text then equals the text that the target would draw with this key without a drafter, and a draft is accepted if
-//! the drafter draws the same token as the target. `seeded` reads a row twice and writes V doubles per row; `row.race`
-//! is much faster, and gives the same token unless the times of two tokens differ only by rounding.
-//! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp: the row is z - T ln E, whose largest entry after
-//!             bias and mask is argmin E / e^(z / T). A row of probabilities counts as z = ln p.
-//! Guarantees: rows are valid until the next feed and use memory that `make` allocates. The bias and mask of the
-//!             model's transform are applied. A transform's temperature and truncation have no effect, because the
-//!             largest entry does not depend on them.
+//! The text then equals the text that the target would draw with this key without a drafter. A draft is accepted if the
+//! drafter draws the same token as the target. The method `shared-noise` is much faster, because `seeded` writes V
+//! doubles per row. Both give the same tokens, unless the times of two tokens differ only by rounding.
+//! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp. An entry of the new row is z - T ln E. After
+//!             bias and mask, the id of its largest entry is argmin E / e^(z / T). In a row of probabilities p, z = ln
+//!             p.
+//! Guarantees: rows are valid until the next feed and use memory that `make` allocates. The session still applies the
+//!             bias and mask of the model's transform. The transform's temperature and truncation have no effect on a
+//!             greedy rule, because they do not change the largest entry.
 //! Cost:       O(V) per row; only `make` allocates.
 //! See:        docs/algorithms/coupled.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP
@@ -25,17 +26,17 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct seeded_options {
-  coupling_noise noise{};        //!< the same on both sides
+  coupling_noise noise{};        //!< must be the same on both sides
   std::uint32_t vocab_size = 0;  //!< V, 1 .. max_vocab_size
   std::uint32_t most_rows = 1;   //!< rows per feed: 1 on the device, the longest draft + 1 in the cloud
   double temperature = 1;        //!< T, finite, > 0
 };
 
-//! Refers to the model, which must outlive it.
+//! A model with shared noise. Refers to the given model, which must outlive this object.
 template <row_model Model>
 class seeded : public detail::wrapped_model<Model> {
  public:
-  //! Errors: invalid_argument (`where` = 0: the size of the vocabulary, 1: the number of rows, 2: the temperature).
+  //! Errors: invalid_argument (`where` = 0: vocab_size, 1: most_rows, 2: temperature).
   [[nodiscard]] static result<seeded> make(Model& model, const seeded_options& options) {
     const auto wrong = [](std::uint32_t where) { return status{errc::invalid_argument, part::session, where}; };
     if (options.vocab_size == 0 || options.vocab_size > max_vocab_size) return wrong(0);
@@ -50,8 +51,7 @@ class seeded : public detail::wrapped_model<Model> {
     first_ = position + static_cast<std::uint32_t>(tokens.size()) - rows + 1;
     return model_->feed(position, tokens, rows);
   }
-  //! Returns at most V entries of a row. Entries beyond V are omitted, and the session then returns an error for the
-  //! row.
+  //! Returns row i with noise. Entries beyond V, for example padding, are omitted.
   [[nodiscard]] row_view<double> row(std::uint32_t i) {
     const auto given = model_->row(i);
     const auto source = detail::open(given, row_transform{});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the first stop string in a text that arrives token by token. A stop string can span several tokens.
 //!
-//! Use it on the device, on committed text. When a string is found, keep the tokens before it and end the session with
-//! `edge.stop`. If a single token marks the end, a stop token is cheaper (edge_options::stop_tokens).
-//! Guarantees: O(1) amortized per byte and string; memory only for the strings and a few tokens; the result does not
-//!             depend on how the bytes are divided into tokens.
+//! Use it on the device, on committed text. When a string is found, keep the tokens before the string and end the
+//! session with `edge.stop`. If a single token marks the end, a stop token is cheaper (edge_options::stop_tokens).
+//! Guarantees: the result does not depend on how the bytes are divided into tokens. The object stores the strings and
+//!             the ends of the last tokens, but not the text.
 //! Cost:       O(1) amortized per byte and string; allocates.
 //! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp
 #ifndef SPECVERIFY_HOST_STOP_STRINGS_HPP
@@ -35,8 +35,8 @@ class stop_strings {
     return made;
   }
 
-  //! Takes the bytes of the next token, which may be empty. Returns whether a string is found; after that, further
-  //! calls do nothing.
+  //! Takes the bytes of the next token, which may be empty. Returns whether a string has been found. After that,
+  //! further calls have no effect.
   bool take(std::string_view piece) {
     if (found_) return true;
     ends_.push_back(bytes_ + piece.size());
@@ -58,22 +58,22 @@ class stop_strings {
   }
 
   [[nodiscard]] bool found() const noexcept { return found_; }
-  //! Number of bytes that may be shown: all bytes before the string that was found. Until a string is found, all bytes
-  //! except the longest end of the text with which a string begins.
+  //! Returns the number of bytes that may be shown: all bytes before the string that was found. Until a string is
+  //! found, all bytes except the longest suffix of the text with which a string begins.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     if (found_) return shown_;
     std::size_t held = 0;
     for (const pattern& one : patterns_) held = std::max(held, one.matched);
     return bytes_ - held;
   }
-  //! Number of tokens to keep: all tokens whose bytes end before the string that was found. Until a string is found,
-  //! all tokens.
+  //! Returns the number of tokens to keep: all tokens that end before the string that was found. Until a string is
+  //! found, all tokens.
   [[nodiscard]] std::uint64_t tokens() const noexcept { return tokens_ + (found_ ? 0 : ends_.size()); }
 
  private:
   static constexpr std::uint64_t no_find = ~std::uint64_t{0};
 
-  //! Bytes `begin .. begin + length` of `letters_`, and the same entries of `borders_`.
+  //! One string: bytes `begin .. begin + length` of `letters_`, with the same entries of `borders_`.
   struct pattern {
     std::size_t begin = 0;
     std::size_t length = 0;
@@ -82,8 +82,8 @@ class stop_strings {
 
   stop_strings() = default;
 
-  //! Borders of Knuth, Morris and Pratt: at i, the length of the longest proper prefix of the first i + 1 bytes that is
-  //! also a suffix of these bytes.
+  //! Adds a string and its borders (Knuth, Morris, Pratt). Border i is the length of the longest proper prefix of the
+  //! first i + 1 bytes that is also a suffix of these bytes.
   void add(std::string_view string) {
     const std::size_t begin = letters_.size();
     letters_.insert(letters_.end(), string.begin(), string.end());
@@ -96,7 +96,7 @@ class stop_strings {
     patterns_.push_back({begin, string.size(), 0});
     longest_ = std::max(longest_, string.size());
   }
-  //! Length of the string's longest prefix that is a suffix of the text after one more byte.
+  //! Returns the length of the string's longest prefix that is a suffix of the text after one more byte.
   [[nodiscard]] std::size_t matched_with(const pattern& one, char byte) const noexcept {
     const char* const letters = letters_.data() + one.begin;
     std::size_t matched = one.matched;

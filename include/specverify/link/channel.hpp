@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models a link: the rate, loss and round-trip time of each round are a pure function of a counter and the previous
-//! state.
+//! Models a link: the rate, loss and round-trip time of each round are a pure function of the random source, the round
+//! and the previous state.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:
 //!             rate from power, distance and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate
 //!             and round trip.
-//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; W = bandwidth; SNR = mean_snr; g = gain; K_R =
-//!             factor; P_lh, P_hl = low_to_high, high_to_low.
+//! Symbols:    P_lh, P_hl = low_to_high, high_to_low.
 //! Guarantees: no allocation and no internal state. The draw of a step depends only on (source, stream, step), so you
 //!             can replay a link, or compare two methods on the same link. The Markov link is bit-exact. A fading link
 //!             is as precise as the platform's logarithm and cosine.
-//! Deviates:   the gain of a fading link has a floor (1e-3), and an option selects what happens below the floor.
-//!             The floor is needed because without it the mean transfer time of a Rayleigh link is infinite: the
+//! Deviates:   the gain of a fading link has a floor (1e-3 by default), and an option selects what happens below the
+//!             floor. The floor is needed because without it the mean transfer time of a Rayleigh link is infinite: the
 //!             measured mean grows with the logarithm of the number of rounds.
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14)
@@ -72,8 +71,8 @@ class fixed_channel {
   channel_state state_;
 };
 
-//! A link with two states. The next state depends on the last state and on one uniform random number. Two links that
-//! share a source and a stream use the same random numbers.
+//! A link with two states. The next state depends on the previous state and on one uniform random number. Two links
+//! that share a source and a stream use the same random numbers.
 class markov_channel {
  public:
   //! Errors: as for check(channel_state) (`where` + 8 for the high state); invalid_probability (16, 17);
@@ -118,8 +117,8 @@ class markov_channel {
   markov_options options_;
 };
 
-//! The link of Quantize-Sample-and-Verify: 350 kbit/s and 4 Mbit/s. The paper gives no transition probabilities, so the
-//! value is from the authors' code (1/2).
+//! Returns the link of Quantize-Sample-and-Verify: 350 kbit/s and 4 Mbit/s. The paper gives no transition
+//! probabilities, so they are 1/2, as in the authors' code.
 [[nodiscard]] constexpr markov_options qs_paper_link() noexcept {
   markov_options options;
   options.low.uplink_rate = 350e3;
@@ -127,8 +126,8 @@ class markov_channel {
   options.high.index = 1;
   return options;
 }
-//! The link of the authors' code: 2 and 6 Mbit/s. Every transition has probability 1/2, and the link starts in the low
-//! state.
+//! Returns the link of the authors' code: 2 and 6 Mbit/s. Every transition has probability 1/2, and the link starts in
+//! the low state.
 [[nodiscard]] constexpr markov_options qs_code_link() noexcept {
   markov_options options = qs_paper_link();
   options.low.uplink_rate = 2e6;
@@ -136,16 +135,15 @@ class markov_channel {
   return options;
 }
 
-//! The sweep of the authors' code, from mostly low to mostly high: the probability that low stays low, and that high
-//! becomes low.
+//! One point of the sweep in the authors' code, from mostly low to mostly high: the probabilities that low stays low
+//! and that high becomes low.
 struct markov_sweep_point {
   double stay_low = 0.5, high_to_low = 0.5;
 };
 inline constexpr markov_sweep_point qs_sweep[] = {{.9, .3}, {.8, .3},  {.75, .3}, {.7, .3},
                                                   {.6, .3}, {.5, .25}, {.4, .2},  {.2, .1}};
 inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[0]);
-//! Returns `link` with the transitions of sweep point `point`; must be < qs_sweep_size, otherwise the last point is
-//! used.
+//! Returns `link` with the transitions of `qs_sweep[point]`, or of the last point if `point` is too large.
 [[nodiscard]] constexpr markov_options qs_sweep_link(std::size_t point, markov_options link = qs_code_link()) noexcept {
   const markov_sweep_point at = qs_sweep[point < qs_sweep_size ? point : qs_sweep_size - 1];
   link.low_to_high = 1 - at.stay_low;
@@ -156,8 +154,8 @@ inline constexpr std::size_t qs_sweep_size = sizeof(qs_sweep) / sizeof(qs_sweep[
 //! Replays recorded states from the caller's span, and uses no random numbers.
 class recorded_channel {
  public:
-  //! Errors: empty_record; null_span; as for check(channel_state), `where` = 8 * entry + field (for entries above 2^28,
-  //!         `where` wraps around).
+  //! Errors: empty_record; null_span; as for check(channel_state), `where` = 8 * entry + field (for entries from 2^28
+  //! on, `where` wraps around).
   [[nodiscard]] static constexpr result<recorded_channel> make(std::span<const channel_state> states,
                                                                record_end end = record_end::repeat) noexcept {
     if (states.empty()) return detail::link_error(errc::empty_record, 0);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Describes the state of a link in one round (rates, loss, round-trip time), checks the state, and computes rates from
-//! power and distance.
+//! Describes the state of a link in one round (rates, loss, round-trip time), checks this state, and computes rates
+//! from power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
-//! Symbols:    R_u, R_d = uplink_rate, downlink_rate; eps = loss; P, rho, a, N0 = the fields of radio_options.
+//! Symbols:    W = bandwidth in Hz; SNR = signal-to-noise ratio, linear; P, rho, a, N0 = the fields of radio_options.
 //! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math; rates are as precise as the
 //!             platform's logarithm and power.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp
@@ -54,7 +54,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Tests 0 <= x < 1.
+//! Returns whether 0 <= x < 1.
 [[nodiscard]] constexpr bool is_loss(double x) noexcept {
   return std::bit_cast<std::uint64_t>(x) < std::bit_cast<std::uint64_t>(1.0);
 }
@@ -98,7 +98,7 @@ inline constexpr std::uint32_t stream_limit = std::uint32_t{1} << 24;
   return bandwidth * log2_e * std::log1p(snr);
 }
 
-//! Returns P rho^-a / N0. Errors (`where` = index of the field): invalid_gain.
+//! Returns P rho^-a / N0. Errors: invalid_gain (`where` = index of the field; 4: the result is out of range).
 [[nodiscard]] inline result<double> mean_snr(const radio_options& radio) noexcept {
   const double positive[] = {radio.transmit_power, radio.distance, radio.noise_power};
   constexpr std::uint32_t place[] = {0, 1, 3};

@@ -33,13 +33,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr std::string_view channel_trace_columns =
     "uplink_bits_per_second,downlink_bits_per_second,uplink_loss,downlink_loss,round_trip_seconds,state";
 
-//! Returns an upper bound of the bytes that `write_channel_trace` writes: the first line, and per step five doubles of
+//! Returns an upper bound on the bytes that `write_channel_trace` writes: the first line, and per step five doubles of
 //! at most 24 characters, an index of at most 10, and separators.
 [[nodiscard]] constexpr std::size_t max_channel_trace_bytes(std::size_t steps) noexcept {
   return static_cast<std::size_t>((saturating(steps) * (5 * 24 + 10 + 6) + channel_trace_columns.size() + 1).value);
 }
 
-//! Returns an upper bound of the steps that `read_channel_trace` reads: the line ends of `text`. O(characters).
+//! Returns an upper bound on the steps that `read_channel_trace` reads: the line ends of `text`. O(characters).
 [[nodiscard]] constexpr std::size_t max_channel_trace_steps(std::string_view text) noexcept {
   std::size_t count = 0;
   for (const char c : text) count += c == '\n' ? 1u : 0u;
@@ -59,12 +59,12 @@ namespace detail {
   return errc::ok;
 }
 
-//! Lines are counted from 1, and saturate at 2^32 - 1.
+//! `line` counts from 1. A number above 2^32 - 1 is reported as 2^32 - 1.
 [[nodiscard]] constexpr status trace_error(errc code, std::size_t line) noexcept {
   return link_error(code, static_cast<std::uint32_t>(line < 0xFFFFFFFFu ? line : 0xFFFFFFFFu));
 }
 
-//! Writes text into a span. Each function returns false if the text does not fit.
+//! Writes text into a span. The writing functions return false if the text does not fit.
 class trace_writer {
  public:
   explicit constexpr trace_writer(std::span<char> out) noexcept : out_(out) {}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates computing times from floating-point operations and bytes, for transformers of a given shape. Uses
-//! equations (11)-(17) of WISV and the roofline model.
+//! Estimates computing times of transformers from their shape: counts floating-point operations and bytes, and divides
+//! them by the speed of a CPU or GPU (roofline model).
 //!
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
-//! Symbols:    f(n) = token_flops, d = hidden_size, P = peak, eta = efficiency, d_in = input_size, w = width.
+//! Symbols:    f(n) = token_flops after n = seen tokens; d, d_ff, V = hidden_size, feed_forward_size, vocab_size; P,
+//!             eta = peak, efficiency; F = flops; d_in, w = input_size, width of the head; |C| = mismatches.
 //! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
 //!             it accepts.
 //! Deviates:   adds a limit by memory bandwidth and a launch time, which the paper does not have. By default neither
@@ -32,7 +33,7 @@ struct transformer_shape {
 inline constexpr transformer_shape llama_3_2_1b{16, 2048, 8192, 8, 32, 128256};
 inline constexpr transformer_shape llama_3_1_8b{32, 4096, 14336, 8, 32, 128256};
 
-//! Counted operations; a multiplication and an addition count as two. `projection` and `attention` are per query head.
+//! Coefficients of the operation count. A multiplication and an addition count as two operations.
 struct flop_coefficients {
   double attention = 4;     //!< c_1, multiplies n d
   double projection = 4;    //!< multiplies d^2: c_2 = projection (1 + kv_heads / heads), 8 without sharing
@@ -91,22 +92,20 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr double head_flops(std::uint32_t input_size, std::uint32_t width) noexcept {
   return 2.0 * input_size * width + 2.0 * width;
 }
-//! Returns the bytes of parameters that a pass reads once.
+//! Returns the bytes of the parameters, each of which a pass reads once.
 [[nodiscard]] constexpr double weight_bytes(const transformer_shape& shape, double bytes_per_parameter = 2) noexcept {
   const double d = shape.hidden_size, sharing = 1 + static_cast<double>(shape.kv_heads) / shape.heads;
   return bytes_per_parameter *
          (shape.layers * (2 * sharing * d * d + 3.0 * d * shape.feed_forward_size) + d * shape.vocab_size);
 }
 
-//! WISV (11), (14), (16): returns F / (eta P) or the memory time, whichever is larger, plus the launch time. An engine
-//! may have no memory limit and no launch time.
+//! WISV (11), (14), (16): returns F / (eta P) or the memory time, whichever is larger, plus the launch time.
 [[nodiscard]] constexpr double compute_time(double flops, const compute_engine& engine, double bytes = 0) noexcept {
   const double computing = flops / (engine.efficiency * engine.peak);
   const double reading = engine.bandwidth >= unlimited_rate ? 0 : bytes / engine.bandwidth;
   return (reading > computing ? reading : computing) + engine.launch;
 }
-//! Returns T_head = |C| f_head / (eta P). There is no launch time, because the mismatches of a round are one small
-//! pass.
+//! Returns T_head = |C| f_head / (eta P), where f_head = head_flops. The launch time is not included.
 [[nodiscard]] constexpr double head_time(std::uint32_t mismatches, std::uint32_t input_size, std::uint32_t width,
                                          const compute_engine& engine) noexcept {
   return mismatches * head_flops(input_size, width) / (engine.efficiency * engine.peak);

@@ -4,8 +4,8 @@
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590). This model is ours, because the paper's model is not public.
-//! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; delta = uploaded; E_ue =
-//!             uncertainty_energy.
+//! Symbols:    P_slm, P_tx, P_rx, P_llm = draft, transmit, receive, verify power; t_slm, t_up, t_down, t_llm = the
+//!             fields of energy_times; delta = uploaded (0 or 1); E_ue = uncertainty_energy.
 //! Guarantees: O(1), constexpr, no allocation, noexcept. If a time, a power or the number of uploads grows, the energy
 //!             does not decrease.
 //! Deviates:   E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue; waiting costs nothing. The

@@ -42,8 +42,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Checks the options.
-//! Errors (`where` = index of the field, from 0): invalid_rate (bandwidth, downlink), invalid_gain (SNR, floor),
-//! invalid_argument (rule, stream), invalid_loss, invalid_duration.
+//! Errors (`where` = index of the field, from 0): invalid_rate (bandwidth, downlink; 2: the rate at the floor),
+//! invalid_gain (SNR, floor), invalid_argument (rule, stream), invalid_loss, invalid_duration.
 [[nodiscard]] inline status check(const fading_options& options) noexcept {
   if (!numeric::is_positive_within(options.bandwidth, unlimited_rate)) return detail::link_error(errc::invalid_rate, 0);
   if (!numeric::is_positive_within(options.mean_snr, detail::largest_gain))
@@ -57,7 +57,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!numeric::is_within(options.round_trip, detail::longest_time))
     return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
-  // The rate at the floor is the lowest rate, which must be valid, too.
+  // The rate at the floor must be valid, too, because it is the lowest rate.
   if (!numeric::is_positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
                                    unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);
@@ -77,7 +77,8 @@ namespace detail {
 
 }  // namespace detail
 
-//! g ~ Exp(1): no line of sight. The draw inverts the distribution function and uses one counter per round.
+//! g is exponentially distributed with mean 1: no line of sight. The draw inverts the distribution function and uses
+//! one counter per round.
 class rayleigh_channel {
  public:
   [[nodiscard]] static result<rayleigh_channel> make(const fading_options& options) noexcept {
@@ -86,7 +87,7 @@ class rayleigh_channel {
   }
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }
 
-  //! Returns the gain below which a share `u` in [0, 1) of the rounds stays, after the outage rule.
+  //! Returns the u-quantile of the gain under the outage rule, for 0 <= u < 1.
   [[nodiscard]] double gain_quantile(double u) const noexcept {
     const double free = -std::log1p(-u);
     // the exponential distribution is memoryless
@@ -118,12 +119,12 @@ class rayleigh_channel {
   fading_options options_;
 };
 
-//! g = |sqrt(K/(K+1)) + CN(0, 1/(K+1))|^2: a line of sight K times as strong as the rest. K = 0 is the Rayleigh
-//! distribution, but with other draws.
+//! g = |sqrt(K_R / (K_R + 1)) + c|^2 with a complex normal c of variance 1 / (K_R + 1): the line of sight is K_R times
+//! as strong as the scattered paths. K_R = 0 gives the Rayleigh distribution, but with other draws.
 class rician_channel {
  public:
-  //! `factor`: K, linear (10 dB = 10), in [0, 2^200]. Errors: as for check, and invalid_gain with `where` = 9 for the
-  //! factor.
+  //! `factor`: K_R, linear (for example, 10 for 10 dB), in [0, 2^200]. Errors: as for check(fading_options);
+  //! invalid_gain with `where` = 9 for the factor.
   [[nodiscard]] static result<rician_channel> make(const fading_options& options, double factor = 10) noexcept {
     if (const status why = check(options); !why.ok()) return why;
     if (!numeric::is_within(factor, detail::largest_gain)) return detail::link_error(errc::invalid_gain, 9);
@@ -132,7 +133,8 @@ class rician_channel {
   [[nodiscard]] const fading_options& options() const noexcept { return options_; }
   [[nodiscard]] double factor() const noexcept { return factor_; }
 
-  //! Returns the gain of a step. Under the conditional rule trial t reads lane t; after 64 trials the floor is used.
+  //! Returns the gain of a step. Under the conditional rule, trial t uses lane t of the counter; after 64 trials the
+  //! floor is used.
   template <uniform_source Source>
   [[nodiscard]] double gain(const Source& source, std::uint32_t step) const noexcept {
     for (std::uint32_t trial = 0; trial < 64; ++trial) {

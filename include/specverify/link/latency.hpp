@@ -5,15 +5,16 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
 //!             eqs. (6), (10), (18), (19), reconstructed, and Table I.
-//! Symbols:    t_d = draft_time (per token), t_v = verify_time (per round), t_rtt = round_trip; B, U = uplink_bits, D =
-//!             downlink_bits; M = mismatches; t_tok, t_fix = per_token, fixed. All times in s, sizes in bits, rates in
-//!             bit/s.
+//! Symbols:    L = draft_length; t_d = draft_time (per token), t_v = verify_time (per round), t_rtt = round_trip; R_u,
+//!             R_d, eps_u, eps_d = rates and losses of the channel_state; B, U = uplink_bits, D = downlink_bits; M,
+//!             O_u, FH, SH and sizes of messages as in link/payload.hpp; t_tok, t_fix = per_token, fixed. All times in
+//!             s, sizes in bits, rates in bit/s.
 //! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
 //!             it accepts.
 //! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
-//!             costs no time. The fixed time of Table I includes the round trip. With Table I use a state with a round
-//!             trip of 0, because otherwise the round trip counts twice.
-//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17),
+//!             costs no time. The fixed time of Table I includes the round trip, so `fitted_round_time` does not add
+//!             the round trip of the state.
+//! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), link/compute.hpp
 //!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
@@ -44,11 +45,11 @@ struct fitted_times {
 };
 
 enum class throughput_estimator : std::uint8_t {
-  ratio_of_sums = 0,  //!< tokens over total time
-  mean_of_rounds = 1  //!< mean over rounds of tokens per time; much larger if rounds differ much
+  ratio_of_sums = 0,  //!< all tokens divided by the total time
+  mean_of_rounds = 1  //!< mean of each round's tokens per second; much larger if the rounds vary widely
 };
 
-//! The added rounds, and two estimates of throughput over them.
+//! Sums over the rounds that were added, and two estimates of throughput from these sums.
 struct throughput_meter {
   std::uint64_t rounds = 0, tokens = 0;
   double seconds = 0, sum_of_ratios = 0;
@@ -79,9 +80,9 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                      : detail::link_error(errc::invalid_duration, 1);
 }
 
-//! Returns the times including the measurement of uncertainty, which the paper counts as free (E24): M softmaxes of
-//! `softmax_time` s each on the device, whether or not the token is then sent. Energies that are computed from these
-//! times also include the measurement.
+//! Returns the times with the measurement of uncertainty, which the paper counts as free (E24): `samples` softmaxes of
+//! `softmax_time` s each for every drafted token, sent or not. Energies that are computed from these times also include
+//! the measurement.
 [[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
                                                      double softmax_time) noexcept {
   return {times.draft_time + numeric::product(samples, softmax_time), times.verify_time};
@@ -97,7 +98,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr double downlink_time(double bits, const channel_state& link) noexcept {
   return transfer_time(bits, link.downlink_rate, link.downlink_loss);
 }
-//! Returns the time of one exchange: up, down, and the round trip. WISV (6) with B_FH and B_fb.
+//! Returns the time of one exchange: uplink, downlink and round trip. WISV (6), if the sizes are those of FH.
 [[nodiscard]] constexpr double exchange_time(double uplink_bits, double downlink_bits,
                                              const channel_state& link) noexcept {
   return uplink_time(uplink_bits, link) + downlink_time(downlink_bits, link) + link.round_trip;
@@ -166,7 +167,7 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                double head = 0) noexcept {
   return drafting + exchange + verifying + head;
 }
-//! Returns t_fix + L t_tok plus the time of the uplink payload; the fixed part includes the round trip.
+//! Returns t_fix + L t_tok plus the time of the uplink payload. t_fix includes the round trip.
 [[nodiscard]] constexpr double fitted_round_time(const fitted_times& times, std::uint32_t draft_length,
                                                  double uplink_bits, const channel_state& link) noexcept {
   return times.fixed + numeric::product(draft_length, times.per_token) + uplink_time(uplink_bits, link);
@@ -199,9 +200,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the number of vectors, L - E[M], that SH must save to make up for the second exchange: P(M>0) (t_rtt +
-//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. If SH saves fewer vectors, FH is faster.
-//! `request_bits`: E[B_req | M > 0]. If vectors take no time, SH is never faster, and the function returns
-//! `unlimited_rate`.
+//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. B_h = wisv_hidden_bits. If SH saves fewer vectors,
+//! FH is faster. `request_bits`: E[B_req | M > 0], the mean size of a request. If vectors take no time, SH is never
+//! faster, and the function returns `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

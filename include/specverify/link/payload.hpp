@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the bits that each method sends on the uplink and the downlink, by the papers' formulas or as the size of
-//! the complete message.
+//! Computes the bits that each method sends on the uplink and the downlink, by the papers' formulas or with every field
+//! that a receiver needs.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
 //! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
-//!             hidden_size; b_e = element_bits; b_prob = value_bits; O_u, O_d = uplink_overhead, downlink_overhead; FH
-//!             = every hidden vector at once, SH = only requested vectors.
+//!             hidden_size; b_e = element_bits; b_prob = value_bits; b_tok = ceil(log2 V); B_h = d_D b_e; C(n, k) =
+//!             binomial; O_u, O_d = uplink_overhead, downlink_overhead; FH = every hidden vector is sent at once, SH =
+//!             only requested vectors are sent.
 //! Guarantees: O(1), no allocation, noexcept; exact integers if the paper's formula has whole bits, at most 2^64 - 1.
 //!             Call `check` first, because the formulas are valid only for a format that it accepts.
 //! Deviates:   QS: the bits of the distribution are counted for each of the L tokens, and the feedback has L + 1
@@ -78,8 +79,8 @@ namespace detail {
   if (const status why = detail::check_vocabulary(format.vocab_size); !why.ok()) return why;
   return detail::is_width(format.value_bits) ? status{} : detail::payload_error(errc::invalid_argument, 1);
 }
-//! Checks an upload. Errors (`where` = index of the field, from 0): invalid_argument (k outside [1, V], a draft outside
-//! the full distribution, more skipped tokens than the format allows).
+//! Checks an upload. Errors: as for the format; invalid_argument (`where` = index of the field, from 0: k outside [1,
+//! V], a draft outside the full distribution, more skipped tokens than the format allows).
 [[nodiscard]] constexpr status check(const hlm_format& format, const hlm_upload& upload) noexcept {
   if (const status why = check(format); !why.ok()) return why;
   if (upload.support_size == 0 || upload.support_size > format.vocab_size)
@@ -189,7 +190,8 @@ namespace detail {
                                                                 std::uint32_t mismatches) noexcept {
   return (saturating(mismatches) * wisv_hidden_bits(format) + format.uplink_overhead).value;
 }
-//! Baseline with rejection sampling: returns the bits of ids and full distributions, L (b_tok + 16 V) + O_u.
+//! Baseline with rejection sampling: returns the bits of ids and full distributions, L (b_tok + law_value_bits V) +
+//! O_u.
 [[nodiscard]] constexpr std::uint64_t reject_upload_bits(const wisv_format& format,
                                                          std::uint32_t draft_length) noexcept {
   const saturating law = full_law_bits(format.vocab_size, format.law_value_bits);

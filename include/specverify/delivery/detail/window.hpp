@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stores the messages in flight, which are sent but not yet acknowledged.
+//! Stores the messages that the peer has not acknowledged yet.
 #ifndef SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 #define SPECVERIFY_DELIVERY_DETAIL_WINDOW_HPP
 
@@ -12,7 +12,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Numbers count from 0. Numbers below `acknowledged()` have arrived, those below `end()` were pushed.
+//! Messages are numbered from 0. Messages below `acknowledged()` have arrived; messages below `end()` were pushed.
 class send_window {
  public:
   //! A message, in memory that has room for a head before it.
@@ -39,7 +39,7 @@ class send_window {
     const entry made = at(end_++, message.size());
     std::copy(message.begin(), message.end(), made.message.begin());
   }
-  //! Records the peer's acknowledgement. Returns false if it is not new, or if the number is impossible.
+  //! Records that all messages below `numbers` have arrived. Returns false if this is not new or is impossible.
   bool acknowledge(std::uint32_t numbers) noexcept {
     if (numbers - acknowledged_ - 1 >= end_ - acknowledged_) return false;
     acknowledged_ = numbers;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives the wrapper of a model the optional members of the model. The wrapper has such a member only if the model has
-//! it.
+//! Base class of a model's wrapper, which passes on the optional members of the model. Except for `keep_from`, the
+//! wrapper has an optional member only if the model has it.
 #ifndef SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 #define SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 
@@ -29,7 +29,7 @@ class wrapped_model {
     m.scores(asked, out);
   }
   { return model_->scores(asked, out); }
-  //! Ok if the model has no such member.
+  //! Returns ok if the model has no `keep_from`.
   [[nodiscard]] status keep_from(std::uint32_t position) {
     if constexpr (requires { model_->keep_from(position); })
       return status_of([&] { return model_->keep_from(position); });
