@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the accept test of speculative verification for one drafted token per row of a batch, on a GPU.
 //!
-//! Use it after digest.cuh if you test drafts but do not replace rejected drafts. `verify_batch` (verify.cuh) verifies
-//! whole rounds.
+//! Use it after `read_rows` (digest.cuh) if you test drafts but do not replace rejected drafts. To verify whole rounds
+//! of drafts, use `verify_batch` (verify.cuh).
 //! Symbols:    as in row/acceptance.hpp; Z = sum of the row's exponentials. One thread block per row.
-//! Guarantees: accepted, near_tie and exact equal the results of exec::seq. If the bounds of the digest decide, only
-//!             one logit is read. Otherwise the row is read once more in float, and again for the exact Z if the result
-//!             is closer than 2e-5. If a row is truncated, only the kept ids are read. No allocation, no
+//! Guarantees: accepted, near_tie and exact equal the results of exec::seq. A test reads one logit if the digest's
+//!             bounds on Z decide it. Otherwise it reads the row once more and sums it in float. If the two sides of
+//!             the test differ by less than a relative 2e-5, it reads the row again for the exact Z. The digest of a
+//!             truncated row contains Z, so the test of such a row reads only the kept ids. No allocation, no
 //!             synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
@@ -47,9 +48,9 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one accept test per row, on digests from `read_rows`. Errors of the call, which depend only on arguments:
-//! the errors of `read_rows`; null_span (drafted, keys, positions, rounds or out). Errors of a row: the digest's error,
-//! token_out_of_range, invalid_resolution (0, or below count).
+//! Enqueues one accept test per row, on digests from `read_rows`. Errors of the call: the errors of `read_rows`;
+//! null_span (drafted, keys, positions, rounds or out). Errors of a row: the digest's error, token_out_of_range,
+//! invalid_resolution (0, or below count).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,
                                               const drafted_token* drafted, const device_stream<Key>& random,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the greedy token of each row of a batch on a GPU, and its margin to the runner-up.
 //!
-//! Use it if you decode greedily. It needs no digest (cuda/digest.cuh).
+//! Use it if you decode greedily. No earlier `read_rows` (cuda/digest.cuh) is needed.
 //! Guarantees: one read per row; token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
 //!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
@@ -19,8 +19,8 @@ namespace cuda_detail {
 
 inline constexpr std::uint32_t argmax_in_flight = 6;  // loads in flight per thread
 
-//! The largest logit that a thread has read, with the least id, and the second largest. Ids must be added in ascending
-//! order.
+//! The largest logit that a thread has read, with the least id that has it, and the second largest logit. Ids must be
+//! added in ascending order.
 struct two_best {
   best_entry first;
   float second;
@@ -74,7 +74,8 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation do not matter.
-//! Errors of the call: as for `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! Errors of the call: the errors of `make_device_batch` that concern rows and transform; null_span (tokens);
+//! engine_failed. A row's error is in its `why`.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,
                                               const device_transform& transform, device_argmax* tokens) noexcept {

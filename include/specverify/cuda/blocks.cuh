@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws tokens on a GPU from rows for which the engine supplies the maximum and the sum of every block of logits. A
-//! draw then reads one or two blocks instead of the whole row.
+//! Draws tokens on a GPU from rows for which the engine supplies the largest logit and the sum of exponentials of every
+//! block of ids. A draw then usually reads one or two blocks instead of the whole row.
 //!
 //! Use it if the epilogue of the LM head writes, for every block of 64 to 1024 neighbouring ids, the largest logit and
-//! the sum of e^((z - maximum) / T). These numbers are the engine's claims. Call `read_rows_from_blocks`, then `sample`
-//! with the same claims.
-//! Symbols:    as in row/blocks.hpp.
-//! Shape:      one thread block per row reads the claims. One warp per row draws a token; it loads a block of ids into
-//!             shared memory.
+//! the sum of e^((z - maximum) / T), where z is a logit and T the temperature. These numbers are the engine's claims.
+//! Call `read_rows_from_blocks`, then `sample` with the same claims.
+//! Symbols:    as in row/blocks.hpp (T = temperature of the row).
+//! Method:     `read_rows_from_blocks` uses one thread block per row, `sample` one warp per row. Both load a block of
+//!             ids into shared memory.
 //! Guarantees: digests, tokens and the errors found in claims equal the results of `read_row_from_blocks`
-//!             (row/blocks.hpp) on the CPU, except at near ties. The argmax reads one block, and each trial reads one
-//!             block. No allocation, no synchronization, no read-back.
+//!             (row/blocks.hpp) on the CPU, except at near ties. `read_rows_from_blocks` reads one block to find the
+//!             argmax, and each trial of a draw reads one block. After `trial_cap` rejected trials a draw reads the row
+//!             twice. No allocation, no synchronization, no read-back.
 //! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH
@@ -63,13 +64,13 @@ struct pick_room {
   read_block_room block;
 };
 
-//! Contents of a block, beginning at the first id.
+//! The largest logit and the first NaN of a block. Ids count from the block's first id.
 struct block_found {
   best_entry best;
-  std::uint32_t nan;  // the least; no_id: none
+  std::uint32_t nan;  // the least id that is NaN; no_id: none
 };
 
-//! Returns the number of ids of a block to read.
+//! Returns the number of ids that a warp reads for a block: its size, rounded up to whole groups.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t read_size(const kernel::row_source<Scalar>& row,
                                                                  std::uint32_t first,
@@ -78,8 +79,8 @@ template <class Scalar>
   return kernel::block_groups(left < block_size ? left : block_size, 64);
 }
 
-//! Loads a block into shared memory and sums the lanes under `weight`, like the coarse pass on the CPU. Runs on a warp;
-//! every lane gets the result.
+//! Loads a block into shared memory and sums weight(logit) over each lane, like the coarse pass on the CPU. Runs on a
+//! warp; every lane gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ block_found read_block(const kernel::row_source<Scalar>& row,
                                                                 std::uint32_t first, std::uint32_t size,
@@ -315,10 +316,10 @@ template <class Scalar>
 }  // namespace cuda_detail
 
 //! Enqueues digests of a batch's rows from the engine's claims, without block sums. Only functions that take the same
-//! claims can use these digests; all others return digest_insufficient, because they need `read_rows`. Errors of a row,
-//! in the digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the first id of a
-//! block), row_is_empty, invalid_temperature. Errors of the call: as for `read_rows`; unsupported (truncation),
-//! invalid_argument (block size, error), null_span, size_mismatch (pitch).
+//! claims accept these digests. All other functions need the sums that `read_rows` makes, and return
+//! digest_insufficient. Errors of a row, in the digest: row_has_nan, row_has_positive_infinity, blocks_disagree
+//! (`where` = an id, or the first id of a block), row_is_empty, invalid_temperature. Errors of the call: as for
+//! `read_rows`; unsupported (truncation), invalid_argument (block size, error), null_span, size_mismatch (pitch).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows_from_blocks(exec::cuda how, const device_batch<Scalar>& batch,
                                                              const device_row_blocks& claims) noexcept {
@@ -327,10 +328,10 @@ template <class Scalar>
   return cuda_detail::enqueue(how, {batch.rows.count, threads}, &cuda_detail::claims_kernel<Scalar>, batch, claims);
 }
 
-//! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. Digests
-//! of `read_rows` return digest_insufficient. A draw can also return blocks_disagree or row_has_nan. The distribution
-//! equals the result of `sample` without claims, but the tokens may differ. Errors of the call: as for
-//! `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
+//! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. The
+//! tokens have the same distribution as the tokens of `sample` without claims, but may differ from them. Errors of a
+//! row: the digest's error, digest_insufficient (a digest of `read_rows`), blocks_disagree, row_has_nan. Errors of the
+//! call: as for `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_row_blocks& claims, const device_stream<Key>& random,

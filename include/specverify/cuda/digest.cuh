@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds of Z, in one read of each
+//! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds on Z, in one read of each
 //! row.
 //!
-//! Use it first, on the engine's logits, because sample.cuh and select.cuh need the digests.
+//! Use it first, on the engine's logits, because `sample`, `select` and most other functions of cuda/ need the digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
-//! Shape:      one thread block per row. If there are fewer rows than thread blocks that run at once (cuda/tuning.cuh),
-//!             another kernel first computes the references, and each row is then split into parts that synchronize by
-//!             a counter. Four threads read a block of 1024 ids. Each thread sums four lanes, with ids ascending, so
-//!             float sums have the order of the CPU. The functions that add the lanes of a block (as a tree) and the
-//!             blocks (serially) are the same as on the CPU.
+//! Method:     one thread block per row. If the GPU can run at least two thread blocks per row at once
+//!             (cuda/tuning.cuh), long rows are split into parts, one per thread block. In this case, another kernel
+//!             first computes the references, and the parts of a row synchronize by a counter. Four threads read a
+//!             block of 1024 ids. Each thread sums four lanes, with ids ascending, so float sums have the order of the
+//!             CPU. The functions that add the lanes of a block (as a tree) and the blocks (serially) are the same as
+//!             on the CPU.
 //! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal the results of exec::seq bit
 //!             for bit, for any flags of nvcc except -ftz=true (in -use_fast_math). Each row is read once, but a few
 //!             ids are read twice (in total less than 1.02 reads if V >= 4096). These ids are about 64 ids of the block
@@ -30,8 +31,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! Thread blocks per multiprocessor: 4 leave 64 registers per thread, 3 leave 80. With fewer registers bf16 rows would
-//! spill.
+//! Thread blocks per multiprocessor: 4 leave 64 registers per thread, 3 leave 80, 2 leave 128. With less than 128
+//! registers bf16 rows would spill.
 template <class Scalar, bool Plain>
 inline constexpr int digest_residents = !Plain                                 ? 2
                                         : std::is_same_v<Scalar, float>        ? 4
@@ -115,7 +116,8 @@ template <bool Plain, class Scalar>
 }  // namespace cuda_detail
 
 //! Enqueues the digests of a batch's rows, and one more kernel if rows are truncated or totals are requested. Errors of
-//! the call: size_mismatch and the errors of `make_device_batch`; engine_failed. A row's error is in the digest.
+//! the call: the errors of `make_device_batch` that concern rows and transform; null_span and size_mismatch (the
+//! digests do not belong to these rows); engine_failed. A row's error is in the row's digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {

@@ -2,9 +2,9 @@
 //! Converts the distributions of a batch of rows to fp16 values on a GPU. A value is stored as an id and a count in
 //! units of 2^-24 (row/fp16_row.hpp).
 //!
-//! Use it after digest.cuh, on the same rows and transform, if a drafter uploads half-precision distributions.
-//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Shape:      one thread block per row. A scan over the block finds the position of each count, in id order.
+//! Use it after `read_rows` (digest.cuh), on the same batch, if a drafter uploads half-precision distributions.
+//! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
+//! Method:     one thread block per row. A scan over the thread block finds the position of each count, in id order.
 //! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. One read per row
 //!             if the digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
 //!             allocation, no synchronization, no read-back.
@@ -27,7 +27,7 @@ struct counts_room {
   std::uint32_t per_warp[2][most_warps];
 };
 
-//! Counts of a row.
+//! Computes the counts of a run of a row.
 template <class Scalar>
 struct row_counts {
   row_runs<Scalar> runs;
@@ -40,7 +40,7 @@ struct row_counts {
   }
 };
 
-//! Counts of a truncated row's kept ids.
+//! Computes the counts of a run of a truncated row's kept ids.
 struct kept_counts {
   const double* weights;
   std::uint32_t size;

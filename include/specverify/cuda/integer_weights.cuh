@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the integer weights w_v = 2^31 e^((z_v - max) / T) and the total weight W of each row of a batch, on a GPU.
+//! Computes the integer weights w_v, about 2^31 e^((z_v - max) / T), and their sum W for each row of a batch, on a GPU.
 //!
-//! Use it to quantize or compare distributions if all backends must compute the same numbers. It needs no digest.
-//! Shape:      one thread block per row finds the maximum, then computes the weights.
-//! Guarantees: two reads and one write per row. The integers equal the results of exec::seq (row/integer_weights.hpp)
-//!             on every GPU, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
+//! Use it to quantize or compare distributions if all backends must compute the same numbers. No earlier `read_rows` is
+//! needed.
+//! Method:     one thread block per row finds the maximum, then computes the weights.
+//! Guarantees: two reads and one write per row, but one read if T is below 1e-6. The integers equal the results of
+//!             exec::seq (row/integer_weights.hpp) on every GPU, for any flags of nvcc except -ftz=true. No allocation,
+//!             no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
@@ -74,7 +76,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the integer weights of all rows, and the totals. Errors: as `softmax` (cuda/softmax.cuh).
+//! Enqueues the integer weights and the total W of all rows. Errors: as for `softmax` (cuda/softmax.cuh).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status integer_weights(exec::cuda how, const device_rows<Scalar>& rows,
                                                        const device_transform& transform,

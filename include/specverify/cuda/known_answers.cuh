@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks that the kernels of your build compute the same results as the CPU. The check runs a kernel, because no macro
-//! shows the flags of nvcc.
+//! Checks on a GPU whether your build's flags for nvcc keep the arithmetic that the library's kernels share with the
+//! CPU. The check runs a kernel, because no macro shows these flags.
 //!
 //! Run the check once when an engine starts, or in a test of the build. It detects -ftz=true and -use_fast_math.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
@@ -17,11 +17,11 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The results of the check on a GPU.
+//! Results of the check. If right() is false, kernels of this build can compute other results than the CPU.
 struct device_answers {
   bool denormals;  //!< small numbers are kept
   bool roundings;  //!< a product is rounded before a sum if the library asks for that
-  bool shared;     //!< weights and random numbers have the bits of the CPU
+  bool shared;     //!< weights and random numbers equal the CPU's, bit for bit
   bool fuses;      //!< plain products and sums are fused, which is allowed
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool right() const noexcept { return denormals && roundings && shared; }
 };
@@ -48,7 +48,7 @@ struct shared_answer {
           random_at(philox_key{{at, 17u}}, random_counter{at, 3, 5, purpose::bonus_draw, 0})};
 }
 
-//! Inputs that no compiler knows in advance, and the CPU's answers.
+//! Inputs, passed at run time so that no compiler computes the results in advance, and the CPU's results.
 struct known_questions {
   float tiny, half, factor, minus;
   double wide_factor, wide_minus;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(Threads) answers_kernel(known_questions q, dev
 
 }  // namespace cuda_detail
 
-//! Enqueues the test. `answers` must be in device memory; the kernel writes it. Errors: null_span, engine_failed.
+//! Enqueues the check. `answers` must be in device memory; the kernel writes it. Errors: null_span, engine_failed.
 [[nodiscard]] SPECVERIFY_INLINE status known_answers(exec::cuda how, device_answers* answers) noexcept {
   if (answers == nullptr) return device_detail::refusal(errc::null_span);
   cuda_detail::known_questions asked{0x1p-140f,   0.5f,           1 + 0x1p-12f, -(1 + 0x1p-11f),

@@ -2,13 +2,13 @@
 //! Quantizes the distribution of each row of a batch to the nearest lattice point, on a GPU. A drafter draws from this
 //! lattice point and sends it.
 //!
-//! Use it after digest.cuh: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
-//! select.cuh for distributions over a support (quantize/sparse_lattice.hpp).
-//! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts; zeta and D as
-//!             in kernel/scalar/lattice.hpp.
-//! Shape:      one thread block per row. One read computes W. The min(V, 2 l) largest entries are then selected as in
-//!             select.cuh, because they are enough to decide. A radix search over (zeta, id) finds the |D| entries
-//!             whose count changes by one.
+//! Use it after `read_rows` (digest.cuh): on the same batch for dense distributions (quantize/lattice.hpp), or on the
+//! result of `select` (select.cuh) for distributions over a support (quantize/sparse_lattice.hpp).
+//! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution; zeta
+//!             (rounding error of a count) and D (sum of the rounded counts minus l) as in kernel/scalar/lattice.hpp.
+//! Method:     one thread block per row. One read computes W. The min(V, 2 l) largest entries are then selected as in
+//!             select.cuh, because the counts of all other entries are 0. A radix search over (zeta, id) finds the |D|
+//!             entries whose count changes by one.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, because they are integers and
 //!             are rounded as on the CPU. A row is read at most twice, or once if the digest has W; a support needs no
 //!             read. Only ids with a positive count are listed, ascending. No allocation, no synchronization, no
@@ -50,8 +50,8 @@ struct lattice_list {
     list.ids[max_device_selected + i] = static_cast<std::uint32_t>(shifted >> digits);
     list.weights[max_device_selected + i] = static_cast<std::uint32_t>(shifted & ((1u << digits) - 1));
   }
-  //! Returns a key that is larger for entries whose count changes first. The last entries by (zeta, id) lose one first,
-  //! and the first entries by (zeta, id) gain one first.
+  //! Returns a key that is larger for entries whose count changes first. If `lose`, counts decrease from the last entry
+  //! by (zeta, id) on; otherwise they increase from the first entry on.
   [[nodiscard]] __device__ __forceinline__ std::uint64_t key(std::uint32_t i, bool lose) const noexcept {
     const std::uint64_t shifted = std::uint64_t{list.ids[max_device_selected + i]} << digits |
                                   std::uint64_t{list.weights[max_device_selected + i]};
@@ -68,7 +68,7 @@ struct lattice_list {
   }
 };
 
-//! Adds or subtracts one at the first `moves` entries by (high, low, index).
+//! Decreases by one (`lose`) or increases by one the counts of the `moves` entries with the largest (high, low, place).
 __device__ __forceinline__ void repair_list(const lattice_list& entries, std::uint32_t moves, bool lose,
                                             order_room& room) noexcept {
   const auto high = [&](std::uint32_t i) { return entries.high(i, lose); };
@@ -195,11 +195,11 @@ __global__ void __launch_bounds__(Threads, 2)
 
 }  // namespace cuda_detail
 
-//! Enqueues the dense distribution of each row: the lattice point nearest to the whole row's distribution, without
-//! zeros, as `make_draft_law` makes it for law_format::dense_lattice. It needs the digests of `read_rows`. Errors of
-//! the call: as for `read_rows`; under part::quantize invalid_resolution (0, or above max_lattice_resolution; `where` =
-//! the resolution), null_span, support_too_large (`where` = min(V, 2 l), above max_device_selected) and
-//! output_too_small (pitch below `where` = min(V, l)).
+//! Enqueues the dense distribution of each row: the lattice point nearest to the whole row's distribution, as
+//! `make_draft_law` computes it for law_format::dense_lattice. Only ids with a positive count are listed. It needs the
+//! digests of `read_rows`. Errors of the call: as for `read_rows`; under part::quantize invalid_resolution (0, or above
+//! max_lattice_resolution; `where` = the resolution), null_span, support_too_large (`where` = min(V, 2 l), above
+//! max_device_selected) and output_too_small (pitch below `where` = min(V, l)).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, const device_batch<Scalar>& batch,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -214,10 +214,10 @@ template <class Scalar>
                               laws);
 }
 
-//! Enqueues the distribution of each of `rows` supports, normalized over the weight of the support, without zeros.
-//! Weights must be at most 2^31. Errors of a row: support_too_large (more than max_device_selected entries),
-//! output_too_small (more than the pitch), empty_support, zero_weight. Errors of the call, under part::quantize:
-//! invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
+//! Enqueues the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with
+//! a positive count are listed. Weights must be at most 2^31. Errors of a row: support_too_large (more than
+//! max_device_selected entries), output_too_small (more than the pitch), empty_support, zero_weight. Errors of the
+//! call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, std::uint32_t rows, const device_supports& kept,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
   if (const status why = cuda_detail::check(resolution, laws); !why.ok()) return why;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, on a GPU.
 //!
-//! Use it if an engine needs the normalizer of rows. It needs no digest.
-//! Shape:      one thread block per row. Each thread sums powers in float, relative to a reference. However, if a power
-//!             is more than 4 octaves above the reference, the thread raises the reference. A tree adds sixteen logits
-//!             in float, and further sums are in double. The exact form finds the maximum first, then sums terms of 256
-//!             ids, like row/log_sum_exp.hpp.
+//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed. z_v are the row's logits after
+//! bias and mask, and T is the temperature.
+//! Method:     one thread block per row. Each thread sums powers 2^x, relative to a reference. If x exceeds 4, the
+//!             thread raises the reference. A tree adds the powers of sixteen logits in float; all other sums are in
+//!             double. The exact form finds the maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
 //! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
 //!             promises under exec::simd. The error has three parts: a distance of at most 13.1 nats is rounded twice,
-//!             by 2^-24 each; the power adds 2^-22; the tree adds 2^-22. One GPU gives the same bits at every run, but
-//!             different GPUs may differ. With `exact`, the function takes two reads and returns the value of exec::seq
-//!             bit for bit, because it uses the CPU's exponentials and logarithm, and fuses no operations under any
-//!             flags of nvcc. The exact form costs about 40 operations in double per id, so it is slow on GPUs with few
-//!             units for double. No allocation, no synchronization, no read-back.
+//!             by 2^-24 each; the power adds 2^-22; the tree adds 2^-22. A GPU gives the same bits at every run with
+//!             the same tuning, but different GPUs, tunings and numbers of rows may give different last bits. With
+//!             `exact`, the function takes two reads and returns the value of exec::seq bit for bit, because it uses
+//!             the CPU's exponentials, logarithm and order of sums, and fuses no operations under any flags of nvcc.
+//!             The exact form costs about 40 operations in double per id, so it is slow on GPUs with few units for
+//!             double. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
@@ -26,7 +27,7 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Options of log_sum_exp.
 struct device_sum_options {
-  bool exact = false;  //!< returns the bits of exec::seq, with two reads and sums in double
+  bool exact = false;  //!< returns the value of exec::seq bit for bit, with two reads and sums in double
 };
 
 namespace cuda_detail {
@@ -45,19 +46,19 @@ struct log_sum_exp_room {
   sum_room sum;
 };
 
-//! Returns the errors of log_sum_exp that need no read.
+//! Returns the error of a row's transform, which is found without reading the row.
 [[nodiscard]] __device__ __forceinline__ status check_sum(const device_transform& transform,
                                                           std::uint32_t row) noexcept {
   if (const status why = check_whole(transform, row); !why.ok()) return why;
   return is_greedy(temperature_of(transform, row)) ? status{errc::invalid_temperature, part::row, 0} : status{};
 }
 
-//! Sum of one thread, relative to a logit of the thread.
+//! Sum of one thread's exponentials, relative to the largest of the thread's logits so far.
 struct quick_part {
   float reference = -3.402823466e+38f;  // finite, so that differences from it are numbers
   double sum = 0;                       // NaN if a logit is NaN or +infinity
 
-  //! Makes the terms relative to the reference `to`.
+  //! Changes the reference to `to`, and rescales the sum.
   __device__ __forceinline__ void move(float to, double inverse) noexcept {
     if (!(sum <= 0.0))  // NaN stays
       sum = __dmul_rn(
@@ -158,9 +159,10 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: as for `make_device_batch` for rows and
-//! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
-//! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
+//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: the errors of `make_device_batch` that
+//! concern rows and transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row:
+//! row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation,
+//! unsupported.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status log_sum_exp(exec::cuda how, const device_rows<Scalar>& rows,
                                                    const device_transform& transform, device_value* values,

@@ -21,7 +21,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace exec {
 
-//! Runs a batch on this stream; null: the default stream.
+//! Execution policy of a batch: a stream (null: the default stream), and tuning parameters for the GPU.
 struct cuda {
   cudaStream_t stream = nullptr;
   cuda_tuning tuning{};

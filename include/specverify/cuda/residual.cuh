@@ -2,17 +2,18 @@
 //! Draws a token to replace a rejected draft, for each row of a batch, on a GPU. The token has the residual
 //! distribution norm((scale * p - q)+).
 //!
-//! Use it after digest.cuh, with one `law` (quantized distribution) per row. `verify_batch` (verify.cuh) verifies whole
-//! rounds.
+//! Use it after `read_rows` (digest.cuh), with one `law` (quantized distribution) per row. To verify whole rounds of
+//! drafts, use `verify_batch` (verify.cuh).
 //! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
 //!             accepted trial counts.
 //! Guarantees: token, trials, exact and fallback equal the results of exec::seq, because proposals and counters are the
-//!             same. A trial is decided by bounds of Z. If the bounds do not suffice, a float sum decides, and if that
-//!             sum is too close, the exact Z decides. A trial reads one lane of the row, and at most 7 of the 8 trials
-//!             are discarded. The exact rule (row/residual.hpp) computes Z and then sums of blocks. If the block sums
-//!             do not prove the result, it computes serial sums instead. It reads the row for Z, then the ids that the
-//!             `law` lists. If it needs serial sums, it reads the row twice more. A truncated row uses only the exact
-//!             rule, on the kept ids. No allocation, no synchronization, no read-back.
+//!             same. The digest's bounds on Z decide most trials. If they do not decide a trial, a float sum of the row
+//!             does; if the trial is closer than the error of that sum, the exact Z decides. A trial reads one lane of
+//!             the row, and at most 7 of the 8 trials are discarded. The exact rule (row/residual.hpp) computes Z and
+//!             then sums of blocks. If the block sums do not prove the result, it computes serial sums instead. It
+//!             reads the row for Z, then the ids that the `law` lists. If it needs serial sums, it reads the row twice
+//!             more. A truncated row uses only the exact rule, on the kept ids. No allocation, no synchronization, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH

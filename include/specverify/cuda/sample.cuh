@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws one token from the distribution of each row of a batch, on a GPU: the canonical draw of row/sample.hpp.
 //!
-//! Use it after digest.cuh, on the same rows and transform. Keys, positions and rounds are read when the kernel runs.
+//! Use it after `read_rows` (digest.cuh), on the same batch. Keys, positions and rounds are read when the kernel runs.
 //! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
 //!             trial counts. For 96 % of the draws the first trial is accepted, but a batch takes as long as the
 //!             slowest row.
@@ -44,13 +44,13 @@ struct trial_room {
   token_id tokens[sample_trials];
 };
 
-//! A row to draw tokens from, as the warp sees it.
+//! A row to draw tokens from, with the sums of its digest.
 template <class Scalar>
 struct drawn_row {
   kernel::row_source<Scalar> source;
   kernel::envelope<float> envelope;
   kernel::exact_weight exact;
-  const double* block_sums;  // staged or not
+  const double* block_sums;  // in shared memory if they fit, otherwise in the digest
   const float* lane_sums;
   std::uint32_t blocks;
   double total;
@@ -60,7 +60,8 @@ struct drawn_row {
   }
 };
 
-//! A proposed id (no_id: there is none), its envelope weight, and S_exact / S of its lane.
+//! A proposed id (no_id: there is none), the envelope weight of the id, and the lane's sum in double divided by the
+//! lane's sum in float.
 struct row_proposal {
   std::uint32_t id = no_id;
   double envelope = 0;
@@ -105,7 +106,7 @@ template <class Scalar>
   return proposed;
 }
 
-//! Makes one trial and returns no_token if the proposal is rejected. Lane 0 tests and has the result.
+//! Makes one trial. Returns the token, or no_token if the proposal is rejected. The result is correct only in lane 0.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id try_once(const drawn_row<Scalar>& row, const random_block& random,
                                                            proposal_room& room) noexcept {
@@ -117,7 +118,8 @@ template <class Scalar>
 }
 
 //! Makes trials from the counter `first` on until one is accepted. The first accepted trial counts, as in serial order.
-//! Returns the number of trials, which is `cap` without a token. Every thread gets the number and the token.
+//! Returns the number of trials up to the accepted one, or `cap` if none is accepted. Every thread gets the number and
+//! the token.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t draw_in_trials(const drawn_row<Scalar>& row,
                                                                       const device_stream<Key>& random,
@@ -141,8 +143,8 @@ template <class Scalar, class Key>
   return cap;
 }
 
-//! Sums a row's exact weights serially until the sum exceeds `target`, and returns that id, or no_token if it never
-//! does. `sum` is correct only in lane 0.
+//! Sums a row's exact weights serially until the sum exceeds `target`, and returns the id at which it does. If it never
+//! does, returns the last id of positive weight, or no_token if there is none. `sum` is correct only in lane 0.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk(const drawn_row<Scalar>& row, double target, double& sum,
                                                        sample_room& room) noexcept {
@@ -177,7 +179,8 @@ template <class Scalar>
   return walk(row, uniform * mass, sum, room);
 }
 
-//! The exact rule on a truncated row: returns the least kept id whose running sum of e_v exceeds `target`.
+//! The exact rule on a truncated row: returns the least kept id whose running sum of e_v exceeds `target`, or the last
+//! kept id if no sum does.
 [[nodiscard]] __device__ __forceinline__ token_id kept_token(const device_digests& digests, std::uint32_t number,
                                                              double target, sample_room& room) noexcept {
   const std::size_t start = std::size_t{number} * digests.kept_capacity;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Selects the largest entries of each row of a batch, with integer weights, on a GPU, as `top_k` does on the CPU.
 //!
-//! Use it after digest.cuh, on the same rows and transform.
+//! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Shape:      one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
-//!             maxima is a safe threshold: no id below it can be selected. Only blocks with a lane at the threshold are
-//!             read, with eight loads per thread in flight, while the next blocks are prefetched. Ids that reach the
-//!             threshold are listed in id order in shared memory. A full list is cut to K ids or a few more, which
-//!             raises the threshold. The list is cut to exactly K ids at the end. Integer weights are computed only for
-//!             the kept ids.
+//! Method:     one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
+//!             maxima is a safe threshold: no id below it can be selected. Only blocks with a lane maximum at or above
+//!             the threshold are read, with eight loads per thread in flight, while the next blocks are prefetched. Ids
+//!             that reach the threshold are listed in id order in shared memory. A full list is cut to K ids or a few
+//!             more, which raises the threshold. The list is cut to exactly K ids at the end. Integer weights are
+//!             computed only for the kept ids.
 //! Guarantees: the result contains the first K ids and weights of the total order (w descending, id ascending), and
 //!             equals the result of exec::seq bit for bit. Ids are written in ascending order; a truncated row gives
 //!             only kept ids. At most one read per row. No allocation, no synchronization, no read-back.
@@ -25,7 +25,7 @@ inline constexpr std::uint32_t max_device_selected = 2048;
 
 namespace cuda_detail {
 
-inline constexpr std::uint32_t select_threads = 512;  // maximum; a warp reads a block of 1024 ids
+inline constexpr std::uint32_t select_threads = 512;  // maximum; each warp reads a block of 1024 ids
 inline constexpr std::uint32_t warp_loads = kernel::block_size / per_warp_load;
 
 struct select_room {
@@ -74,7 +74,7 @@ struct selection {
 
 //! Returns the threshold before any block is read. If more than `k` lanes have a positive weight, the threshold is the
 //! (k + 1)-th largest key of the lanes, so at least one entry is dropped. Otherwise it is the least key of a positive
-//! weight. It is slightly below the best threshold.
+//! weight. The (k + 1)-th key is found approximately, so the threshold can be slightly below it.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ selection first_bar(const selected_row<Scalar>& row, std::uint32_t k,
                                                              select_room& room) noexcept {
@@ -191,7 +191,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   found = load_group<warp_loads>(row.source, row.aligned, first, per_warp_load, bias);
 }
 
-//! Returns bit b if entry b is at or above the threshold.
+//! Returns a word in which bit b is set if entry b is at or above the threshold.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t reaching(const block_part& part, std::uint32_t bar) noexcept {
   const float least = value_of_key(bar);
   std::uint32_t bits = 0;
@@ -199,7 +199,8 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return bits;
 }
 
-//! Returns a byte for each of a warp's eight loads: the entries of lower lanes. `all`: the entries of all lanes.
+//! Returns one byte for each of a warp's eight loads: the number of entries in lower lanes. `all` gets the numbers in
+//! all lanes.
 [[nodiscard]] __device__ __forceinline__ std::uint64_t entries_before(std::uint32_t bits, std::uint64_t& all) noexcept {
   std::uint64_t mine = 0;
   SPECVERIFY_UNROLL(8)
@@ -213,7 +214,7 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
 }
 
 //! Adds the thread's entries to the list, as far as there is space; the warp's entries begin at index `at`. Returns the
-//! entries that did not fit.
+//! bits of the entries that did not fit.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t list_entries(const block_part& part, std::uint32_t block,
                                                                     std::uint32_t bits, std::uint32_t at,
                                                                     entry_list& list) noexcept {
@@ -237,8 +238,8 @@ __device__ __forceinline__ void read_block(const selected_row<Scalar>& row, std:
   return left;
 }
 
-//! Lists the entries at the threshold of a round of blocks, one block per warp. If the list is full, it is cut before
-//! the other entries are added.
+//! Lists the entries at or above the threshold in a round of blocks, one block per warp. If the list is full, it is cut
+//! before the other entries are added.
 __device__ __forceinline__ void list_round(const block_part& part, std::uint32_t block, std::uint32_t turn,
                                            const kernel::integer_weight& weight, selection& self,
                                            select_room& room) noexcept {
@@ -304,7 +305,7 @@ __global__ void __launch_bounds__(select_threads, 1)
   }
   if (support.why.ok() && !digest.one_hot) {
     const selected_row<Scalar> row = open_selected(batch, number);
-    // the kept ids are a prefix of the order, too
+    // the kept ids are also a prefix of the order
     support = select_row(row, digest.truncated && digest.kept < k ? digest.kept : k, room);
     if (digest.truncated) support.complete = support.size == digest.kept;
     for (std::uint32_t i = threadIdx.x; i < support.size; i += blockDim.x) {
@@ -316,8 +317,8 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-//! Returns the number of threads for a kernel that selects from rows of `blocks` blocks of 1024 ids. If two rows share
-//! a multiprocessor, there are half as many.
+//! Returns the number of threads for a kernel that selects from rows of `blocks` blocks of 1024 ids. If there are more
+//! rows than multiprocessors, the maximum is half as large.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(const cuda_tuning& tuning, std::uint32_t rows,
                                                                  std::uint32_t blocks) noexcept {
   return threads_for(blocks * lanes_per_warp, rows > tuning.multiprocessors ? select_threads / 2 : select_threads);
@@ -325,9 +326,9 @@ __global__ void __launch_bounds__(select_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues a selection of the `k` largest entries of each row, 1 .. max_device_selected. If a row has fewer entries of
-//! positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: as for
-//! `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
+//! Enqueues a selection of the `k` largest entries of each row; k must be 1 .. max_device_selected. If a row has fewer
+//! entries of positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: as
+//! for `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select(exec::cuda how, const device_batch<Scalar>& batch, std::uint32_t k,
                                               const device_supports& supports) noexcept {

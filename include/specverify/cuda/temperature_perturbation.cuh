@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! For each row of a batch, counts on a GPU how many draws at random temperatures differ from the drafted token.
 //!
-//! Use it after digest.cuh, on the same batch, with the drafted tokens. As on the CPU, it needs the fewest reads if the
-//! temperature of the batch is between half of the maximum temperature and the maximum temperature.
-//! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp. One lane of the first warp per
-//!             draw.
-//! Shape:      one thread block per row. The largest logit of each lane of the digest is summed at every temperature.
-//!             Convex bounds, at first from the digest's coarse sum, cover all other ids. If the bounds do not decide a
-//!             draw, a float sum of the row decides; one read sums eight draws. If that sum is too close, a sum in
-//!             double decides.
+//! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. As on the CPU, it needs the
+//! fewest reads if the temperature of the batch is between half of the maximum temperature and the maximum temperature.
+//! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp.
+//! Method:     one thread block per row, and one lane of its first warp per draw. At every temperature, the exponential
+//!             of the largest logit of each lane of the digest is summed. Convex bounds, at first from the digest's
+//!             coarse sum, cover all other ids. If the bounds do not decide a draw, a float sum of the row decides; one
+//!             read sums eight draws. If that sum is too close, a sum in double decides.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties, because the bounds are
 //!             proven and exact sums add in the order of the CPU. Twenty draws take at most one read of most rows. No
 //!             allocation, no synchronization, no read-back.
@@ -27,7 +26,7 @@ namespace cuda_detail {
 
 using detail::tempered_answer;
 
-//! Bounds the sum of all ids except the largest of each lane. Runs on the whole block.
+//! Bounds the sum of exponentials over all ids except the largest of each lane of the digest. Runs on the whole block.
 template <class Scalar>
 __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, const device_digest& digest,
                                            tempered_room& room) noexcept {
@@ -79,7 +78,7 @@ template <class Scalar, class Key>
   return tempered_answer::open;
 }
 
-//! Returns this lane's result if Z is within bounds.
+//! Returns this lane's decision for bounds on Z, or `open` if the bounds do not decide.
 [[nodiscard]] __device__ __forceinline__ tempered_answer answer_of(const detail::bracket& total,
                                                                    const tempered_room& room) noexcept {
   return detail::answer_within(room.weights[lane_of_thread()], room.drawn[lane_of_thread()], total);
@@ -195,8 +194,8 @@ __global__ void __launch_bounds__(tempered_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues the perturbation of each row: the number of options.samples draws that are not tokens[row]. The counts do
-//! not depend on the batch or on truncation. Errors of the call: as for `read_rows` and of check(options); null_span
-//! (tokens, keys, positions, rounds or `found`).
+//! not depend on the batch's temperature or truncation. Errors of the call: as for `read_rows` and for check(options);
+//! null_span (tokens, keys, positions, rounds or `found`). Errors of a row: the digest's error, token_out_of_range.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status temperature_perturbation(exec::cuda how, const device_batch<Scalar>& batch,
                                                                 const token_id* tokens,

@@ -2,10 +2,10 @@
 //! Selects all tokens with a probability of at least beta in each row of a batch, on a GPU, as `threshold` does on the
 //! CPU.
 //!
-//! Use it after digest.cuh, on the same rows and transform.
+//! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Shape:      one thread block per row computes W, then writes the entries in id order, at places that a scan over the
-//!             block finds.
+//! Method:     one thread block per row computes W, then writes the entries in id order, at indexes that a scan over
+//!             the thread block finds.
 //! Guarantees: ids and weights equal the results of exec::seq on every GPU (sparsify/threshold.hpp). The result is
 //!             never empty: if beta exceeds every probability, the largest token is kept. One read per row if the
 //!             digest has W (device_request::integer_total), otherwise two. No allocation, no synchronization, no
@@ -73,7 +73,7 @@ struct entry_writer {
   }
 };
 
-//! Keeps the entries of a list from the weight `least` on, or the first of the largest if there are none.
+//! Keeps the entries with a weight of at least `least`, or if there are none, the first entry of the largest weight.
 template <class Values>
 [[nodiscard]] __device__ __forceinline__ device_support keep_above(std::uint32_t size, std::uint64_t least,
                                                                    std::uint64_t total, const Values& values,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines tuning parameters for the division of work on a GPU, one struct per compute capability. Results never depend
-//! on them.
+//! Defines tuning parameters that divide work on a GPU, one struct per compute capability. They do not change results,
+//! except for the last bits of `log_sum_exp` (without `exact`).
 //!
 //! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If your GPU has a
 //! different number of multiprocessors, for example because you use a part of a GPU, set `multiprocessors` yourself.
-//! Guarantees: constexpr, C++17; it does not call the driver.
+//! Guarantees: constexpr, C++17; no call of the driver.
 //! See:        docs/algorithms/cuda.md, tests/device/split_test.cpp
 #ifndef SPECVERIFY_CUDA_TUNING_CUH
 #define SPECVERIFY_CUDA_TUNING_CUH
@@ -17,7 +17,7 @@ SPECVERIFY_TYPES_BEGIN
 
 struct cuda_tuning {
   std::uint32_t capability = 80;        //!< 10 * major + minor
-  std::uint32_t multiprocessors = 108;  //!< multiprocessors of the largest GPU of this capability
+  std::uint32_t multiprocessors = 108;  //!< multiprocessors of the GPU
   std::uint32_t digest_blocks = 2;      //!< thread blocks of a digest that one multiprocessor runs at once
   std::uint32_t least_part = 4;         //!< minimum blocks of 1024 ids in a part of a row
   std::uint32_t digest_threads = 256;   //!< maximum threads in a thread block of a digest: whole warps, 32 to 256
@@ -31,7 +31,8 @@ struct cuda_tuning {
 inline constexpr cuda_tuning cuda_tunings[] = {{80, 108}, {86, 82},   {87, 16},  {89, 128},
                                                {90, 132}, {100, 148}, {120, 170}};
 
-//! Returns the tuning of the largest listed capability that is at most the given one, or of the first if there is none.
+//! Returns the tuning of the largest listed capability that is at most the given one, or of the first listed capability
+//! if there is none.
 [[nodiscard]] SPECVERIFY_INLINE constexpr cuda_tuning tuning_for(std::uint32_t capability) noexcept {
   cuda_tuning found = cuda_tunings[0];
   for (const cuda_tuning& one : cuda_tunings) {

@@ -2,17 +2,19 @@
 //! Verifies a batch of rounds of different lengths on a GPU, by the token rule or the greedy rule, in one call for all
 //! requests in one step of an engine.
 //!
-//! Use it with a `device_rounds` (device/rounds.hpp), on the engine's logits, because it reads the rows itself.
+//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
+//! kernels read the rows themselves.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Shape:      one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
-//!             draw uses only the rejected row. Draft i reads the counters of the round's position + i. If there are
-//!             few rounds (cuda_tuning::split_rounds), the token rule first reads all rows of the batch, each split
-//!             over thread blocks, and then one thread block per round goes through the digests in order. In this case,
-//!             rows after a rejection are also read.
+//! Method:     one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
+//!             replacement is drawn from the row of the rejected draft. The random numbers of draft i belong to the
+//!             round's position + i. If there are few rounds (cuda_tuning::split_rounds), the token rule first reads
+//!             all rows of the batch, each split over thread blocks, and then one thread block per round goes through
+//!             the digests in order. In this case, rows after a rejection are also read.
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, in
-//!             both shapes. A row that is used is read once. If the bounds of the digest do not decide, it is read once
-//!             more, in float (about one row in twenty; counted as exact_normalisers). Exact sums decide cases closer
-//!             than 2e-5, and draws after `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
+//!             both shapes. The token rule reads a row once, and about one row in twenty a second time, in float,
+//!             because the digest's bounds on Z do not decide (counted as exact_normalisers). Further reads for exact
+//!             sums decide tests closer than a relative 2e-5, and draws after `trial_cap` rejected trials. The greedy
+//!             rule reads a row once. No allocation, no synchronization, no read-back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -58,7 +60,7 @@ struct round_at_work {
     return token >= 0 && static_cast<std::uint32_t>(token) < rounds.rows.size;
   }
 
-  // For the first thread:
+  // Only the first thread may call these functions.
   __device__ __forceinline__ void fail(errc code, std::uint32_t index) const noexcept {
     room.made().why = {code, part::verify, index};
   }
@@ -74,7 +76,7 @@ struct round_at_work {
   }
 };
 
-//! Determines the length of a round, the rows, and errors. Runs on the first thread.
+//! Determines the length of a round, its rows, and its error. Runs on the first thread.
 template <class Scalar>
 __device__ __forceinline__ void begin_round(const device_rounds<Scalar>& rounds, std::uint32_t number,
                                             verdict_room& room) noexcept {
@@ -130,7 +132,8 @@ struct verify_room {
   digest_room digest;
   block_room draws;
 };
-//! If rows may be truncated, a row is digested, then truncated, then drawn from, with barriers between these steps.
+//! Shared memory if rows may be truncated. A row is digested, then truncated, then drawn from, with barriers between
+//! these steps, so the steps can share memory.
 struct cut_verify_room {
   verdict_room round;
   union {
@@ -140,7 +143,7 @@ struct cut_verify_room {
   };
 };
 
-//! If all rows have been read before.
+//! Shared memory of a thread block that needs no digests of its own, because all rows have been read before.
 struct walk_room {
   verdict_room round;
   block_room draws;
@@ -154,7 +157,7 @@ struct tested_draft {
   subtracted_law taken{};
   bool known = true;  // whether a rejected draft can be replaced here
 
-  //! Reads a draft in device memory; null: none.
+  //! Reads a draft in device memory; null: there is no draft, because the row is for the bonus token.
   __device__ __forceinline__ explicit tested_draft(const device_draft* place) noexcept {
     drafted = {no_token, 1, 1};
     if (place == nullptr) return;
@@ -400,12 +403,12 @@ template <class Scalar>
   return cuda_detail::are_few(rounds, how.tuning) && all > least ? all : least;
 }
 
-//! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round, that of the
-//! first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least verify_memory_size(rounds),
-//! aligned to 64, and no other work may use it at the same time. If there are few rounds and enough workspace, all
-//! rows.count rows are read first, with temperatures, masks and biases. Errors of the call: as for `make_device_batch`
-//! for rows, transform and scratch; size_mismatch (no rounds), null_span (drafts, offsets, stop tokens, keys,
-//! positions, rounds or verdicts); engine_failed. A round's error is in the verdict.
+//! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round: the position of
+//! the round's first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least
+//! verify_memory_size(rounds), aligned to 64, and no other work may use it at the same time. If there are few rounds
+//! and enough workspace, all rows.count rows are read first, with temperatures, masks and biases. Errors of the call:
+//! the errors of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds), null_span (drafts,
+//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in the verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,
@@ -430,7 +433,10 @@ template <class Scalar, class Key>
                               places->digests, out);
 }
 
-//! Verifies by the greedy rule. It needs no random numbers and no workspace; temperature and truncation do not matter.
+//! Enqueues the verification of `rounds` by the greedy rule. It needs no random numbers and no workspace; temperature
+//! and truncation do not matter. Errors of the call: the errors of `make_device_batch` that concern rows and transform;
+//! size_mismatch (no rounds), null_span (drafts, offsets, stop tokens or verdicts); engine_failed. A round's error is
+//! in the verdict.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_greedy_rule&,
                                                     const device_rounds<Scalar>& rounds,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the greedy token of each row of a batch with Thrust, and its margin to the runner-up.
 //!
-//! Use it if you decode greedily. It needs no digest (device/digest.hpp).
+//! Use it if you decode greedily. No earlier `read_rows` (device/digest.hpp) is needed.
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit,
-//!             because the reduction works on values and ids as integers. Temporary memory: 16 bytes per row, plus the
-//!             memory of a reduction.
+//!             because the reduction compares integers made from values and ids. Temporary memory: 16 bytes per row,
+//!             plus the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP
@@ -17,7 +17,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! The first two of an order of values and ids (`order_key`).
+//! The two largest integers of a row, each for a value and an id (`order_key`).
 struct two_keys {
   std::uint64_t first = 0, second = 0;
 };
@@ -68,7 +68,7 @@ struct write_argmax {
   }
 };
 
-//! Computes the first two of each row's order.
+//! Computes the two largest integers of each row.
 template <class Policy, class Scalar>
 SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar>& rows,
                                   const device_transform& transform, two_keys* out) {
@@ -80,7 +80,8 @@ SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar
 }  // namespace thrust_detail
 
 //! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation do not matter. Errors of
-//! the call: as for `make_device_batch` for rows and transform; null_span (tokens); engine_failed.
+//! the call: the errors of `make_device_batch` that concern rows and transform; null_span (tokens); engine_failed. A
+//! row's error is in its `why`.
 template <class Policy, class Scalar>
 [[nodiscard]] status argmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                             const device_transform& transform, device_argmax* tokens) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Combines the rows of a batch in device memory, their transforms and their digests in one value.
+//! Combines the rows of a batch in device memory, the transform and the digests of the rows in one value.
 //!
 //! Use it to pass an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
 //! the same batch: call `read_rows` first, then `sample`, `select`, `residual` and others on the same value.
@@ -7,8 +7,8 @@
 //! Guarantees: plain structs, C++17. CPU code must not dereference the pointers, because all of them point to device
 //!             memory. Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a
 //!             captured graph reads the values at replay. No allocation; making a batch accesses no memory.
-//! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
-//!             the engine's own kernel writes them.
+//! Deviates:   rows must be logits in float or 16 bits, not probabilities. The contents of biases and masks are not
+//!             checked, because the engine's own kernel writes them.
 //! Cost:       O(1).
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP
@@ -42,14 +42,14 @@ struct device_rows {
 //! Transform from logits to a distribution (row/transform.hpp), one for all rows or one per row.
 struct device_transform {
   double temperature = 1;                       //!< temperature of all rows; below 1e-6: one-hot at the argmax
-  const double* temperatures = nullptr;         //!< or indexed by row
+  const double* temperatures = nullptr;         //!< temperature of each row, in place of `temperature`; null: none
   const std::uint64_t* mask_words = nullptr;    //!< token v is allowed if bit v % 64 of word v / 64 is set; null: all
   std::size_t mask_pitch = 0;                   //!< words between the masks of two rows; 0: one mask for all
   const std::uint32_t* bias_begin = nullptr;    //!< rows + 1 offsets into bias_ids and bias_values; null: no bias
   const token_id* bias_ids = nullptr;           //!< strictly ascending within a row
   const float* bias_values = nullptr;           //!< added to the logits of bias_ids; -infinity forbids
-  row_truncation truncation{};                  //!< for all rows
-  const row_truncation* truncations = nullptr;  //!< or indexed by row
+  row_truncation truncation{};                  //!< truncation of all rows
+  const row_truncation* truncations = nullptr;  //!< truncation of each row, in place of `truncation`; null: none
   //! maximum ids that a truncated row may keep; 0: top_k of `truncation`, or all ids. A row that would keep more
   //! returns support_too_large (`where` = ids needed)
   std::uint32_t kept_capacity = 0;
@@ -65,9 +65,9 @@ struct device_memory {
   std::size_t size = 0;  //!< bytes
 };
 
-//! Optional results besides the coarse sums. Each takes one more read per row, in the same call.
+//! Optional results of `read_rows`. Each takes one more read per row.
 struct device_request {
-  bool exact_normaliser = false;  //!< Z in double; otherwise only bounds of Z
+  bool exact_normaliser = false;  //!< Z in double; otherwise only bounds on Z
   bool integer_total = false;     //!< W, the sum of integer weights
 };
 
@@ -96,8 +96,8 @@ struct device_digest {
   double normaliser = 0;           //!< Z, or 0 if not requested. Truncated rows always have it
   std::uint64_t total_weight = 0;  //!< W, or 0 if not requested. Truncated rows: W of the kept ids
 
-  //! Returns `why`, or digest_insufficient if `read_rows` did not make the digest. For functions that cannot use
-  //! digests of claims.
+  //! Returns `why`, or digest_insufficient if the digest is ok but `read_rows` did not make it. Functions that cannot
+  //! use digests of claims check it.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr status of_whole_row() const noexcept {
     return why.ok() && made_by != digest_source::row ? status{errc::digest_insufficient, part::row, 0} : why;
   }
@@ -136,7 +136,7 @@ struct device_batch {
 template <class Key = philox_key>
 struct device_stream {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< keys between those of two rows; 0: one key for all
+  std::uint32_t key_pitch = 0;               //!< distance between the keys of two rows; 0: one key for all
   const std::uint32_t* positions = nullptr;  //!< indexed by row
   const std::uint32_t* rounds = nullptr;     //!< indexed by row
   purpose use = purpose::draft_draw;
@@ -154,11 +154,12 @@ struct device_stream {
   }
 };
 
-//! Position of each row of a batch in a text (core/uniforms.hpp). Kernels read the data on the device.
+//! Keys, positions and rounds of a batch's rows, which determine the random numbers of every purpose
+//! (core/uniforms.hpp). Kernels read them on the device.
 template <class Key = philox_key>
 struct device_uniforms {
   const Key* keys = nullptr;
-  std::uint32_t key_pitch = 0;               //!< keys between those of two rows; 0: one key for all
+  std::uint32_t key_pitch = 0;               //!< distance between the keys of two rows; 0: one key for all
   const std::uint32_t* positions = nullptr;  //!< indexed by row: absolute token position
   const std::uint32_t* rounds = nullptr;     //!< indexed by row: round in the session
 
@@ -230,7 +231,7 @@ template <class Scalar>
   return cut.valid() ? status{} : refusal(errc::invalid_truncation);
 }
 
-//! Checks that every function of a batch does first.
+//! Checks with which every function of a batch begins.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check(const device_batch<Scalar>& batch) noexcept {
   if (const status why = check(batch.rows, batch.transform); !why.ok()) return why;
@@ -247,8 +248,9 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Returns the number of bytes of device memory for the digests of a batch: 136 per 1024 ids, one struct per row, and
-//! 12 per id that a truncated row may keep. Pure; O(1).
+//! Returns the number of bytes of device memory for the digests of a batch: 136 per 1024 ids of a row, one
+//! device_digest and 4 bytes per row, and 12 per id that a truncated row may keep; each array is rounded up to 64.
+//! Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the digests of a batch of rows with Thrust: argmax, lane and block sums, bounds of Z, Z and W on request,
+//! Computes the digests of a batch of rows with Thrust: argmax, lane and block sums, bounds on Z, Z and W on request,
 //! and the kept ids of truncated rows.
 //!
 //! Use it first, on the engine's logits, because the other functions of device/ need the digests.
 //! Symbols:    as in row/digest.hpp.
-//! Shape:      one thread per lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then one
+//! Method:     one thread per lane of 1024 ids, so that 16 neighbours read 64 contiguous bytes at a time; then one
 //!             thread per block, then one per row. If the maximum of a row is more than 60 T above the sampled
 //!             reference, the row is read twice. A truncation takes four more reads, and one more for W if it keeps a
 //!             share of W. It sorts 64-bit keys, then writes the ids up to the last kept key, in order. One thread per
@@ -34,9 +34,10 @@ void write_digests(const Policy& policy, const device_batch<Scalar>& batch, cons
 
 }  // namespace thrust_detail
 
-//! Reads the rows of a batch into the digests. Errors of the call: size_mismatch and the errors of `make_device_batch`;
-//! engine_failed. A row's error is in the row's digest, for example invalid_truncation, or support_too_large if the row
-//! keeps more than kept_capacity ids.
+//! Reads the rows of a batch into the digests. Errors of the call: the errors of `make_device_batch` that concern rows
+//! and transform; null_span and size_mismatch (the digests do not belong to these rows); engine_failed. A row's error
+//! is in the row's digest, for example invalid_truncation, or support_too_large if the row keeps more than
+//! kept_capacity ids.
 template <class Policy, class Scalar>
 [[nodiscard]] status read_rows(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                const device_request& request = {}) noexcept {

@@ -3,7 +3,7 @@
 //! units of 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after `read_rows`, on the same batch, if a drafter uploads half-precision distributions.
-//! Symbols:    count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
+//! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
 //! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc. Three reads per row, and one more
 //!             if the digest does not have Z (device_request::exact_normaliser); none if the row is truncated.
 //!             Temporary memory: 4 bytes per 32 ids, 32 per 1024, 24 per row, and the memory of a reduction and a scan.
@@ -21,7 +21,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Counts of a row, or of the kept ids.
+//! Computes the counts of a row, or of a truncated row's kept ids.
 template <class Scalar>
 struct counts_of_row {
   drawn_row<Scalar> row;

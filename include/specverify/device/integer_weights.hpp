@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the integer weight of every id and the total weight W of each row of a batch, with Thrust.
 //!
-//! Use it if you need all weights of a row. If you need only the largest weights, use `select`. `integer_weights` needs
-//! no digest.
+//! Use it if you need all weights of a row. If you need only the largest weights, use `select`. No earlier `read_rows`
+//! is needed.
 //! Guarantees: three reads and one write per row; weights and W equal the results of exec::seq bit for bit. Temporary
 //!             memory: 16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.
@@ -68,7 +68,7 @@ struct write_total {
 
 }  // namespace thrust_detail
 
-//! Writes the integer weights of all rows and the totals. Errors: as `softmax` (device/softmax.hpp).
+//! Writes the integer weights and the total W of all rows. Errors: as for `softmax` (device/softmax.hpp).
 template <class Policy, class Scalar>
 [[nodiscard]] status integer_weights(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                                      const device_transform& transform, const device_weights& out) noexcept {

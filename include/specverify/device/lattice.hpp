@@ -4,10 +4,10 @@
 //!
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
-//! Symbols:    w = integer weights, W = sum of w over the row or the support, l = resolution, b = counts.
-//! Shape:      One read computes W. The min(V, 2 l) largest entries are then selected as in `select`, because they are
-//!             enough to decide. Then one thread per row rounds the entries and corrects their sum, with the functions
-//!             that the CPU uses.
+//! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution.
+//! Method:     One read computes W. The min(V, 2 l) largest entries are then selected as in `select`, because the
+//!             counts of all other entries are 0. Then one thread per row rounds the entries and corrects their sum,
+//!             with the functions that the CPU uses.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids
 //!             with a positive count are listed. Temporary memory: the memory of `select`, plus 36 bytes per entry, for
 //!             at most 256 rows and about 2^22 ids at a time; plus 8 bytes per row.
@@ -30,7 +30,8 @@ struct lattice_work {
   std::uint32_t* heap;
   std::size_t size;
 
-  //! Rounds one list by weight and writes the entries that are not 0. Returns the number of these entries.
+  //! Rounds the weights of one list to counts that sum to `resolution`, and writes the entries with a positive count.
+  //! Returns the number of these entries.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t quantize(std::size_t list, const token_id* ids,
                                                                        const std::uint32_t* weights,
                                                                        std::uint32_t count, std::uint64_t total,
@@ -150,10 +151,10 @@ void quantize_rows(const Policy& policy, const device_batch<Scalar>& batch, std:
 
 }  // namespace thrust_detail
 
-//! Writes the dense distribution of each row: the lattice point nearest to the whole row's distribution, without zeros.
-//! It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; under part::quantize invalid_resolution
-//! (0, or above max_lattice_resolution; `where` = the resolution), null_span and output_too_small (pitch below `where`
-//! = min(V, l)); engine_failed.
+//! Writes the dense distribution of each row: the lattice point nearest to the whole row's distribution. Only ids with
+//! a positive count are listed. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; under
+//! part::quantize invalid_resolution (0, or above max_lattice_resolution; `where` = the resolution), null_span and
+//! output_too_small (pitch below `where` = min(V, l)); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                               std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -167,10 +168,10 @@ template <class Policy, class Scalar>
   });
 }
 
-//! Writes the distribution of each of `rows` supports, normalized over the weight of the support, without zeros.
-//! Weights must be at most 2^31. Errors of a row: support_too_large (more entries than the pitch of the supports),
-//! output_too_small (more than the pitch of the distributions), empty_support, zero_weight. Errors of the call, under
-//! part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
+//! Writes the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with a
+//! positive count are listed. Weights must be at most 2^31. Errors of a row: support_too_large (more entries than the
+//! pitch of the supports), output_too_small (more than the pitch of the distributions), empty_support, zero_weight.
+//! Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
 template <class Policy>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, std::uint32_t rows, const device_supports& kept,
                               std::uint32_t resolution, const device_laws& laws) noexcept {

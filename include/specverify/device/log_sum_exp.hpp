@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, with Thrust.
 //!
-//! Use it if an engine needs the normalizer of rows. It needs no digest.
-//! Shape:      a reduction of integers finds the maximum. Then one thread per term sums 256 ids, and one thread per row
+//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed. z_v are the row's logits after
+//! bias and mask, and T is the temperature.
+//! Method:     a reduction of integers finds the maximum. Then one thread per term sums 256 ids, and one thread per row
 //!             adds the terms.
 //! Guarantees: two reads per row; the value equals the result of exec::seq bit for bit, for any flags of nvcc.
 //!             Temporary memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
@@ -38,8 +39,8 @@ struct write_log_sum {
 
 }  // namespace thrust_detail
 
-//! Writes the log-sum-exp of each row to `values`. Errors of the call: as for `make_device_batch` for rows and
-//! transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
+//! Writes the log-sum-exp of each row to `values`. Errors of the call: the errors of `make_device_batch` that concern
+//! rows and transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
 //! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
 template <class Policy, class Scalar>
 [[nodiscard]] status log_sum_exp(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,

@@ -2,7 +2,8 @@
 //! Draws a token to replace a rejected draft, for each row of a batch, with Thrust. The token has the residual
 //! distribution norm((scale * p - q)+).
 //!
-//! Use it after `read_rows`, on the same batch. For whole rounds of drafts use device/verify.hpp.
+//! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
+//! (device/verify.hpp).
 //! Symbols:    as in row/residual.hpp. One thread per row.
 //! Guarantees: the tokens equal the results of exec::seq, for any flags of nvcc. A proposal reads one lane of the row.
 //!             If a decision depends on Z, many threads read the row once more. The exact rule reads the row twice,

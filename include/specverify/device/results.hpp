@@ -3,7 +3,8 @@
 //! supports, distributions.
 //!
 //! Guarantees: plain structs, C++17. A result is valid only if its status `why` is ok. A result depends only on its
-//!             row, not on the row's index in the batch or on other rows.
+//!             row, not on the row's index in the batch or on other rows; only the last bits of `log_sum_exp`
+//!             (cuda/log_sum_exp.cuh) can depend on the number of rows.
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESULTS_HPP
 #define SPECVERIFY_DEVICE_RESULTS_HPP
@@ -20,7 +21,7 @@ SPECVERIFY_TYPES_BEGIN
 struct device_argmax {
   status why{};  //!< row_has_nan, row_has_positive_infinity (`where` = least id), row_is_empty; under part::row
   token_id token = no_token;
-  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger of both magnitudes
+  bool near_tie = false;  //!< the margin is at most 2^-20 times the larger magnitude of the two logits
   double margin = 0;      //!< largest minus second largest logit; +infinity if no other id is allowed
 };
 
@@ -42,7 +43,7 @@ struct device_token {
 struct device_acceptance {
   status why{};  //!< status of the row's digest; token_out_of_range, invalid_resolution
   bool accepted = false;
-  bool near_tie = false;  //!< backends may disagree, because the two sides of the test differ by at most 2^-20
+  bool near_tie = false;  //!< backends may disagree, because the sides of the test differ by at most a relative 2^-20
   bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 

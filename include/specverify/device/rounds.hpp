@@ -3,8 +3,8 @@
 //! limits of each round, and verdicts.
 //!
 //! Use it to verify all requests in one step of an engine: fill one `device_rounds`, and call `verify_batch` once.
-//! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1, L of them up to the first id -1, and the
-//!             rows row_begin[i] .. row_begin[i + 1] - 1, of which it needs at most L + 1.
+//! Symbols:    round i has drafts draft_begin[i] .. draft_begin[i + 1] - 1 and rows row_begin[i] .. row_begin[i + 1] -
+//!             1. L = number of its drafts before the first id -1; the round needs at most L + 1 rows.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
 //!             graph reads the rounds at replay. If a round has an error, its verdict contains the error, but other
 //!             rounds are not affected. Results do not depend on a round's index in the batch.
@@ -26,8 +26,8 @@
 SPECVERIFY_TYPES_BEGIN
 
 //! A token and the distribution that it was drawn from. With a distribution it corresponds to `draft` and
-//! `received_draft` on the CPU, and must have been drawn from that distribution. Without a distribution it corresponds
-//! to a `claimed_draft`: a point mass if the count is 0, otherwise a claim.
+//! `received_draft` on the CPU, and the token must have been drawn from that distribution. Without a distribution it
+//! corresponds to a `claimed_draft`: a point mass if the count is 0, otherwise a claim.
 struct device_draft {
   token_id token = no_token;     //!< -1 ends the drafts of the round
   std::uint32_t count = 0;       //!< count of a claim
@@ -38,12 +38,12 @@ struct device_draft {
 //! Rounds to verify together.
 template <class Scalar>
 struct device_rounds {
-  device_rows<Scalar> rows{};                  //!< rows of all rounds
-  device_transform transform{};                //!< transform of all rows
-  std::uint32_t count = 0;                     //!< rounds
-  const device_draft* drafts = nullptr;        //!< drafts of all rounds
-  const std::uint32_t* draft_begin = nullptr;  //!< count + 1
-  const std::uint32_t* row_begin = nullptr;    //!< count + 1; null: one row per draft plus one, draft_begin[i] + i
+  device_rows<Scalar> rows{};                        //!< rows of all rounds
+  device_transform transform{};                      //!< transform of all rows
+  std::uint32_t count = 0;                           //!< rounds
+  const device_draft* drafts = nullptr;              //!< drafts of all rounds
+  const std::uint32_t* draft_begin = nullptr;        //!< count + 1 offsets into drafts
+  const std::uint32_t* row_begin = nullptr;          //!< count + 1 offsets into rows; null: draft_begin[i] + i
   const std::uint32_t* remaining_budgets = nullptr;  //!< tokens that a round may still commit; null: no limit
   const token_id* stop_tokens = nullptr;
   const std::uint32_t* stop_begin = nullptr;     //!< count + 1 offsets into stop_tokens; null: one list for all
@@ -90,7 +90,7 @@ struct device_greedy_rule {};
 
 namespace device_detail {
 
-//! Returns the shape of memory with one digest per round, for the row under test.
+//! Returns the rows of a batch with one digest per round, for the row under test.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr device_rows<Scalar> row_a_round(
     const device_rounds<Scalar>& rounds) noexcept {

@@ -3,10 +3,10 @@
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Shape:      one thread per draw and block of 256 ids. The only bound used is Z >= 1. If this bound does not decide a
-//!             draw, the row is read, because the exact sum must then decide. These reads are slow on a GPU with few
-//!             units for doubles, because each draw needs its own read. The kernel in cuda/ is faster, because one read
-//!             there serves several draws.
+//! Method:     one thread per draw and term, which is a sum of 256 ids. The only bound used is Z >= 1. If this bound
+//!             does not decide a draw, the row is read, because the exact sum must then decide. These reads are slow on
+//!             a GPU with few units for doubles, because each draw needs its own read. The kernel in cuda/ is faster,
+//!             because one read there serves several draws.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes
 //!             per term (256 ids of one draw), for 32 draws of as many rows as have about 2^20 terms together.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
@@ -153,9 +153,9 @@ void perturb(const Policy& policy, tempered_draws_of<Scalar, Key> draws, device_
 
 }  // namespace thrust_detail
 
-//! Counts, for each row, the draws of options.samples that are not tokens[row]. The counts do not depend on the batch.
-//! Errors of the call: as for `read_rows` and of check(options); null_span (tokens, keys, positions, rounds or
-//! `found`); engine_failed. Errors of a row: the digest's error, token_out_of_range.
+//! Counts, for each row, the draws of options.samples that are not tokens[row]. The counts do not depend on the batch's
+//! temperature or truncation. Errors of the call: as for `read_rows` and for check(options); null_span (tokens, keys,
+//! positions, rounds or `found`); engine_failed. Errors of a row: the digest's error, token_out_of_range.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status temperature_perturbation(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                               const token_id* tokens, const perturbation_options& options,

@@ -3,13 +3,13 @@
 //! Thrust, on any of its back ends.
 //!
 //! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. These take the
-//! same batches as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, also a policy with an
-//! allocator or a stream: `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`, or `thrust::cpp::par` and
-//! `thrust::omp::par` on a CPU.
-//! Guarantees: only integers are reduced, scanned and sorted; one thread sums floats, in the order of the CPU.
-//!             Therefore results do not depend on the back end. The policy's allocator provides temporary memory, which
-//!             the same call releases. Sizes depend only on the batch's shape, so a caching allocator allocates nothing
-//!             after the first call. No row is copied. Calls may wait for the device.
+//! same batches as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, for example
+//! `thrust::cpp::par` or `thrust::omp::par` for a CPU, or a policy with an allocator and a stream:
+//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`.
+//! Guarantees: Thrust reduces, scans and sorts only integers, and each sum of floats is added by one thread, in the
+//!             order of the CPU. Therefore results do not depend on the back end. The policy's allocator provides
+//!             temporary memory, which the same call releases. Sizes depend only on the batch's shape, so a caching
+//!             allocator allocates nothing after the first call. No row is copied. Calls may wait for the device.
 //! Errors:     if Thrust throws, the call returns engine_failed under part::host, `where` = code of a system error (a
 //!             cudaError_t), or 0.
 //! Cost:       O(1); no allocation.
@@ -51,7 +51,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace exec {
 
-//! Runs a batch with this execution policy of Thrust.
+//! Holds the Thrust execution policy with which a batch is run.
 template <class Policy>
 struct thrust_on {
   Policy policy;
@@ -102,7 +102,7 @@ class temporary {
   decltype(thrust_ns::get_temporary_buffer<T>(std::declval<const Policy&>(), std::ptrdiff_t{})) made_{};
 };
 
-//! Returns the group of `size` neighbours that an index is in.
+//! Returns the number of the group of `size` consecutive indexes that contains an index.
 struct group_of {
   std::size_t size;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t operator()(std::size_t i) const noexcept {
@@ -122,7 +122,7 @@ SPECVERIFY_INLINE void reduce_groups(const Policy& policy, std::size_t groups, s
                            thrust_ns::make_discard_iterator(), out, thrust_ns::equal_to<std::size_t>(), join);
 }
 
-//! Returns the status of `work()`, or that of an exception.
+//! Returns the status of `work()`, or engine_failed if it throws.
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE status guarded(const Work& work) noexcept {
   try {

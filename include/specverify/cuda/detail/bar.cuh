@@ -81,7 +81,7 @@ struct lane_keys {
   }
 };
 
-//! Stages the keys of lanes, and the largest of each block. Threads may read them after a barrier.
+//! Stages the keys of lanes, and the largest key of each block. Threads may read them after a barrier.
 __device__ __forceinline__ void stage_lanes(const float* maxima, std::uint32_t blocks, entry_list& staged,
                                             std::uint32_t* tops) noexcept {
   SPECVERIFY_UNROLL(1)

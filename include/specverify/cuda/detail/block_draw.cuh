@@ -19,7 +19,7 @@ namespace cuda_detail {
 template <class Scalar, bool Cuts>
 struct tested_row {
   drawn_row<Scalar> drawn;
-  double lower, upper;  // bounds of Z
+  double lower, upper;  // bounds on Z
   double normaliser;    // Z, or 0 if unknown
   token_id argmax;
   bool one_hot;
@@ -29,7 +29,7 @@ struct tested_row {
   kept_law kept;
 
   [[nodiscard]] __device__ __forceinline__ bool is_truncated() const noexcept { return Cuts && truncated; }
-  //! Returns whether Z or its bounds needed one more read of the row.
+  //! Returns whether the row was read again for Z or for narrower bounds on Z.
   [[nodiscard]] __device__ __forceinline__ bool was_read_again() const noexcept { return narrow || summed; }
   [[nodiscard]] __device__ __forceinline__ double weight(token_id id) const noexcept {
     if (one_hot) return id == argmax ? 1.0 : 0.0;
@@ -70,8 +70,8 @@ template <bool Cuts, class Scalar>
           {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
 }
 
-//! Narrows the bounds of Z to kernel::quick_error. This takes one more read, in float, unless the bounds are that
-//! narrow already.
+//! Narrows the bounds on Z to a relative error of kernel::quick_error by one more read, in float. Does nothing if Z is
+//! known or the bounds are that narrow already.
 template <class Scalar, bool Cuts>
 __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
   if (row.normaliser > 0.0 || row.narrow) return;  // uniform across the block
@@ -100,7 +100,7 @@ template <class Scalar, bool Cuts>
 struct asked_test {
   double have = 0, full = 0, drawn = 0;
 
-  //! Decides by the bounds of Z. Returns whether they leave the test open.
+  //! Decides by the bounds on Z. Returns true if they leave the test open.
   template <class Scalar, bool Cuts>
   [[nodiscard]] __device__ __forceinline__ bool decide(const tested_row<Scalar, Cuts>& row,
                                                        acceptance& tested) const noexcept {
@@ -110,8 +110,7 @@ struct asked_test {
   }
 };
 
-//! Accept test of a token of the row. Only the first thread must pass `count`, `resolution` and `uniform`, and it gets
-//! the result.
+//! Accept test of a token of the row. Only the first thread uses `drafted` and `uniform`, and only it gets the result.
 template <class Scalar, bool Cuts>
 [[nodiscard]] __device__ __forceinline__ acceptance test_token(tested_row<Scalar, Cuts>& row,
                                                                const drafted_token& drafted, double uniform,
@@ -145,7 +144,7 @@ template <class Scalar, bool Cuts>
   return tested;
 }
 
-//! Returns one thread per 16 ids, as for a sum of exact weights.
+//! Returns the number of threads: one per 16 ids, as for a sum of exact weights, but at most `most`.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t test_threads_for(const device_rows<Scalar>& rows,
                                                                std::uint32_t most = test_threads) noexcept {
@@ -157,7 +156,7 @@ template <class Scalar>
   return wanted < 4 * lanes_per_warp ? 4 * lanes_per_warp : wanted;
 }
 
-//! Source of a draw's random numbers: trial t reads lane + t.
+//! Source of a draw's random numbers: trial t uses the counter `first` with its lane increased by t.
 template <class Key>
 struct draw_place {
   const Key* key;

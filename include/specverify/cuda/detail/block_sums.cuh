@@ -64,7 +64,7 @@ struct kept_law {
   return size <= staged_terms * kernel::exact_size;
 }
 
-//! Computes the terms of the ids from `first` on, 16 ids per thread, and returns the address. A barrier must follow
+//! Computes the terms of the ids from `first` on, 16 ids per thread, and returns their address. A barrier must follow
 //! before another warp reads them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ const double* load_terms(const drawn_row<Scalar>& row,
@@ -129,8 +129,9 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return skipped;
 }
 
-//! Returns the id of a term at which the running sum exceeds `target`; not_proven if it exceeds it by less than the
-//! slack; no_id if it does not. Runs on the first thread, on room.entries.
+//! Returns the id of a term at which the running sum exceeds `target` by more than the slack, not_proven if a sum
+//! before it is closer to `target` than the slack, or no_id if all sums are smaller. Runs on the first thread, on
+//! room.entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
                                                                  std::uint32_t first, std::uint32_t count,
                                                                  const block_room& room) noexcept {
@@ -208,7 +209,7 @@ template <class Scalar>
   const auto weight_at = [&](std::uint32_t id) { return weight(row, id); };
   return static_cast<token_id>(walk_weights(row.source.size, weight_at, target, sum, room));
 }
-//! Like `walk_weights`, for the weights of a truncated row.
+//! Like `walk_weights`, for the weights of a truncated row. Returns the id.
 [[nodiscard]] __device__ __forceinline__ token_id walk_kept(const kept_law& kept, const left_weight& weight,
                                                             double target, double& sum, block_room& room) noexcept {
   const auto weight_at = [&](std::uint32_t i) {

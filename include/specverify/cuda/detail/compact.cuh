@@ -29,7 +29,7 @@ struct run_values {
   std::uint32_t at[compact_loads][per_load];
 };
 
-//! Returns the first entry of this thread in the first run of the warp.
+//! Returns the index of this thread's first entry in the warp's first run.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t first_of_run() noexcept {
   return warp_of_thread() * per_warp_run + lane_of_thread() * per_load;
 }
@@ -44,7 +44,7 @@ __device__ __forceinline__ void visit_run(Values& run, std::uint32_t index, cons
   }
 }
 
-//! Converts logits to values.
+//! Returns value_of(logit) for each logit of a run.
 template <class ValueOf>
 [[nodiscard]] __device__ __forceinline__ run_values run_of(const logit_group<compact_loads>& group,
                                                            const ValueOf& value_of) noexcept {

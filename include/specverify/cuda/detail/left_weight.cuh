@@ -17,7 +17,7 @@ inline constexpr std::uint32_t term_in_flight = 8;  // loads in flight per threa
 using device_detail::subtracted_law;
 using device_detail::subtracted_part;
 
-//! Returns (scale * e_v - q(v) Z)+, or e_v without arguments.
+//! Computes the weight (scale * e_v - q(v) Z)+ of an id. Default-constructed, it computes e_v.
 struct left_weight {
   subtracted_law taken{};
   double scale = 1;

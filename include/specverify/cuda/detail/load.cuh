@@ -19,9 +19,9 @@ inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 
 inline constexpr std::uint32_t most_row_threads = 1024;  // maximum for a kernel that reads a row in runs of four ids
 
-//! Returns the number of threads per block for such a kernel with one thread block per row. The number is `most` if a
-//! multiprocessor has only one row to read. If it has several rows, the number is a quarter of the limit, because the
-//! blocks then wait at different times.
+//! Returns the number of threads per block for such a kernel, which has one thread block per row. The maximum is `most`
+//! if each multiprocessor has at most one row to read. If it has several rows, the maximum is a quarter of
+//! most_row_threads, because small thread blocks wait at different times.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
                                                                std::uint32_t rows,
                                                                std::uint32_t most = most_row_threads) noexcept {
@@ -79,7 +79,7 @@ template <class Scalar>
            kernel::to_working(float16_bits{all.z}), kernel::to_working(float16_bits{all.w})}};
 }
 
-//! Returns whether the ids from `id` on, a multiple of 4, are allowed, one bit per id; the lowest is that of `id`. It
+//! Returns whether the four ids from `id` on are allowed, one bit per id; `id`, a multiple of 4, has the lowest bit. It
 //! reads bytes instead of words, because a thread keeps many of them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t allowed_from(const kernel::row_source<Scalar>& row,

@@ -31,7 +31,7 @@ struct tempered_room {
   std::uint32_t asked[asked_at_once];  // temperatures of the next read
   std::uint32_t asked_count, exact;
   std::uint32_t reads;  // reads of the row so far
-  double difference;    // difference of the token's logit from the largest
+  double difference;    // the token's logit minus the largest logit
   bool more;            // whether draws must be decided after the next read
   bool is_last;         // whether this group of draws is the last
   double lanes[tempered_threads];
@@ -79,8 +79,8 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! One read of the row: computes room.totals of the first `Temperatures` requested ones, with the relative error
-//! kernel::tempered_margin, 2^-16. This covers 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90
+//! One read of the row: computes room.totals for the first `Temperatures` requested temperatures, with the relative
+//! error kernel::tempered_margin, 2^-16. This covers 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90
 //! octaves. Smaller terms do not change the sum.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {

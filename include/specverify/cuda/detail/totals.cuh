@@ -9,7 +9,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! Returns e_v and integer weights of an untruncated row, as in the digest.
+//! Return the functions that compute e_v and the integer weight of an untruncated row's logit, with the digest's
+//! references.
 [[nodiscard]] __device__ __forceinline__ kernel::exact_weight exact_of(const device_digest& digest) noexcept {
   return {static_cast<double>(digest.reference), 1.0 / digest.temperature, false};
 }

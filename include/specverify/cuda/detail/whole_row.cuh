@@ -112,7 +112,7 @@ template <class Scalar>
   return loads < row_threads ? (loads + lanes_per_warp - 1) / lanes_per_warp * lanes_per_warp : row_threads;
 }
 
-//! Checks that every function of a whole row does first, without reading it.
+//! Checks, without reading rows, with which every function of a whole row begins.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the entries of rows that pass a test, in the order of their ids. It counts the entries of each chunk, and a
-//! scan of these counts gives the positions in the output.
+//! Writes the entries of rows that pass a test, in the order of their ids. One pass counts the entries of each chunk,
+//! and a scan of these counts gives the positions in the output.
 #ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 #define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 

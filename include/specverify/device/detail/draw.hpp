@@ -104,8 +104,8 @@ template <class Scalar>
           static_cast<double>(entries[at]), correction};
 }
 
-//! Sums weight(id, e_v) serially until the sum exceeds `target`. Returns the token there, or the last of positive
-//! weight.
+//! Sums weight(id, e_v) serially until the sum exceeds `target`. Returns the token at which it does, or the last token
+//! of positive weight.
 template <class Scalar, class Weight>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id walk(const drawn_row<Scalar>& row, double target,
                                                             const Weight& weight, double& sum) noexcept {
@@ -138,7 +138,7 @@ template <class Scalar>
                                                                    double uniform) noexcept {
   double mass = 0, sum = 0;
   if (row.digest.truncated) {
-    mass = row.digest.normaliser;  // the same sum
+    mass = row.digest.normaliser;  // the sum that the loop would compute
   } else {
     (void)walk(row, 1.0e300, whole_weight{}, mass);
   }

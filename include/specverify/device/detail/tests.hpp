@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests a token against a row or draws from a residual, in one thread. If a decision needs Z but Z is not known, the
-//! test or draw reports this. Then many threads sum Z, and the test or draw runs again.
+//! Tests a token against a row or draws from a residual, in one thread. If a decision needs Z but Z is unknown, the
+//! test or draw reports this. Then many threads compute Z, and the test or draw runs again.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TESTS_HPP
 
@@ -14,7 +14,7 @@ namespace thrust_detail {
 
 using subtracted = device_detail::subtracted_law;
 
-//! Returns (scale * e_v - q(v) Z)+, or e_v if nothing is subtracted.
+//! Computes the weight (scale * e_v - q(v) Z)+ of an id, or e_v if nothing is subtracted.
 struct left_weight {
   subtracted taken;
   double scale;
@@ -32,7 +32,7 @@ struct tested_row {
   drawn_row<Scalar> row;
   double summed;           // Z from a separate sum, or 0
   bool needs_sum = false;  // whether a decision needed Z, but Z was unknown
-  bool used_sum = false;   // whether a decision used that sum
+  bool used_sum = false;   // whether a decision used `summed`
 
   SPECVERIFY_HD SPECVERIFY_INLINE tested_row(const device_batch<Scalar>& batch, std::size_t number, double sum) noexcept
       : row(batch, number), summed(sum) {}

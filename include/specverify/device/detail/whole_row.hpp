@@ -99,7 +99,7 @@ template <class Policy, class Scalar>
   return {rows, transform, tops};
 }
 
-//! Checks that every function of a whole row does first.
+//! Checks with which every function of a whole row begins.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {
