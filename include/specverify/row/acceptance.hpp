@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decides whether speculative verification accepts a drafted token: uniform * q(token) < p(token), without a division.
+//! Decides whether speculative verification accepts a drafted token x: whether U * q(x) < p(x), without a division.
 //!
 //! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
 //! Symbols:    q(x) = count / resolution, the probability under the drafter; p(x) = e_x / Z, the probability under the
 //!             target (row/digest.hpp); U = a uniform random number.
 //! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. Usually the
-//!             digest's bounds of Z decide. If they do not, a quick sum of the row bounds Z to 2e-5. If that does not
-//!             decide either, the exact Z does. The workspace caches both sums, because later tokens of the row may
-//!             need them.
-//! Guarantees: no allocation; noexcept; near-tie: if the two sides of the comparison differ by less than a relative
-//!             2^-20, near_tie is set. O(1), or O(V) if `exact` is set.
+//!             digest's bounds on Z decide. If they do not, a quick sum of the row gives bounds on Z with a relative
+//!             error of 2e-5. If these bounds do not decide either, Z is summed in double. The workspace caches both
+//!             sums, because later tests of the row may need them.
+//! Guarantees: no allocation; noexcept; near-tie: if the two sides of the second comparison differ by at most a
+//!             relative 2^-20, the result's `near_tie` is set. O(1), or O(V) if the result's `exact` is set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP
@@ -26,13 +26,13 @@ SPECVERIFY_TYPES_BEGIN
 //! A drafted token, and its probability under the drafter, count / resolution.
 struct drafted_token {
   token_id token = no_token;
-  std::uint32_t count = 0;  //!< 0: any token with a positive probability is accepted
+  std::uint32_t count = 0;  //!< 0: the token is accepted if p(token) > 0
   std::uint32_t resolution = 0;
 };
 
 struct acceptance {
   bool accepted = false;
-  bool near_tie = false;  //!< backends may disagree, because the two sides of the test differ by at most 2^-20
+  bool near_tie = false;  //!< backends may disagree, because the test's sides differ by at most a relative 2^-20
   bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 
@@ -50,7 +50,7 @@ enum class bound_decision : std::uint8_t { open, accepted, rejected };
   return drawn * lower >= have ? bound_decision::rejected : bound_decision::open;
 }
 
-//! Decides the test for one Z.
+//! Decides the test for a Z that was summed in double (`total`).
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE acceptance decide_exactly(double drawn, double full, double have,
                                                                         double total) noexcept {
   const double distance = numeric::product(drawn, total) - have;

@@ -3,7 +3,8 @@
 //! without a softmax or a workspace.
 //!
 //! Guarantees: O(V); no allocation; noexcept; the same token and margin on every backend (bit-exact). Temperature and
-//!             truncation have no effect, because they preserve the order of the logits.
+//!             truncation have no effect, because a temperature preserves the order of the logits and a truncation
+//!             keeps the largest.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP
@@ -16,14 +17,15 @@ SPECVERIFY_TYPES_BEGIN
 
 struct argmax_result {
   token_id token = no_token;
-  bool near_tie = false;  //!< the runner-up is within 2^-20 of the larger magnitude of the two values
-  double margin = 0;      //!< largest minus second largest value; +infinity if no other id is allowed
+  bool near_tie = false;  //!< margin <= 2^-20 times the larger magnitude of the two largest values
+  double margin = 0;      //!< largest minus second largest value; +infinity if the second is -infinity
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: as for `read_row`, about arguments and values, except row_not_normalised, because the row is not summed.
+//! Errors: as for `read_row`, except errors of the request or the workspace. Returns row_not_normalised only for an
+//!         infinite probability, because the row is not summed.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<argmax_result> argmax(Policy policy, row_view<Scalar> row,
                                            const row_transform& transform) noexcept {

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads a row for which the engine already has the maximum and the sum of every block, for example from the epilogue
-//! of the matrix product that made the logits. Draws and tests then read one or two blocks instead of the row.
+//! of the matrix product that made the logits. A draw then usually reads one or two blocks instead of the row, and a
+//! test usually reads one logit.
 //!
 //! Symbols:    z = logits after bias and mask; T = temperature; M_b = max z and S_b = sum of e^((z - M_b) / T) over
-//!             block b, as the engine claims them; `error` = the largest relative error of S_b that the engine
-//!             declares.
+//!             block b, as the engine claims them; `error` = the engine's limit for the relative error of every S_b
+//!             (row_blocks::error).
 //! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T), reads the block, and uses sums over the block to
-//!             pick an id, as in row/sample.hpp. The probability of accepting the id contains 1 / S_b, so an error of
-//!             S_b does not change the distribution.
+//!             pick an id, as in row/sample.hpp. The probability of accepting the id contains 1 / S_b, so an error in
+//!             S_b cancels and does not change the distribution.
 //! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b whose relative
-//!             error is at most `error`. A draw takes about 1.07 / (1 - error) trials. The tokens differ from the
-//!             tokens after `read_row` because the proposals differ. Tokens of both kinds of reading are near-tie.
-//!             Argmax and top entries equal the results of `read_row` (bit-exact). The bounds of Z for `accept` have
-//!             the ratio (1 + error) / (1 - error); if these bounds do not decide, `accept` reads the row. Decisions
-//!             equal the results of `read_row` except for near ties. No allocation; noexcept.
-//! Trust:      the engine's claims about a block are checked only if the block is read. A wrong maximum, a NaN, or a
-//!             sum whose relative error exceeds `error` plus 6.2 % returns blocks_disagree (`where` = first id of the
-//!             block). Blocks that are not read are trusted. For example, if a block's claim is too small, draws choose
-//!             the block too rarely, and only `check_blocks` can detect this.
+//!             error is at most `error`. A draw takes about 1.07 / (1 - error) trials. For the same random numbers, the
+//!             tokens can differ from tokens drawn after `read_row`, because the proposals differ. With either reading,
+//!             backends can draw different tokens only at a near tie. The argmax and the top entries equal those of
+//!             `read_row` (bit-exact). The bounds on Z for `accept` have the ratio (1 + error) / (1 - error); if these
+//!             bounds do not decide, `accept` reads the row. Its decisions equal those after `read_row`, except at near
+//!             ties. No allocation; noexcept.
+//! Trust:      the engine's claims about a block are compared with the block only when it is read. The call then
+//!             returns blocks_disagree (`where` = first id of the block) if the maximum is wrong or if the sum is off
+//!             by more than `error` plus about 6.2 %, and row_has_nan if the block has a NaN. Blocks that are not read
+//!             are trusted. For example, if the claimed sum of a block is too small, draws choose this block too
+//!             rarely, but no draw may detect it. Only `check_blocks` compares every claim.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP
@@ -30,13 +33,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns whether a reading must read all blocks, because the request or the transform concerns the whole row.
+//! Returns whether a reading must read all blocks, because the request or the transform needs every id.
 [[nodiscard]] constexpr bool reads_all(const row_transform& transform, const read_request& request) noexcept {
   return transform.truncation.active() || request.minimum_probability > 0 || request.integer_total ||
          request.close_total || request.exact_normaliser || request.standard_deviation;
 }
 
-//! Registers row statistics made from claims, and joins them to the row.
+//! Makes a reading from row statistics that were computed from claims.
 struct block_reader {
   template <class Policy, class Scalar>
   [[nodiscard]] static row_reading<Policy, Scalar> finish(const row_digest& digest, Policy policy, row_view<Scalar> row,
@@ -47,7 +50,7 @@ struct block_reader {
 
 }  // namespace detail
 
-//! Returns the bytes of workspace that `read_row_from_blocks` takes for blocks of `block_size` ids. Pure; O(1).
+//! Returns the bytes of workspace that `read_row_from_blocks` needs for blocks of `block_size` ids. Pure; O(1).
 [[nodiscard]] constexpr std::size_t row_blocks_workspace_size(std::uint32_t vocab_size, std::uint32_t block_size,
                                                               const row_transform& transform,
                                                               const read_request& request) noexcept {
@@ -59,14 +62,14 @@ struct block_reader {
   return claimed > layout.bytes() ? claimed : layout.bytes();
 }
 
-//! Makes a reading of a row from the engine's claims about the blocks. It reads one block, plus those that may hold a
-//! requested top entry. A truncation, or a request for anything but top entries, needs every id; in that case it calls
-//! `read_row`. The row must be logits in float or 16 bits. O(V / block_size), plus O(block_size) per block that is
-//! read.
-//! Errors: as for `read_row`, about arguments; unsupported (a row of probabilities); invalid_argument (block size,
-//!         error), size_mismatch (not one maximum and one sum per block), row_has_nan, row_has_positive_infinity,
-//!         row_is_empty, and blocks_disagree; `where` = an id or the first id of a block. `sample`, `residual` and
-//!         `accept` of the reading may also return blocks_disagree and row_has_nan.
+//! Makes a reading of a row from the engine's claims about the blocks. Reads one block to find the argmax, and the
+//! blocks that may contain a requested top entry. If the transform truncates, or the request asks for anything except
+//! top entries and sums, calls `read_row` instead. The row must be logits in float or 16 bits. O(V / block_size), plus
+//! O(block_size) per block that is read.
+//! Errors: as for `read_row`; also unsupported (a row of probabilities), invalid_argument (block_size or error out of
+//!         range), size_mismatch (not one maximum and one sum per block) and blocks_disagree. `where` = an id, or the
+//!         first id of a block. `sample` and `residual` of the reading may also return blocks_disagree and row_has_nan,
+//!         and `accept` blocks_disagree.
 template <execution_policy Policy, class Scalar>
 requires(!std::is_same_v<Scalar, double>) [[nodiscard]] result<row_reading<Policy, Scalar>> read_row_from_blocks(
     Policy policy, row_view<Scalar> row, const row_transform& transform, const read_request& request,
@@ -84,7 +87,7 @@ requires(!std::is_same_v<Scalar, double>) [[nodiscard]] result<row_reading<Polic
 }
 
 //! Reads the whole row and compares every claim with it. Use it when you connect an engine, and in tests. O(V).
-//! Errors: as for `read_row_from_blocks`; blocks_disagree names the first block whose claim is wrong.
+//! Errors: as for `read_row_from_blocks`; `where` of blocks_disagree is the first id of a block whose claim is wrong.
 template <execution_policy Policy, class Scalar>
 requires(!std::is_same_v<Scalar, double>) [[nodiscard]] status
     check_blocks(Policy policy, row_view<Scalar> row, const row_transform& transform,

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes row statistics (`row_digest`), the result of one read of a row of logits. The statistics are enough to
-//! sample, to test drafts, to select top entries and to quantize.
+//! Defines the request for a read of a row (`read_request`) and the result of the read, the row statistics
+//! (`row_digest`). They are enough to sample, to test drafts, to select top entries and to quantize.
 //!
 //! Symbols:    z_v = transformed logit (bias and mask applied), T = temperature, V = number of ids, `reference` = a
-//!             logit near the maximum (see Shape), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v),
-//!             Z = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp), distribution p(v) =
+//!             logit near the maximum (see Sums), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v), Z
+//!             = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp), distribution p(v) =
 //!             e_v / Z.
 //! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value: scalars, and offsets into the
-//!             caller's workspace. The digest is valid as long as the workspace and the row are. Lane and block sums,
-//!             top entries, W and argmax are bit-exact, but the sums only without -ffast-math. Subnormal logits stay in
-//!             order even if the program flushes them to 0. Always lower <= Z <= upper. upper / lower <= 1.0617 for
-//!             logits. For probabilities this ratio is at most 1 + 2^-14, unless the sum is near 2^-126 V. Claimed
-//!             blocks have other bounds (row/blocks.hpp).
-//! Shape:      the coarse sums use blocks of 1024 ids with 16 lanes each. Lane j of block b adds w(v) in float, for
+//!             caller's workspace. The digest is valid until the workspace is rewound or the row changes. Lane and
+//!             block sums, top entries, W and argmax are bit-exact, but the sums only without -ffast-math. Subnormal
+//!             logits stay in order even if the program flushes them to 0. Always lower <= Z <= upper. If logits are
+//!             read with sums, upper / lower <= 1.0617. For probabilities this ratio is about 1 + 2^-14, unless the sum
+//!             is near 2^-126 V. Claimed blocks have other bounds (row/blocks.hpp). Without sums, Z is only known to be
+//!             between 1 and V, up to rounding.
+//! Sums:       the coarse sums use blocks of 1024 ids with 16 lanes each. Lane j of block b adds w(v) in float, for
 //!             every id v of the block with v mod 16 = j, in ascending order. A block sum adds the lanes pairwise in
 //!             double: lane j + 8 to lane j, then j + 4, j + 2 and j + 1. The block sums are added serially in double.
 //!             w(v) is kernel::coarse_exponential relative to `reference`, which is the largest z among the first 16
 //!             ids of every block, or the row's maximum if that is more than 60 T higher.
-//! Deviates:   a truncated row (row_transform::truncation) keeps its ids and e_v in the workspace, and Z is exact. Ids
-//!             whose integer weight is 0 (below 2^-32 of the largest) are never top entries, and a truncation always
-//!             removes them.
+//! Deviates:   for a truncated row (row_transform::truncation), the workspace holds the kept ids and their e_v, and Z
+//!             is exact. Ids whose integer weight is 0 (below 2^-32 of the largest) are never top entries, and a
+//!             truncation always removes them.
 //! See:        docs/algorithms/digest.md, kernel/scalar/digest.hpp, tests/unit/row/digest_test.cpp,
 //!             benchmarks/bench_digest.cpp
 #ifndef SPECVERIFY_ROW_DIGEST_HPP
@@ -35,29 +36,29 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Results that `read_row` must compute in addition to the argmax, the coarse sums and the bounds of Z. The default is
-//! enough to sample and to test drafts; if the row goes to a sparsifier, pass what its `request` returns, for example
-//! `{.survivors = 16}`. If top entries were not requested, `select` returns digest_insufficient, but a reading computes
-//! a missing W or Z at the first use, by one more read.
+//! Results that `read_row` must compute in addition to the argmax, the coarse sums and the bounds on Z. The default is
+//! enough to sample and to test drafts. If a sparsifier selects from the row, pass the request that the sparsifier's
+//! `request` returns, for example `{.survivors = 16}`. If top entries were not requested, `select` returns
+//! digest_insufficient, but a reading computes a missing W or Z at the first use, by one more read.
 struct read_request {
   //! gather at least this number of the largest entries (by descending integer weight, then ascending id)
   std::uint32_t survivors = 0;
   //! in [0, 1]: gather every id with w_v >= minimum_probability * W, up to rounding; 0: off
   double minimum_probability = 0;
   bool integer_total = false;  //!< compute W during the read; otherwise at the first use
-  //! compute bounds of W, 1e-4 wide, in the same read, for decisions that depend on W. Only for logits in float or 16
-  //! bits under exec::simd that are read with sums; otherwise W is computed at the first use
+  //! compute bounds on W with a relative width of about 1e-4 in the same read, for decisions that depend on W. No
+  //! effect unless logits in float or 16 bits are read with sums under exec::simd
   bool close_total = false;
   bool exact_normaliser = false;  //!< compute Z in double; otherwise only bounds
   //! compute the standard deviation of the logits; one more read, rows of logits only
   bool standard_deviation = false;
-  //! take the sums that draws and tests need. Without them the read costs half as much, but the first operation that
-  //! needs them reads the row again, once, and gives the same results. No effect on rows of probabilities, on truncated
-  //! rows, or together with minimum_probability or exact_normaliser
+  //! compute the sums that draws and tests need. If false, the read takes half as long, but the first operation that
+  //! needs the sums reads the row again, once, and gives the same results. `false` has no effect on rows of
+  //! probabilities, on truncated rows, or together with minimum_probability or exact_normaliser
   bool sums = true;
 };
 
-//! Bounds of W.
+//! Bounds on W: least <= W <= most.
 struct weight_bounds {
   std::uint64_t least = 0;
   std::uint64_t most = 0;
@@ -68,9 +69,9 @@ struct weight_bounds {
 //! Used by row/blocks.hpp.
 struct row_blocks {
   std::uint32_t block_size = 1024;  //!< 64 .. 1024, a multiple of 64
-  std::span<const float> maxima{};  //!< exact largest logit after bias and mask; -infinity: no id is allowed
-  std::span<const float> sums{};    //!< sum of e^((z - maximum) / T), T of the transform; ignored for -infinity
-  double error = 0x1.0p-10;         //!< the largest relative error of a sum, [0, 1/2]
+  std::span<const float> maxima{};  //!< largest logit of each block after bias and mask; -infinity: no id allowed
+  std::span<const float> sums{};    //!< sums of e^((z - maximum) / T); ignored if the maximum is -infinity
+  double error = 0x1.0p-10;         //!< limit for the relative error of a sum, [0, 1/2]
 };
 
 struct row_digest {
@@ -80,31 +81,31 @@ struct row_digest {
   bool survivors_complete = false;  //!< every id with a positive integer weight is among the top entries
   std::uint32_t valid_size = 0;     //!< ids of the row
   token_id argmax = no_token;       //!< ties to the smaller id
-  std::uint32_t claimed_size = 0;   //!< ids per block of row/blocks.hpp with claimed sums; 0: all sums are computed
+  std::uint32_t claimed_size = 0;   //!< ids per block if an engine claimed the sums (row/blocks.hpp), otherwise 0
   double temperature = 1;
   double maximum = 0;       //!< z of argmax
-  double reference = 0;     //!< reference of the exponents e_v
+  double reference = 0;     //!< reference logit of e_v
   double coarse_total = 0;  //!< sum of w(v)
   double lower = 0;         //!< lower <= Z
   double upper = 0;         //!< Z <= upper
-  double normaliser = 0;    //!< Z, or 0 if only bounds were requested
+  double normaliser = 0;    //!< Z, or 0 if only bounds are known
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
   double minimum_probability = 0;      //!< all ids with at least this probability are top entries; 0: not guaranteed
   std::uint64_t total_weight = 0;      //!< W, or 0 if integer_total was not requested
-  workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: the maximum of each
+  workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: one maximum per block
   workspace_slice block_sums{};        //!< double, one per block
   workspace_slice survivor_ids{};      //!< token_id, ascending
   workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
   workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
   workspace_slice kept_weights{};      //!< truncated rows: double e_v
-  workspace_slice mark{};              //!< one reading_mark, followed by the data to find the row again
+  workspace_slice mark{};              //!< one reading_mark, followed by the data for reading the row again
 
   //! Returns whether the coarse sums cover all ids and were computed here, not claimed by an engine.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
     return lane_sums.count != 0 && !one_hot && !truncated && claimed_size == 0;
   }
-  //! Returns whether the read did not take the sums. lane_sums and block_sums are then empty, but the space is
+  //! Returns whether the read did not compute the sums. lane_sums and block_sums are then empty, but their space is
   //! reserved.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool leaves_sums() const noexcept {
     return lane_sums.count == 0 && !one_hot;
@@ -126,7 +127,7 @@ struct digest_layout {
   std::uint32_t capacity = 0;  // candidates held while gathering
   std::uint32_t kept = 0;      // truncated rows: maximum number of ids
   std::uint32_t weights = 0;   // truncated rows: candidates held during truncation
-  std::uint32_t tops = 0;      // largest value of each lane, while gathering
+  std::uint32_t tops = 0;      // largest values of lanes, for gathering
 
   [[nodiscard]] constexpr std::size_t bytes() const noexcept {
     return slice_bytes<float>(std::size_t{blocks} * kernel::lane_count) + slice_bytes<double>(blocks) +
@@ -158,7 +159,7 @@ struct digest_layout {
 
 }  // namespace detail
 
-//! Returns the bytes of workspace that `read_row` takes. Pure; O(1).
+//! Returns the bytes of workspace that `read_row` needs. Pure; O(1).
 [[nodiscard]] constexpr std::size_t digest_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           const read_request& request) noexcept {
   return detail::layout_of(vocab_size, transform, request).bytes();

@@ -6,8 +6,8 @@
 //! Symbols:    p(v) = e_v / Z; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even; resolution = sum of all
 //!             counts.
 //! Guarantees: rounding uses integers; ids ascending, counts positive; count(v) / 2^24 is exactly an fp16 value; O(V);
-//!             no allocation; noexcept. Counts are near-tie in the logits, because Z is a double. However, draws and
-//!             messages use only the counts, so both are law-exact.
+//!             no allocation; noexcept. Counts are near-tie, because p(v) is a double before it is rounded to fp16.
+//!             Draws and messages use only the counts, so both are law-exact.
 //! See:        docs/algorithms/fp16_row.md, tests/unit/row/fp16_row_test.cpp
 #ifndef SPECVERIFY_ROW_FP16_ROW_HPP
 #define SPECVERIFY_ROW_FP16_ROW_HPP

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts a row to integer weights, w_v = 2^31 e^((z_v - max) / T) or 2^31 p_v / max, the same on every backend.
+//! Converts a row to integer weights that are the same on every backend: w_v = 2^31 e^((z_v - max) / T) for logits,
+//! 2^31 p_v / max for probabilities.
 //!
-//! Paper:      arXiv:2507.00605, its lattice step, with integers only.
-//! Symbols:    w = integer weights, W = total weight.
-//! Arithmetic: one subtraction and one product in double give the exponent, rounded to units of 2^-26 octaves. Then a
-//!             polynomial in 32-bit integers computes 2^-fraction, and a rounding shift applies the whole octaves
-//!             (kernel/scalar/exponential.hpp).
+//! Paper:      arXiv:2507.00605, lattice step; this header computes it in integers.
+//! Symbols:    z_v = logit after bias and mask, T = temperature, p_v = probability, max = largest z_v or p_v of the
+//!             row, x = (z_v - max) / T; w = integer weights, W = their sum.
+//! Arithmetic: for logits, one subtraction and one product in double give the exponent, rounded to units of 2^-26
+//!             octaves. Then a polynomial in 32-bit integers computes 2^-fraction, and a rounding shift applies the
+//!             whole octaves (kernel/scalar/exponential.hpp).
 //! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is exactly
-//!             2^31; 0 below 2^-32; monotone in z; bit-exact, also under -ffast-math. O(V); no allocation; noexcept.
+//!             2^31; a weight below 2^-32 of the largest is 0; monotone in z; bit-exact, also under -ffast-math. O(V);
+//!             no allocation; noexcept.
 //! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp,
 //!             benchmarks/bench_integer_weights.cpp
 #ifndef SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP
@@ -19,7 +22,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes one weight per valid id; returns the sum W. If the temperature is below 1e-6, the argmax gets 2^31 and every
 //! other id 0.
-//! Errors: as for `read_row`, about arguments and values (row_not_normalised included); unsupported (a truncation),
+//! Errors: as for `read_row`, except errors of the request or the workspace; unsupported (a truncation),
 //!         output_too_small (fewer than valid_size weights). On an error nothing is written.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<std::uint64_t> integer_weights(Policy policy, row_view<Scalar> row, const row_transform& transform,

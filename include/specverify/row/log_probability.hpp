@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Returns the natural logarithm of one token's probability. This operation always needs the exact normalizing constant
-//! Z.
+//! Computes the natural logarithm of one token's probability. If the exact normalizer Z is not known yet, the call
+//! computes it by one more read of the row.
 //!
-//! Symbols:    log p(v) = (z_v - reference) / T - log Z; rows of probabilities: log(p_v / Z).
+//! Symbols:    log p(v) = (z_v - reference) / T - log Z, with z_v, reference, T and Z as in row/digest.hpp; rows of
+//!             probabilities: log(p_v / Z).
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity if p
-//!             = 0; O(V) once per digest, because Z is cached, then O(1).
+//!             = 0; O(V) once per reading, because Z is cached, then O(1).
 //! See:        docs/algorithms/log_probability.md, tests/unit/row/log_probability_test.cpp
 #ifndef SPECVERIFY_ROW_LOG_PROBABILITY_HPP
 #define SPECVERIFY_ROW_LOG_PROBABILITY_HPP
@@ -32,7 +33,7 @@ template <class Policy, class Scalar>
                        : (value - digest.reference) / digest.temperature - numeric::log(total);
 }
 
-//! Implements `row_reading::acceptance_probability`, the sum of min(p, q) over the ids of q; returns the same errors.
+//! Implements `row_reading::acceptance_probability`, the sum of min(p, q) over the ids of q.
 template <class Policy, class Scalar, class Law>
 [[nodiscard]] inline result<double> acceptance_probability(const opened_row<Policy, Scalar>& row,
                                                            const Law& drawn_from) noexcept {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Returns the log of the sum of e^(z_v / T) over a row of logits, in nats. For a row of probabilities, it returns the
-//! log of their sum.
+//! Computes the natural logarithm of the sum of e^(z_v / T) over a row of logits. For a row of probabilities, computes
+//! the logarithm of their sum.
 //!
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
-//!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V): reads the row twice, or once under
+//!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V): reads the row twice, or usually once under
 //!             exec::simd with AVX2 or AVX-512; no allocation; noexcept; near-tie.
-//! Shape:      exec::seq uses blocks of 256 ids with 16 lanes, each summed in ascending order. The lanes are added
+//! Order:      exec::seq uses blocks of 256 ids with 16 lanes, each summed in ascending order. The lanes are added
 //!             pairwise (lane j + 8 to lane j, then j + 4, j + 2 and j + 1), and the blocks are added serially in
 //!             double.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
@@ -17,8 +17,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Errors: as for `read_row`, about arguments and values (row_not_normalised included); invalid_temperature (below
-//!         1e-6, because z / T would not be finite); unsupported (a truncation).
+//! Errors: as for `read_row`, except errors of the request or the workspace; invalid_temperature also for a temperature
+//!         below 1e-6; unsupported (a truncation).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> log_sum_exp(Policy policy, row_view<Scalar> row, const row_transform& transform) noexcept {
   if (const status why = detail::check_arguments(row, transform); !why.ok()) return why;

@@ -4,7 +4,7 @@
 //! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The engine
 //! provides the pool, a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads
 //! and in any order, and must return only after all calls have returned. It must not throw.
-//! Guarantees: readings, errors and all results drawn from the readings are the same for every pool, including a
+//! Guarantees: readings, errors and everything computed from the readings are the same for every pool, including a
 //!             sequential pool. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
 //!             total.
 //! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp,
@@ -40,7 +40,7 @@ struct batch_row {
   return digest;
 }
 
-//! Joins a digest, which was made in a part of a workspace, to the row.
+//! Makes a reading from a digest that `build_digest` made in a part of the workspace.
 struct batch_reader {
   template <class Policy, class Scalar>
   [[nodiscard]] static result<row_reading<Policy, Scalar>> finish(const batch_row& read, Policy policy,
@@ -54,7 +54,7 @@ struct batch_reader {
 
 }  // namespace detail
 
-//! Calls body(i) for every i below count, and returns when all calls have returned.
+//! A callable pool(count, body) that calls body(i) for every i below count, and returns when all calls have returned.
 template <class Pool>
 concept row_pool = requires(const Pool& pool, const detail::any_row_body& body) {
   pool(std::uint32_t{1}, body);
@@ -79,7 +79,7 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
 
 }  // namespace exec
 
-//! Returns the bytes of workspace that `read_rows` on a pool takes for `rows` rows of at most `vocab_size` ids. Pure;
+//! Returns the bytes of workspace that `read_rows` on a pool needs for `rows` rows of at most `vocab_size` ids. Pure;
 //! O(1).
 [[nodiscard]] constexpr std::size_t read_rows_workspace_size(std::uint32_t rows, std::uint32_t vocab_size,
                                                              const row_transform& transform,
@@ -90,8 +90,8 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
 }
 
 //! Reads every row of a batch on the threads of a pool. Writes the readings to the front of `out` and returns that
-//! part. If a row has an error, its entry holds the status; the other rows are still read. The workspace stays taken,
-//! `digest_workspace_size` bytes per row even if a row needs less.
+//! part. If a row has an error, its entry holds the status; the other rows are still read. Each row with valid
+//! arguments keeps `digest_workspace_size` bytes of the workspace, even if its reading needs less.
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small,
 //!         workspace_too_small (`where` = the first row without space). On an error nothing is read.
 template <row_pool Pool, execution_policy Policy, class Scalar>

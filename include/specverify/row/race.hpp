@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The exponential race: a draw from a row's distribution that two machines can share. It finds the token with the
-//! smallest E_v / p_v, for noise E that both machines can compute.
+//! Draws from a row's distribution by an exponential race: the token with the smallest E_v / p_v wins. Two machines
+//! that compute the same noise E from similar rows usually draw the same token.
 //!
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
 //! Symbols:    E_v = exponential noise of id v (core/noise.hpp), e_v and p(v) = e_v / Z as in row/digest.hpp. Z does
 //!             not change the winner, so no sum is computed.
-//! Arithmetic: the largest entries of the reading race first, with exact weights. Let M be the smallest E_v / e_v among
+//! Arithmetic: the top entries of the reading race first, with exact weights. Let M be the smallest E_v / e_v among
 //!             them, and let u bound the weights of all other ids. An id outside the list can win only if E_v <= u M.
 //!             This test is one integer comparison per id against the words of the noise. The few ids that pass it also
 //!             race with exact weights.
 //! Guarantees: the token is the winner over all ids, regardless of which ids are listed, for every policy and vector
 //!             level. Ties go to the smaller id. If the noise is random, the token has the distribution p, up to
-//!             rounding (2^-50) and the grain of the noise (2^-64 per id; 2^-32 or 2^-53 for an engine's kind).
-//!             Bit-exact, unless -ffast-math. O(V); no allocation; noexcept.
+//!             rounding (2^-50) and the resolution of the noise (2^-64 per id; 2^-32 or 2^-53 for noise that reproduces
+//!             an engine's). Bit-exact, unless built with -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
 //!             benchmarks/bench_race.cpp
 #ifndef SPECVERIFY_ROW_RACE_HPP
@@ -48,7 +48,7 @@ class race_leader {
     time_ = time;
     token_ = static_cast<token_id>(id);
   }
-  //! Returns the largest word with which an id of this weight, or a smaller one, may still win.
+  //! Returns the largest word with which an id of this or a smaller weight may still win.
   [[nodiscard]] std::uint32_t bar(double weight) const noexcept {
     constexpr double all = 4294967295.0;
     if (token_ == no_token) return 0xFFFFFFFFu;
@@ -104,7 +104,8 @@ template <class Policy, class Scalar>
   const std::span<const token_id> listed = ids.empty() ? std::span<const token_id>(&digest.argmax, 1) : ids;
   race_leader leader = race_listed(noise, position, listed, [&](std::size_t i) { return weight_of(listed[i]); });
 
-  // No other id weighs more: integer weights are rounded to one unit of 2^-31 of the largest, and descend with the row.
+  // `most` bounds the weights of all other ids. An integer weight is off by at most one unit (2^-31 of the largest),
+  // and integer weights have the same order as the row's values.
   double most = exact(digest.maximum);
   if (!ids.empty()) {
     std::uint32_t least = kernel::weight_one;

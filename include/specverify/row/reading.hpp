@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes a reading: one row's distribution, ready to sample and to test drafts against. It combines the execution
-//! policy, the row, the transform and the row statistics (`row_digest`) in one value, whose members are the operations
-//! on a row.
+//! Makes a reading of a row: the row's distribution, ready to sample and to test drafts against. A reading combines the
+//! execution policy, the row, the transform and the row statistics (`row_digest`) in one value, whose members are the
+//! operations on a row.
 //!
-//! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` makes a
-//! reading, a caller cannot combine the wrong row, transform and digest.
-//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q = count /
-//!             resolution.
+//! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` and its
+//! variants make readings, a caller cannot combine the wrong row, transform and digest.
+//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q(v) = count /
+//!             resolution, the probability of v under the drafter.
 //! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
 //!             the engine overwrites the row, the arrays of the transform are freed, or the workspace is rewound below
-//!             the reading. After a rewind, every member returns reading_expired and `expired` is true. If the read did
-//!             not compute Z, W and the sums, only one thread at a time may use the reading, because the reading
-//!             computes the missing results later and caches them in the workspace. If the read computed all of them,
-//!             several threads may use the reading. On an error nothing is written.
+//!             the reading. After a rewind, `expired` is true, and every member that can fail, except `again`, returns
+//!             reading_expired. If the read did not compute Z, W and the sums, only one thread at a time may use the
+//!             reading, because the reading computes the missing results later and caches them in the workspace. If the
+//!             read computed all of them, several threads may use the reading. On an error nothing is written, except
+//!             by `fp16_counts`.
 //! Sums:       if you will not draw from a row, read it without sums (`read_request::sums`), which takes half the time.
-//!             If a member of row_reading needs the sums later, it computes them with one more read, and its results
-//!             are the same, bit for bit.
-//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: the kept ids with their exact
-//!             Z, drawn by the exact rule. Rows of probabilities: T must be 1 or 0, without a bias.
-//! Cost:       O(1) expected, or O(V) if a member must read the row again.
+//!             A member that needs the sums later computes them by one more read, and its results are the same, bit for
+//!             bit.
+//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: Z is the exact sum over the
+//!             kept ids, and draws use the exact rule of row/sample.hpp. Rows of probabilities: T must be 1 or below
+//!             1e-6, and there must be no bias.
+//! Cost:       O(1) expected for a test and O(V / 1024) for a draw, but O(V) if the row must be read again. The other
+//!             members state their cost.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp,
 //!             benchmarks/bench_reading.cpp
 #ifndef SPECVERIFY_ROW_READING_HPP
@@ -50,14 +53,13 @@ struct batch_reader;  // row/parallel.hpp
 struct block_reader;  // row/blocks.hpp
 }  // namespace detail
 
-//! A row that was read under one policy. Every member may return reading_expired, besides the errors named below. If an
-//! engine claimed the sums of blocks (row/blocks.hpp), accept, sample and residual may also return blocks_disagree or
-//! row_has_nan.
+//! A reading under one policy. Every member that can fail, except `again`, may return reading_expired besides the
+//! errors named below. If an engine claimed the sums of blocks (row/blocks.hpp), `accept` may also return
+//! blocks_disagree, and `sample` and `residual` blocks_disagree or row_has_nan.
 template <execution_policy Policy, class Scalar>
 class row_reading : public row_summary {
  public:
-  //! The accept test of speculative verification (row/acceptance.hpp): returns whether uniform * count / resolution <
-  //! p(token).
+  //! Tests a drafted token (row/acceptance.hpp): whether uniform * count / resolution < p(token).
   //! Errors: token_out_of_range, invalid_resolution (0, or below count), invalid_argument (uniform outside [0, 1)).
   [[nodiscard]] SPECVERIFY_INLINE result<acceptance> accept(drafted_token drafted, double uniform) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
@@ -79,8 +81,8 @@ class row_reading : public row_summary {
   }
 
   //! Returns the token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can also
-  //! compute. It is fast after a read with `race_request`; any other read gives the same token more slowly. Errors:
-  //! invalid_argument (an unknown kind of noise), row_is_empty.
+  //! compute. Fast after a read with `race_request`; after any other read the token is the same, but the call is
+  //! slower. O(V). Errors: invalid_argument (an unknown kind of noise), row_is_empty.
   [[nodiscard]] result<token_id> race(const coupling_noise& noise, std::uint32_t position) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     const auto source = detail::open(row_, transform_);
@@ -97,14 +99,16 @@ class row_reading : public row_summary {
     return detail::draw_residual(opened(), subtracted, stream, options);
   }
 
-  //! Returns ln p(token), -infinity if p is 0 (row/log_probability.hpp). Errors: token_out_of_range.
+  //! Returns ln p(token), -infinity if p is 0 (row/log_probability.hpp). O(V) at the first call. Errors:
+  //! token_out_of_range.
   [[nodiscard]] result<double> log_probability(token_id token) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::log_probability(opened(), token);
   }
 
   //! Returns the probability that a token drawn from `drawn_from` is accepted: the sum of min(p, q). For a point mass
-  //! at x this is p(x). O(size), or O(vocab_size) for a distribution with a tail. Errors: token_out_of_range.
+  //! at x this is p(x). Ids outside the row count as p = 0. O(size), or O(vocab_size) for a distribution with a tail,
+  //! plus O(V) at the first call.
   template <class Law>
   [[nodiscard]] result<double> acceptance_probability(const Law& drawn_from) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
@@ -129,8 +133,8 @@ class row_reading : public row_summary {
     return specverify::softmax(policy_, row_, transform_, out);
   }
 
-  //! Reads the same row again, with a different transform or request. It uses only the row, so it also works on an
-  //! expired reading. O(V). Errors: as for `read_row`.
+  //! Reads the same row again, with a different transform or request. Does not use the old workspace, so it also works
+  //! on an expired reading. O(V). Errors: as for `read_row`.
   [[nodiscard]] result<row_reading> again(const row_transform& transform, const read_request& request,
                                           workspace& scratch) const noexcept;
 
@@ -154,8 +158,8 @@ class row_reading : public row_summary {
   row_transform transform_;
 };
 
-//! Passkey of readings: joins a digest to the row. Everything is private, but the functions of row/, device/ and cuda/
-//! that read rows or continue a reading are friends.
+//! Passkey of readings: only the friends of this class, which are functions and types of row/, can make a reading from
+//! a digest or access the digest of a reading.
 class reading_access {
   template <execution_policy Policy, class Scalar>
   friend result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
@@ -177,7 +181,7 @@ class reading_access {
                                                     std::span<probability_bounds> out) noexcept;
   friend struct reading_test_access;  // tests/support: digests made by hand
 
-  //! Registers a digest whose arrays were just taken from `scratch`.
+  //! Registers a digest whose arrays were just taken from `scratch`, so that a rewind expires its reading.
   [[nodiscard]] static row_summary summary(const row_digest& digest, workspace& scratch) noexcept {
     std::uint64_t content = digest.survivor_ids.count;
     const auto mix = [&content](std::uint64_t part) { content = (content ^ part) * 0xFF51AFD7ED558CCDu; };
@@ -205,8 +209,9 @@ class reading_access {
 //!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
 //!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
 //!         their deviation), workspace_too_small; row_has_nan, row_has_positive_infinity, row_is_negative,
-//!         row_is_empty, row_not_normalised (|sum - 1| > 4e-3; under a mask: the sum of the allowed ids > 1 + 4e-3);
-//!         `where` = id. The stored values of masked and padded ids are never read.
+//!         row_is_empty, row_not_normalised (an infinite entry, or |sum - 1| > 4e-3; under a mask only if the sum of
+//!         the allowed ids > 1 + 4e-3). `where` = the id, or the index of the bias. The stored values of masked and
+//!         padded ids have no effect.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                            const row_transform& transform, const read_request& request,

@@ -2,16 +2,16 @@
 //! Draws the token that replaces a rejected draft, from the normalized residual (scale * p - q)+.
 //!
 //! Paper:      token-level verification; with scale < 1, block verification.
-//! Symbols:    e_v, Z, w as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
-//!             (scale * e_v - q(v) Z)+.
+//! Symbols:    e_v and Z as in row/digest.hpp; U1, U2, w, S and S_exact as in row/sample.hpp; q(v) = count(v) /
+//!             resolution of the subtracted distribution; r_v = (scale * e_v - q(v) Z)+; R = sum of r_v.
 //! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z matters only if
 //!             q(v) > 0, and is computed exactly only if the bounds of Z do not decide. After `trial_cap` trials the
-//!             exact rule draws: y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, U1 of lane + trial_cap, serial
-//!             in double (found by blocks).
+//!             exact rule draws y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, summed serially in double. Its
+//!             U1 is that of trial `trial_cap`.
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
 //!             exact for every trial_cap, as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
-//! Fallback:   if R / Z is not finite or is below 1e-12 (p = q up to rounding), the exact rule draws the token from p
-//!             and `fallback` is set.
+//! Fallback:   if R / Z is not finite or is below 1e-12 (for scale 1: p = q up to rounding), the exact rule draws the
+//!             token from p and sets `fallback`.
 //! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP
 #define SPECVERIFY_ROW_RESIDUAL_HPP
@@ -43,12 +43,11 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Decides the test of a proposal for every Z between the bounds. The difference is have - taken * Z, and `slack`
-//! multiplies it.
+//! Decides the test need < slack * (have - taken * Z) of a proposal, for every Z between the bounds.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bound_decision decide_rest(double need, double slack, double have,
                                                                          double taken, double lower,
                                                                          double upper) noexcept {
-  // If have <= taken * lower, this rejects, because the right side is then not positive.
+  // Rejects if have <= taken * lower, because the right side is then not positive.
   if (need >= slack * kernel::left_of(have, taken, lower)) return bound_decision::rejected;
   return need < slack * kernel::left_of(have, taken, upper) ? bound_decision::accepted : bound_decision::open;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws one token from the exact distribution of a row, at the cost of the digest and two random numbers. All backends
-//! use this algorithm, the canonical draw.
+//! Draws one token from the exact distribution of a row, with the sums of its digest and two random numbers per trial.
+//! All backends use this algorithm, the canonical draw.
 //!
 //! Symbols:    e_v, Z, w(v), lane and block sums as in row/digest.hpp; U1, U2 = the two uniform random numbers of trial
-//!             t, at counter lane + t.
+//!             t (core/uniforms.hpp).
 //! Trial t:    U1 * coarse_total picks a block, then a lane, by serial prefix sums in double. Serial sums of w in
 //!             double then pick an id of the lane, at the position scaled by S_exact / S (the lane's sum in double over
 //!             the lane's sum in float). The id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After
-//!             `trial_cap` trials the exact rule draws: y = least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, U1 of
-//!             lane + trial_cap, sums serial in double.
+//!             `trial_cap` trials the exact rule draws y = least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, summed
+//!             serially in double. Its U1 is that of trial `trial_cap`.
 //! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
 //!             uniforms; an id with e_v = 0 is never returned; 1.04 trials on average; no allocation; noexcept. Tokens
 //!             are near-tie: every backend runs this algorithm, so tokens can differ only at near ties.

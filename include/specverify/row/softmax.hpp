@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the probabilities of a row as floats or doubles. Use it if your own code needs probabilities, because the
-//! library itself does not need them.
+//! Writes the probabilities of a row as floats or doubles. Use it only if your own code needs probabilities; the
+//! library itself never does.
 //!
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. If the temperature is below 1e-6,
 //!             the argmax gets 1.
 //! Guarantees: with x = (z_v - max) / T, relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the
-//!             rounding to the output type; float output of float or half rows under exec::simd: 3 * 2^-24 (|x| + ln V
-//!             + 10), plus an absolute error of at most 2^-126. 0 below x = -700, or in the second case below 2^-126 of
-//!             the largest. Forbidden ids get exactly 0. O(V); no allocation; noexcept; near-tie.
+//!             rounding to the output type; float output of float or 16-bit rows under exec::simd: 3 * 2^-24 (|x| + ln
+//!             V + 10), plus an absolute error of at most 2^-126. Entries with x < -700 get 0. In the second case,
+//!             entries below 2^-126 of the largest also get 0. Forbidden ids get exactly 0. O(V); no allocation;
+//!             noexcept; near-tie.
 //! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
 //!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP
@@ -20,7 +21,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Writes valid_size probabilities to the front of `out`, which holds float or double and must not overlap the row.
-//! Errors: as for `read_row`, about arguments and values (row_not_normalised included); unsupported (a truncation),
+//! Errors: as for `read_row`, except errors of the request or the workspace; unsupported (a truncation),
 //!         output_too_small. On an error nothing is written.
 template <execution_policy Policy, class Scalar, class Out>
 [[nodiscard]] status softmax(Policy policy, row_view<Scalar> row, const row_transform& transform,

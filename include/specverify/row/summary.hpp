@@ -7,7 +7,7 @@
 //! Guarantees: a view that is valid as long as the reading is. W is computed only as precisely as a decision needs. The
 //!             read gives bounds, and each further read gives closer bounds or W itself. If the bounds decide, there is
 //!             no further read. Decisions always equal the decisions for the exact W: bit-exact.
-//! Cost:       O(1), or O(V) if the bounds of W do not decide; no allocation.
+//! Cost:       O(1), or O(V) if the bounds on W do not decide; no allocation.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP
 #define SPECVERIFY_ROW_SUMMARY_HPP
@@ -41,20 +41,20 @@ class row_summary {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
   }
-  //! Returns the current bounds of W. After the read they are 6.2 % wide (probabilities: 1e-4; claimed blocks: `error`;
-  //! without sums: from 1 to V times the largest weight). For logits in float or 16 bits under exec::simd, one more
-  //! read (or `close_total`) narrows them to 1e-4, and a second to about 2e-5. For other rows, the first further read
-  //! computes W. Both are 0 if the reading is expired.
+  //! Returns the current bounds on W. After the read their relative width is 6.2 % (probabilities: 1e-4; claimed
+  //! blocks: about twice `error`; without sums: the bounds are 1 and V times the largest weight). For logits in float
+  //! or 16 bits under exec::simd, one more read (or `close_total`) narrows them to about 1e-4, and a second read to
+  //! about 2e-5. For other rows, the first further read computes W. Both are 0 if the reading is expired.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
-  //! Reads the row again for closer bounds of W; the third call at the latest computes W. O(V).
+  //! Reads the row again for closer bounds on W; the third call at the latest computes W. O(V).
   void narrow_total() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }
   //! Returns decide(W). `decide` must have this property: if it returns the same result for two totals, it returns this
-  //! result for all totals between them. It is called with both bounds of W, which are narrowed only while the two
-  //! results differ (by ==). It is called up to seven times, and once with 0 if the reading is expired.
+  //! result for all totals between them. `decide` is called with both bounds on W, which are narrowed while the two
+  //! results differ (by ==). It is called at most seven times, and only once, with 0, if the reading is expired.
   template <class Decide>
   [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {
     for (;; narrow_total()) {
@@ -63,14 +63,14 @@ class row_summary {
       if (known.exact() || least == decide(known.most)) return least;
     }
   }
-  //! Returns whether the read took sums over all ids. False for claimed blocks, one-hot and truncated rows, and if the
-  //! sums were not requested (`read_request::sums`).
+  //! Returns whether the read computed sums over all ids. False for claimed blocks, one-hot and truncated rows, and if
+  //! the sums were not requested (`read_request::sums`).
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
-  //! Returns W for a support; 0 unless `integer_total` was requested or every weight is listed.
+  //! Returns W for a support; 0 unless `integer_total` was requested or the top entries include every positive weight.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
   }
-  //! Returns whether W was summed after the read.
+  //! Returns whether one more read of the row computed W exactly.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
   //! Every id with weight >= this * W is among the top entries; 0: not guaranteed.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
@@ -87,7 +87,7 @@ class row_summary {
   }
   //! Returns whether the workspace was rewound below this reading.
   [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }
-  //! Returns whether the exact Z was requested, or a decision needed closer bounds of Z than the digest has. Always
+  //! Returns whether the exact Z was computed, or a decision needed closer bounds on Z than the digest has. Always
   //! false for truncated rows, because they have the exact Z from the start.
   [[nodiscard]] bool used_exact_normaliser() const noexcept {
     return !expired() && !digest_.truncated && (mark().normaliser > 0.0 || mark().reopened);

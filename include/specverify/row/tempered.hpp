@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Evaluates one token of a row at many temperatures: its probability, bounds of this probability, and whether draws at
+//! Evaluates one token of a row at many temperatures: its probability, bounds on this probability, and whether draws at
 //! those temperatures give the token.
 //!
 //! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6
@@ -7,17 +7,17 @@
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
 //!             computed, never the drawn tokens.
 //! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over all other entries; the
-//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 0, log
-//!             B is the log of the number of ids, and it falls at least as fast as the largest entry. Therefore chords
-//!             bound log B above, and extended chords bound it below. If the bounds do not decide a test, the row is
-//!             read at that temperature: first for a quick sum, and then for the exact sum if the quick sum is too
-//!             close to decide. Each such read adds a node to the bounds.
+//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 1 / t
+//!             = 0, log B is at most the log of the number of these entries, and log B falls at least as fast as the
+//!             log of the largest of them. Therefore chords bound log B above, and extended chords bound it below. If
+//!             the bounds do not decide a test, the row is read at that temperature: first for a quick sum, and then
+//!             for the exact sum if the quick sum is too close to decide. Each such read adds a node to the bounds.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13; bounds always contain the probability. No allocation; noexcept. Twenty tests
-//!             need 0.1 to 0.5 reads of the row in addition to the reading, if the reading has 64 top entries and its
+//!             need 0.1 to 0.5 further reads of the row on average, if the reading has 64 top entries and its
 //!             temperature is between half of the highest temperature and the highest temperature. Any other reading
-//!             gives the same results, but more slowly. Probabilities: one exact read per temperature.
-//! Cost:       O(V) at most per temperature.
+//!             gives the same results, but more slowly. `tempered_probabilities` reads the row once per temperature.
+//! Cost:       at most O(V) per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP
@@ -46,14 +46,14 @@ struct tempered_hits {
   tempered_reads reads{};
 };
 
-//! Bounds of a probability: lower <= p <= upper.
+//! Bounds on a probability: lower <= p <= upper.
 struct probability_bounds {
   double lower = 0;
   double upper = 1;
 };
 
 struct tempered_intervals {
-  std::span<probability_bounds> bounds{};  //!< bounds of the probability, indexed by temperature
+  std::span<probability_bounds> bounds{};  //!< bounds on the probability, indexed by temperature
   tempered_reads reads{};
 };
 
@@ -97,7 +97,8 @@ class tempered_reader {
   [[nodiscard]] const tempered_row<Policy, Scalar>& row() const noexcept { return row_; }
   [[nodiscard]] const tempered_reads& reads() const noexcept { return reads_; }
 
-  //! Returns whether drawn * Z < weight at temperature m of a request, if the top entries do not decide it.
+  //! Returns whether drawn * Z < weight at temperature m of a request. For tests that the sum of the top entries does
+  //! not decide.
   [[nodiscard]] bool is_hit(const tempered_question& asked, std::uint32_t m, double drawn) noexcept {
     const double inverse = asked.inverses[m], weight = asked.weights[m], sum = asked.sums[m];
     const bracket rest = rest_.at(inverse);
@@ -135,8 +136,8 @@ class tempered_reader {
   }
 
  private:
-  //! Computes Z by a quick read, which adds a node to the bounds of the other entries. `sum`: the sum of the top
-  //! entries.
+  //! Computes Z by a quick read, which adds a node to the bounds on the sum of the other entries. `sum`: the sum of the
+  //! top entries.
   [[nodiscard]] double read_at(double inverse, double sum) noexcept {
     const double total = row_.quick(inverse);
     rest_.learn_total(inverse, total, sum);
@@ -260,7 +261,8 @@ template <class Policy, class Scalar>
 }
 
 //! Writes p_t(token) for every temperature to `out` and returns the filled part.
-//! Errors: as for `tempered_draws`, except about uniforms; output_too_small. On an error nothing is written.
+//! Errors: as for `tempered_draws`, but without invalid_argument and size_mismatch; output_too_small. On an error
+//!         nothing is written.
 template <class Policy, class Scalar>
 [[nodiscard]] result<std::span<double>> tempered_probabilities(const row_reading<Policy, Scalar>& row, token_id token,
                                                                std::span<const double> temperatures,
@@ -269,7 +271,7 @@ template <class Policy, class Scalar>
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
 }
 
-//! Writes bounds of p_t(token) for every temperature to `out` and returns the filled part. The mean width of the bounds
+//! Writes bounds on p_t(token) for every temperature to `out` and returns the filled part. The mean width of the bounds
 //! is at most `width`, unless even exact sums, with bounds 4e-12 p wide, do not reach it. Reads the row at the
 //! temperatures with the widest bounds until the mean is small enough.
 //! Errors: as for `tempered_probabilities`; invalid_argument (a width below 0 or not finite).

@@ -2,9 +2,9 @@
 //! Describes how a model's logits become the final distribution: temperature, bias, mask and truncation in one plain
 //! value, the row transform.
 //!
-//! Drafter rows and target rows use the same transform, which is applied when a row is read. The engine keeps history
-//! and grammar state, and passes a bias and a mask for each position. The steps are applied in this order: bias, mask,
-//! temperature, truncation (whose `order` field orders its own steps), normalization.
+//! Rows of the drafter and of the target use transforms alike. A transform is applied when a row is read. The engine
+//! keeps the history and the grammar state, and passes a bias and a mask for each position. The steps are applied in
+//! this order: bias, mask, temperature, truncation (whose `order` field orders its own steps), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp
@@ -31,7 +31,7 @@ enum class truncation_order : std::uint8_t { joint, top_k_then_top_p, top_p_then
 struct row_truncation {
   std::uint32_t top_k = 0;  //!< 0: off
   double top_p = 1.0;       //!< (0, 1]; 1: off. Keeps the smallest prefix with mass >= top_p, up to rounding
-  double min_p = 0.0;       //!< [0, 1]; 0: off. Keeps q(v) >= min_p * max q
+  double min_p = 0.0;       //!< [0, 1]; 0: off. Keeps p(v) >= min_p * max p
   truncation_order order = truncation_order::top_k_then_top_p;
 
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool active() const noexcept {
@@ -46,7 +46,8 @@ struct row_truncation {
 
 #if __cplusplus >= 202002L
 struct row_transform {
-  //! >= 0; below 1e-6: one-hot at the argmax, ties to the smaller id. Must be 1 or 0 for rows of probabilities
+  //! [0, max_temperature]; below 1e-6: one-hot at the argmax, ties to the smaller id. Must be 1 or below 1e-6 for rows
+  //! of probabilities
   double temperature = 1.0;
   std::span<const token_id> bias_ids{};         //!< strictly ascending
   std::span<const float> bias_values{};         //!< added to the logits of bias_ids; -infinity forbids
@@ -66,7 +67,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 #if __cplusplus >= 202002L
-//! Checks everything about a transform that does not need a row.
+//! Checks the temperature and the truncation of a transform.
 //! Errors: under part::row: invalid_temperature (negative, NaN, above max_temperature), invalid_truncation (top_p
 //!         outside (0, 1], min_p outside [0, 1]).
 [[nodiscard]] constexpr status check(const row_transform& transform) noexcept {

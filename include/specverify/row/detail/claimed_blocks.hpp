@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes row statistics (`row_digest`) from claims about the blocks of a row. Reads a block only if the claims are not
-//! enough.
+//! Makes row statistics (`row_digest`) from an engine's claims about the blocks of a row. Reads a block only if the
+//! claims are not enough.
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMED_BLOCKS_HPP
 
@@ -26,7 +26,7 @@ namespace detail {
   return value > -0x1.0p127 ? static_cast<float>(value) : -0x1.fffffep127f;
 }
 
-//! A row with claims about its blocks. The arguments of row and transform must be checked.
+//! A row with claims about its blocks. The caller must have checked the row and the transform (`check_arguments`).
 template <class Policy, class Scalar>
 class claimed_row {
  public:
@@ -88,7 +88,7 @@ class claimed_row {
     return compare_maximum(block, found, blocks_.maxima[b], b * blocks_.block_size);
   }
 
-  //! Checks that the claims are possible, and returns the largest maximum.
+  //! Checks that the claims are possible, and returns the largest claimed maximum.
   [[nodiscard]] result<float> largest_claim() const noexcept {
     if (!fits_blocks(blocks_.block_size) || !fits_error(blocks_.error)) return row_error(errc::invalid_argument);
     const std::uint32_t wanted = kernel::block_count(source_.size, blocks_.block_size);
@@ -117,8 +117,8 @@ class claimed_row {
     return {};
   }
 
-  //! Copies the claims into the workspace, relative to the maximum, and bounds Z. Returns false if the workspace is too
-  //! small.
+  //! Copies the claimed maxima into the workspace, and the claimed sums relative to the row's maximum; bounds Z.
+  //! Returns false if the workspace is too small.
   [[nodiscard]] bool enter_sums(row_digest& digest, workspace& scratch) const noexcept {
     const auto maxima_slice = scratch.take_slice<float>(count());
     const auto sums_slice = scratch.take_slice<double>(count());
@@ -143,7 +143,8 @@ class claimed_row {
     return true;
   }
 
-  //! Gathers the top entries. Only blocks whose maximum reaches the smallest of the `wanted` largest maxima are read.
+  //! Gathers the top entries. Reads only the blocks whose maximum is among the `wanted` largest maxima or equals the
+  //! smallest of them.
   [[nodiscard]] status gather(const row_digest& digest, kernel::candidate_list& list,
                               workspace& scratch) const noexcept {
     const workspace_scope temporary(scratch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides functions for rows with claimed block maxima and sums (row/blocks.hpp): checks of claims, bounds of Z, and
+//! Provides functions for rows with claimed block maxima and sums (row/blocks.hpp): checks of claims, bounds on Z, and
 //! a proposal from a block that was read. CPU and GPU code share these functions.
 //!
 //! This header compiles as C++17.
@@ -33,7 +33,7 @@ namespace detail {
   return possible ? status{} : status{errc::blocks_disagree, part::row, first};
 }
 
-// Bounds of Z from the sum of all claims.
+// Bounds on Z from the sum of all claims.
 inline constexpr double claimed_rounding = 0x1.0p-33;  // rounding of a serial sum of up to 2^18 blocks
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double claimed_lower(double total, double error) noexcept {
   return total / (1.0 + error) * (1.0 - claimed_rounding);
@@ -42,7 +42,7 @@ inline constexpr double claimed_rounding = 0x1.0p-33;  // rounding of a serial s
   return total / (1.0 - error) * (1.0 + claimed_rounding);
 }
 
-//! Bounds of the ratio of a block's sum of w to the claimed sum. w exceeds e by at most coarse_excess, and the relative
+//! Bounds on the ratio of a block's sum of w to the claimed sum. w exceeds e by at most coarse_excess, and the relative
 //! error of the claim is at most `error`.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double most_over_claim(double error) noexcept {
   return kernel::coarse_excess * (1.0 + kernel::coarse_margin) / (1.0 - error);
@@ -74,13 +74,13 @@ struct read_block {
   std::uint32_t size;  // a multiple of 64, padded with forbidden ids
   std::uint32_t first;
   float maximum;
-  const float* lanes;  // sums of w under the maximum
+  const float* lanes;  // sums of w relative to the maximum
   double sum;          // sum of the lanes
 };
 
 //! Picks a lane and an id in proportion to w. `share` is the claimed sum relative to the row's reference, and
-//! `position` is a position below `share`. The envelope contains share / w(block), so an accepted id follows the
-//! distribution e_v for every claim. `entries` must have space for 64.
+//! `position` is below `share`. The envelope contains share / w(block), so an accepted id follows the distribution e_v
+//! for every claim. `entries` must have space for 64.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE proposal propose_in_block(const claimed_law& law, const read_block& block,
                                                                         double share, double position,
                                                                         float* entries) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds row statistics (`row_digest`): workspace layout, reads of the row in order, top entries, truncation.
+//! Builds row statistics (`row_digest`): takes the arrays from the workspace, reads the row, and gathers the top
+//! entries or the ids that a truncation keeps.
 #ifndef SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 #define SPECVERIFY_ROW_DETAIL_DIGEST_HPP
 
@@ -64,7 +65,7 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
   return true;
 }
 
-//! Fills in a truncated row: the kept ids with exact weights, and the top entries among them. The bounds of Z and
+//! Fills in a truncated row: the kept ids with exact weights, and the top entries among them. The bounds on Z and
 //! `quick_total` are from the read.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline bool build_kept(Policy policy, const kernel::row_source<Scalar>& source,
@@ -102,12 +103,13 @@ template <class Policy, class Scalar>
   return true;
 }
 
-//! Fills in the sum of the coarse read, and the bounds of Z that follow from it.
+//! Fills in the sum of the coarse read, and the bounds on Z that follow from it.
 template <class Scalar>
 inline void bound_normaliser(const kernel::row_source<Scalar>& source, double total, row_digest& digest) noexcept {
   digest.coarse_total = total;
   digest.upper = total * (1.0 + kernel::coarse_margin);
-  // The envelope raises a positive probability to 2^-126. If a mask leaves only smaller ones, all are raised.
+  // The envelope raises a positive probability below 2^-126 to 2^-126. If a mask leaves only such probabilities, all
+  // are raised.
   const double lifted = total - 0x1.0p-126 * static_cast<double>(source.size);
   const double least = source.probabilities ? (lifted > 0.0 ? lifted : 0.0) : total / kernel::coarse_excess;
   digest.lower = least * (1.0 - kernel::coarse_margin);
@@ -153,14 +155,14 @@ template <class Policy, class Scalar>
   return {};
 }
 
-//! Returns whether a read takes the sums, because they are requested or another result needs them.
+//! Returns whether a read computes the sums, because they are requested or another result needs them.
 [[nodiscard]] constexpr bool takes_sums(row_kind kind, const row_transform& transform,
                                         const read_request& request) noexcept {
   return request.sums || kind == row_kind::probabilities || transform.truncation.active() ||
          request.minimum_probability > 0 || request.exact_normaliser;
 }
 
-//! Reads logits without taking sums. The bounds of Z then follow from the maximum.
+//! Reads logits without computing sums. The bounds on Z then follow from the maximum and the number of ids.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_tops(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                       row_digest& digest) noexcept {
@@ -188,15 +190,15 @@ template <class Policy, class Scalar>
     full.block_sums.count = kernel::block_count(source.size);
     full.lane_sums.count = full.block_sums.count * kernel::lane_count;
     (void)read_coarse(policy, source, nullptr, nullptr, full, base);
-    marked.reference = full.reference;  // the cached Z is under the old reference
+    marked.reference = full.reference;  // the cached quick sum is relative to the old reference
     marked.mark.close = 0;
   }
   return full;
 }
 
 //! Gathers the top entries, and all entries with a probability of at least `minimum_probability`. At first, the list
-//! contains every entry that reaches this share of the lower bound of W. The function then computes closer bounds of W
-//! until no listed entry can be below this share of the true W.
+//! contains every entry that reaches this share of the lower bound on W. The function then computes closer bounds on W
+//! until no listed entry can be below this share of W.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
                                                reading_mark& mark, kernel::candidate_list& list,
@@ -205,7 +207,7 @@ template <class Policy, class Scalar>
   const double share = digest.minimum_probability;
   if (SPECVERIFY_LIKELY(share == 0.0)) return kernel::gather(policy, source, weight, tops, list);
   know_bounds(mark);
-  // The capacity of the list assumes close bounds of W; with bounds that are too wide, it could overflow.
+  // The capacity of the list assumes close bounds on W; with wide bounds the list could overflow.
   if (mark.most - mark.least > mark.least) mark.narrow(mark, true);
   const kernel::candidate_list empty = list;
   for (;;) {
@@ -233,7 +235,7 @@ template <class Scalar>
   return share ? status{} : row_error(errc::invalid_argument);
 }
 
-//! Reads a row whose temperature is 0.
+//! Reads a row whose temperature is below 1e-6.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_point_mass(Policy policy, const kernel::row_source<Scalar>& source,
                                             const read_request& request, kernel::candidate_list& list,
@@ -269,7 +271,7 @@ inline void add_requested(Policy policy, const kernel::row_source<Scalar>& sourc
   }
 }
 
-//! Reads the sums or only the largest entries of a row, and then computes the other results of the request.
+//! Reads a row with or without computing the sums, and then computes the other results of the request.
 template <class Policy, class Scalar>
 [[nodiscard]] inline status read_values(Policy policy, const kernel::row_source<Scalar>& source,
                                         const row_transform& transform, const read_request& request,
@@ -321,7 +323,7 @@ template <class Policy, class Scalar>
   const bool listed = take_survivors(layout, list, digest, scratch);
   const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
-  digest.mark = {mark_slice->offset, 1};  // the row after it is internal
+  digest.mark = {mark_slice->offset, 1};  // not the rest of marked_row, because it is internal
   *scratch.first_of<reading_mark>(digest.mark) = {};
   if (transform.greedy()) [[unlikely]]
     return read_point_mass(policy, source, request, list, digest);

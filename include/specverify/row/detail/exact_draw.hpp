@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws by the exact rule: finds the same token as `inverse`, but from sums of blocks if these sums prove the result.
+//! Draws a token by the exact rule (row/sample.hpp). Sums of blocks find the token faster than `inverse`
+//! (proposal.hpp), but `inverse` decides if rounding could make the two results differ.
 #ifndef SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 #define SPECVERIFY_ROW_DETAIL_EXACT_DRAW_HPP
 
@@ -75,8 +76,8 @@ class block_walk {
     return sum;
   }
 
-  //! Returns an upper bound of how far the sums and the mass differ from those of `inverse`. `total` must be at least
-  //! the sum of all e_v.
+  //! Returns an upper bound on the difference between the sums of this class and the sums of `inverse`. `total` must be
+  //! at least the sum of all e_v.
   [[nodiscard]] double slack(double mass, double total) const noexcept {
     return static_cast<double>(row_.source.size) * 0x1.0p-51 * mass + 0x1.0p-46 * total;
   }

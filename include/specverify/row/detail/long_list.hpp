@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes with lists of entries that can be as long as a row: total mass, cuts by mass, exact weights.
+//! Sums, cuts and weighs lists of entries that can be as long as a row.
 #ifndef SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 #define SPECVERIFY_ROW_DETAIL_LONG_LIST_HPP
 
@@ -148,8 +148,8 @@ class sampled_cut {
   return kernel::radix_cut(room, count, target - above, true);
 }
 
-//! Computes e_v of all entries of a list, exactly as kernel::exact_weight does, and returns the sum, added in the order
-//! of the ids. Loops have a fixed length, so that compilers can vectorize them.
+//! Computes e_v of all entries of a list in double, and returns the sum, added in the order of the ids. Loops have a
+//! fixed length, so that compilers can vectorize them.
 template <class Scalar>
 [[nodiscard]] inline double weigh_exactly(const kernel::row_source<Scalar>& source, const kernel::exact_weight& exact,
                                           const kernel::candidate_list& list, double* weights) noexcept {

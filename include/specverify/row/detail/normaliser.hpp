@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helps operations on a digest: computes the exact normalizing constant on demand and the weight of one token, and
-//! checks arguments.
+//! Provides functions that the members of a reading share: the exact normalizer Z on demand, closer bounds on Z, the
+//! weight of one token, and checks of an engine's claims.
 #ifndef SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 #define SPECVERIFY_ROW_DETAIL_NORMALISER_HPP
 
@@ -44,13 +44,13 @@ template <class Policy, class Scalar>
   return cached;
 }
 
-//! Sets the bounds of W from the read. Must be called once, before `least` and `most` are used and before Z or W is
-//! refined.
+//! Sets the bounds on W from the read. Must be called before `least` and `most` are used and before Z or W is refined;
+//! later calls have no effect.
 inline void know_bounds(reading_mark& mark) noexcept {
   if (mark.most == 0 && mark.narrow != nullptr) mark.narrow(mark, false);
 }
 
-//! Stores a quick sum of a row, if the sum is usable, for bounds of Z and W.
+//! Stores a quick sum of a row for bounds on Z and W. Returns false if the sum is not usable.
 [[nodiscard]] inline bool keep_quick_sum(reading_mark& mark, double sum) noexcept {
   if (!(sum > 0.0) || !kernel::is_finite(sum)) return false;
   mark.close = sum;
@@ -67,9 +67,9 @@ template <class Policy, class Scalar>
   return {mark.close * (1.0 - kernel::quick_error), mark.close * (1.0 + kernel::quick_error)};
 }
 
-//! Returns bounds of Z from a quick sum, for decisions that the digest's bounds leave open. A near tie stays open.
-//! Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with an engine's
-//! claim.
+//! Returns bounds on Z from a quick sum, for decisions that the digest's bounds leave open. These bounds leave a near
+//! tie open. Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with an
+//! engine's claim.
 template <class Policy, class Scalar>
 [[nodiscard]] inline normaliser_bounds close_bounds(const opened_row<Policy, Scalar>& row) noexcept {
   const row_digest& digest = row.digest;

@@ -18,7 +18,7 @@ inline constexpr double normalisation_tolerance = 4e-3;
   return {code, part::row, where};
 }
 
-//! Checks everything about a transform that does not need the row's values.
+//! Checks a row and its transform, without reading the row's values.
 template <class Scalar>
 [[nodiscard, gnu::noinline]] inline status check_arguments(row_view<Scalar> row,
                                                            const row_transform& transform) noexcept {
@@ -51,8 +51,8 @@ template <class Scalar>
   return {};
 }
 
-//! Keeps the order of subnormal values of a row during its lifetime, even if the program was linked with -ffast-math
-//! and flushes them to 0.
+//! While an object of this class exists, subnormal values of a row keep their order, even if the program was linked
+//! with -ffast-math and flushes them to 0.
 class kept_subnormals {
  public:
   SPECVERIFY_INLINE kept_subnormals() noexcept : before_(control()) {
@@ -98,7 +98,7 @@ class kept_subnormals {
   word before_;
 };
 
-//! Opens a row and its transform for kernels. The arguments must be checked.
+//! Opens a row and its transform for kernels. The caller must have checked both (`check_arguments`).
 template <class Scalar>
 [[nodiscard]] inline kernel::row_source<Scalar> open(row_view<Scalar> row, const row_transform& transform) noexcept {
   kernel::row_source<Scalar> source;
@@ -113,13 +113,13 @@ template <class Scalar>
   return source;
 }
 
-//! Bounds lower <= Z <= upper, for exponents under the reference of a digest.
+//! Bounds lower <= Z <= upper, relative to a digest's reference.
 struct normaliser_bounds {
   double lower = 0;
   double upper = 0;
 };
 
-//! Finds the error of a row and the index of the entry: the slow path after a fast check failed.
+//! Finds the error of a row and the id of the entry. Called only after a fast check failed.
 template <class Scalar>
 [[nodiscard, gnu::cold]] inline status find_error(const kernel::row_source<Scalar>& source) noexcept {
   using work = kernel::working<Scalar>;
@@ -141,7 +141,7 @@ template <class Scalar>
   return any ? status{} : row_error(errc::row_is_empty);
 }
 
-//! Converts the minimum and maximum of one read to a status.
+//! Converts the result of one read to a status.
 template <class Scalar>
 [[nodiscard]] inline status check_values(const kernel::row_source<Scalar>& source,
                                          const kernel::row_extremes<kernel::working<Scalar>>& found) noexcept {

@@ -25,7 +25,8 @@ template <class Scalar>
   return {maximum, scale, source.probabilities};
 }
 
-//! Sums W of a row. Like other reads of whole rows, it is not inlined, so that the code is compiled only once.
+//! Returns W of a row, and writes the weights to `all` unless it is null. Like other reads of whole rows, it is not
+//! inlined, so that the code is compiled only once.
 template <class Policy, class Scalar>
 [[nodiscard, gnu::noinline]] inline std::uint64_t sum_weights(Policy policy, const kernel::row_source<Scalar>& source,
                                                               const kernel::integer_weight& weight,

@@ -13,8 +13,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! Returns the least integer that reaches a share of a total, at least 1. Every weight is rounded to an integer, so a
-//! sum may fall short by half for each of `roundings`. 2 share * total is rounded once to double; the rest uses
-//! integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
+//! sum may be too small by 1/2 for each of its `roundings` roundings. 2 share * total is rounded once to double; the
+//! rest uses integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_share(double share, std::uint64_t total,
                                                                            std::uint64_t roundings) noexcept {
   const double bound = share * static_cast<double>(2 * total);
@@ -31,7 +31,7 @@ namespace detail {
   return least_of_share(bounded, total, static_cast<std::uint64_t>(bounded * static_cast<double>(size)) + 2);
 }
 
-//! Returns the bound of min_p: a share of the largest weight, which is exact.
+//! Returns the least weight that min_p keeps: a share of the largest weight, which is exactly 2^31.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_largest(double share) noexcept {
   return least_of_share(share, kernel::weight_one, 1);
 }
@@ -48,13 +48,12 @@ namespace detail {
                                                                         std::uint32_t size) noexcept {
   return cut.top_k != 0 && cut.top_k < size;
 }
-//! Returns whether top_p is a share of the entries that top_k leaves.
+//! Returns whether top_p is a share of the mass that top_k leaves.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_share_of_largest(const row_truncation& cut,
                                                                                  std::uint32_t size) noexcept {
   return is_counted(cut, size) && cut.order == truncation_order::top_k_then_top_p;
 }
-//! Returns the number of roundings between a prefix and the share that top_p requires: one for each weight of the
-//! total.
+//! Returns the number of rounded weights in the total of which top_p is a share.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t roundings_of(const row_truncation& cut,
                                                                                    std::uint32_t size) noexcept {
   return is_share_of_largest(cut, size) ? cut.top_k : size;

@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns a lower bound of how far every id outside the top entries is below the maximum.
+//! Returns a lower bound on the difference between the maximum and the largest logit outside the top entries.
 [[nodiscard]] inline double distance_below(const row_digest& digest, std::span<const std::uint32_t> weights) noexcept {
   std::uint32_t least = 0;
   if (!digest.survivors_complete) {
@@ -21,7 +21,7 @@ namespace detail {
   return share < 1.0 ? -digest.temperature * numeric::log(share) : 0.0;
 }
 
-//! A row of logits at inverse temperatures, relative to its maximum.
+//! Computes sums of e^((z - maximum) * inverse) over a row of logits, for given inverse temperatures.
 template <class Policy, class Scalar>
 class tempered_row {
  public:
@@ -40,7 +40,8 @@ class tempered_row {
     }
   }
 
-  //! Returns the bounds for all other ids that follow from the digest's coarse sum and the least top entry.
+  //! Returns the bounds on the sum over all other ids that follow from the digest's coarse sum and the smallest top
+  //! entry.
   [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;
     const row_digest& digest = row_.digest;

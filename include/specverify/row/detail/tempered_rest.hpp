@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds the sum over all except a few entries of a row at many temperatures. The bounds are convex functions.
+//! Bounds the sum over all except a few entries of a row at many temperatures. The bounds follow from the convexity of
+//! the logarithm of this sum.
 //!
 //! This header compiles as C++17. CUDA kernels keep the bounds in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP
@@ -87,13 +88,13 @@ struct tempered_rest {
           shift * (part.sum + slack) * (1.0 + kernel::coarse_margin));
   }
 
-  //! Adds the result of a quick read: Z at `beta`, of which `sum` does not belong to this part.
+  //! Adds the result of a quick read: Z at `beta`. `sum` is the part of Z that is summed exactly.
   SPECVERIFY_HD void learn_total(double beta, double total, double sum) noexcept {
     const double slack = total * tempered_slack;
     learn(beta, total - sum - slack, total - sum + slack);
   }
 
-  //! Returns bounds of B(beta), beta > 0.
+  //! Returns bounds on B(beta), beta > 0.
   [[nodiscard]] SPECVERIFY_HD bracket at(double beta) const noexcept {
     std::uint32_t next = 1;
     while (next < size && nodes[next].beta <= beta) ++next;

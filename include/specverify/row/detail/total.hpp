@@ -34,7 +34,7 @@ struct marked_row {
 
   static void narrow(reading_mark& mark, bool exactly) noexcept {
     auto& self = reinterpret_cast<marked_row&>(mark);
-    if (mark.most == 0) {  // take the bounds from the read
+    if (mark.most == 0) {  // set the bounds from the read
       if (mark.close > 0.0) self.bound(quick_bounds(mark));
       return self.bound(self.known);
     }
@@ -76,8 +76,8 @@ struct marked_row {
   }
 };
 
-//! Initializes `mark`, which has marked_row_size bytes, so that W of the row can be computed. `know_bounds` must make
-//! the first call. `quick_total`: a sum in float taken with the digest, or 0.
+//! Initializes `mark`, which has marked_row_size bytes, so that W of the row can be computed. `know_bounds` must be
+//! called before other uses. `quick_total`: a sum in float taken with the digest, or 0.
 template <class Policy, class Scalar>
 [[gnu::noinline]] inline void mark_row(reading_mark& mark, Policy policy, const kernel::row_source<Scalar>& source,
                                        const row_digest& digest, double quick_total) noexcept {
@@ -97,7 +97,7 @@ template <class Policy, class Scalar>
   mark.narrow = &marked::narrow;
 }
 
-//! Returns the bounds of W. If every weight is listed, both are the sum.
+//! Returns the bounds on W. If the top entries include every positive weight, both bounds are the sum of these weights.
 [[nodiscard]] inline weight_bounds bounds_of(const row_digest& digest, workspace_base base, reading_mark& mark,
                                              std::uint64_t stamp) noexcept {
   if (mark.stamp != stamp) return {};

@@ -3,8 +3,8 @@
 //! only the largest entries need weights.
 //!
 //! The truncation decides how many entries to gather. top_k is the number of entries, and min_p gives the least weight.
-//! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound of W. The cut is
-//! then computed for the lower bound of W. If the upper bound of W would give a different cut, closer bounds of W are
+//! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound on W. The cut is
+//! then computed for the lower bound on W. If the upper bound would give a different cut, closer bounds on W are
 //! computed until both cuts agree.
 #ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
@@ -16,7 +16,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Gathers the entries that a truncation keeps. `mark` must have the bounds of W from the read, and is consumed.
+//! Gathers the entries that a truncation keeps. `mark` must have the bounds on W from the read, which are narrowed if
+//! necessary.
 template <class Policy, class Scalar>
 class kept_entries {
  public:
@@ -107,8 +108,8 @@ class kept_entries {
     }
   }
 
-  //! Samples 16 ids in every 1024, and returns a weight that the missing entries reach, but not many others. For
-  //! safety, the entries above it also hold a quarter of the mass that need not be taken. Overwrites the list.
+  //! Samples 16 of every 256 or 1024 ids, and returns a weight that the missing entries reach, but not many others. For
+  //! safety, the entries that reach it also hold a quarter of the mass that is not needed. Overwrites the list.
   [[nodiscard]] std::uint32_t sampled_bar(const row_truncation& share, std::uint32_t number,
                                           kernel::candidate_list& list) noexcept {
     const double mass = static_cast<double>(mass_of(list)), all = static_cast<double>(mark_.most);
