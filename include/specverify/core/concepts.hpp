@@ -12,7 +12,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! A pure function from a counter to 128 bits: it must return the same bits whenever it is called with the same
-//! counter. `philox` is one; tests use scripted sources.
+//! counter. `philox` satisfies this concept; tests use scripted sources.
 template <class Source>
 concept uniform_source = requires(const Source& source, random_counter counter) {
   { source(counter) } noexcept -> std::same_as<random_block>;

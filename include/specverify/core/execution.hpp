@@ -2,10 +2,10 @@
 //! Defines execution policies, which select the implementation (scalar or vector) of an operation on a whole row. The
 //! policy is the first argument of each such operation.
 //!
-//! `exec::seq` runs the scalar reference code, `exec::simd` the vector kernels for the instruction set of this
-//! translation unit. `exec::simd` has type `exec::simd_on<Level>`, a different type per level, so that mixed builds
-//! never share a template instance. Because `simd_on` derives from `seq`, a kernel without a vector version falls back
-//! to the scalar version.
+//! `exec::seq` runs the scalar reference code, and `exec::simd` runs the vector kernels for the instruction set of this
+//! translation unit. Each set of compiler flags has its own type of `exec::simd`, so translation units with different
+//! flags never share a template instance. Because this type derives from the type of `exec::seq`, a kernel without a
+//! vector version falls back to the scalar version.
 //! See: docs/algorithms/execution.md, tests/unit/core/execution_test.cpp
 #ifndef SPECVERIFY_CORE_EXECUTION_HPP
 #define SPECVERIFY_CORE_EXECUTION_HPP
@@ -16,7 +16,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Names the instruction set of this translation unit. The type differs for each set of compiler flags.
+//! Stands for the instruction set of this translation unit: a different type for each set of compiler flags.
 struct isa_tag {};
 
 namespace exec {
@@ -37,7 +37,7 @@ inline constexpr simd_policy simd{};
 //! An execution policy that runs on the CPU.
 template <class Policy>
 concept execution_policy = std::is_base_of_v<exec::seq_policy, Policy>;
-#endif  // C++20: kernels in a CUDA translation unit name policies but cannot use the concept
+#endif  // C++20; kernels in CUDA translation units of C++17 name policies, but cannot use the concept
 
 SPECVERIFY_NAMESPACE_END
 

@@ -6,9 +6,9 @@
 //! `specverify_levels` builds this file once per level (a set of vector instructions), and the rest of the program
 //! stays at the baseline. When the program starts, it selects the function table for the level that `cpu_level`
 //! returns. Without dispatch, the compiler flags of a translation unit decide its level.
-//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers. The objects of a
-//!             level define only one global symbol, the table, so the linker cannot replace a baseline function with
-//!             one of their inline functions.
+//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers, except at near ties.
+//!             The objects of a level define only one global symbol, the table, so the linker cannot replace a baseline
+//!             function with one of their inline functions.
 //! Cost:       O(1).
 //! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
 //!             tests/consumer/levels/
@@ -76,16 +76,16 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_NAMESPACE_END
 
-// For a source file that is built once per level: defines its table. Write `SPECVERIFY_LEVEL_TABLE(row_calls, rows) =
-// {...};` with a type of function pointers and the name that was given to `specverify_levels`.
+// Defines the function table of a source file that is built once per level. Write `SPECVERIFY_LEVEL_TABLE(row_calls,
+// rows) = {...};` with a type of function pointers and the name that was given to `specverify_levels`.
 #define SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b) a##_##b
 #define SPECVERIFY_LEVEL_JOIN(a, b) SPECVERIFY_LEVEL_JOIN_EXPANDED(a, b)
 #define SPECVERIFY_LEVEL_TABLE(type, name)                                  \
   extern "C" const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL); \
   const type SPECVERIFY_LEVEL_JOIN(name, SPECVERIFY_THIS_LEVEL)
 
-// For translation units whose target links to the library of that name: declares `const type& name_at(vector_level)`,
-// which returns the table of a level. Call only levels that the CPU supports, for example `rows_at(cpu_level())`.
+// Declares `const type& name_at(vector_level)`, which returns the table of a level. Use it in targets that link to the
+// library of that name. Pass only a level that the CPU supports, for example `rows_at(cpu_level())`.
 #if defined(SPECVERIFY_EVERY_LEVEL)
 #define SPECVERIFY_LEVEL_TABLES(type, name)                                                    \
   extern "C" const type name##_baseline, name##_avx2, name##_avx512, name##_avx512_ifma;       \

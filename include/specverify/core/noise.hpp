@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Shared noise: a random time E > 0 for each position and token id. Both machines compute the same times.
+//! Computes shared noise: a random time E > 0 for each position and token id, the same on both machines.
 //!
 //! Use it when a device and a cloud must draw with the same random numbers. Each side has its own probabilities p_v,
 //! and picks the id v with the smallest E_v / p_v (row/race.hpp). This id has the distribution p, and two similar
-//! distributions usually give the same id. Use the kinds of vLLM and SGLang when that engine samples for the cloud,
-//! with the key as its seed.
+//! distributions usually give the same id. If vLLM or SGLang samples for the cloud, use the noise kind of this engine,
+//! and give the engine the key as its seed.
 //! Papers:     Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding
 //!             (arXiv 2408.07978). MurmurHash3: Appleby, public domain. The engines' files: vLLM 0.33.0,
 //!             v1/worker/gpu/sample/gumbel.py; SGLang 0.5.23, srt/layers/sampler.py.
 //! Symbols:    philox: h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed,
 //!             mean 1. vllm_fp32, vllm_fp64 and sglang: h = MurmurHash3 of (key, position - 1, id), and E is -ln(1 - u)
-//!             or -ln u for the engine's uniform number u, which has 32 or 53 bits of hashes.
+//!             or -ln u for the engine's uniform number u, which is made from 32 or 53 hash bits.
 //! Arithmetic: the high half of philox's h is word id mod 4 of Philox at {position, round 0, lane id / 4,
 //!             coupling_noise}. The low half is the same word at lane id / 4 + 2^31. This header computes the logarithm
 //!             by a series in double, so no mathematics library can change a token.
 //! Guarantees: E is never 0 and never infinite. philox: E < 45.06. E does not depend on the round, so a device that
-//!             drafts a position again gets the same noise. u equals the engine's bit for bit; E has double precision,
-//!             also where the engine computes in float. constexpr, no allocation, O(1); bit-exact, unless -ffast-math.
+//!             drafts a position again gets the same noise. u equals the engine's bit for bit; E has double precision
+//!             even if the engine computes in float. constexpr, no allocation, O(1); bit-exact, unless built with
+//!             -ffast-math.
 //! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP
@@ -28,12 +29,12 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The function that makes noise. The numbers are sent in `hello` and never change.
+//! The function that computes E. `hello` messages contain these numbers, so they never change.
 enum class noise_kind : std::uint8_t {
   none = 0,
   philox = 1,     //!< 64 bits of Philox4x32-10 per id
   vllm_fp32 = 2,  //!< vLLM 0.33.0, model runner V2, seeded requests
-  vllm_fp64 = 3,  //!< the same with the engine's option use_fp64_gumbel
+  vllm_fp64 = 3,  //!< the same engine with its option use_fp64_gumbel
   sglang = 4      //!< SGLang 0.5.23, multinomial_with_seed
 };
 inline constexpr noise_kind last_noise_kind = noise_kind::sglang;
@@ -51,14 +52,14 @@ namespace detail {
   return 2.0 * (x + numeric::product(x, sum));
 }
 
-//! Returns -ln(x), 2^-65 <= x <= 1. x has fewer and fewer bits towards 0: x = m 2^-k with 1/2 < m <= 1.
+//! Returns -ln(x), 2^-65 <= x <= 1, from x = m 2^-k with 1/2 < m <= 1.
 [[nodiscard]] SPECVERIFY_HD constexpr double minus_logarithm(double x) noexcept {
   int k = 0;
   for (; x <= 0.5; x *= 2.0) ++k;
   return numeric::product(static_cast<double>(k), 0.69314718055994530942) + twice_atanh((1.0 - x) / (1.0 + x));
 }
 
-//! Returns -ln(1 - (bits + 1/2) 2^-64): small for small `bits`, below 45.06.
+//! Returns -ln(1 - (bits + 1/2) 2^-64), which is below 45.06.
 [[nodiscard]] SPECVERIFY_HD constexpr double exponential_time(std::uint64_t bits) noexcept {
   constexpr std::uint64_t half = std::uint64_t{1} << 63;
   if (bits < half) {  // -ln(1 - t) = 2 atanh(t / (2 - t)), t <= 1/2
@@ -68,7 +69,8 @@ namespace detail {
   return minus_logarithm((static_cast<double>(~bits) + 0.5) * 0x1.0p-64);
 }
 
-// MurmurHash3 (32 bits) of a seed, a position and an id, 16 bytes in all: one step per word, and the end.
+// MurmurHash3 (32 bits) of a seed, a position and an id, 16 bytes in all. Call `murmur_step` for each word, then
+// `murmur_end`.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t murmur_step(std::uint32_t hash, std::uint32_t word) noexcept {
   word *= 0xCC9E2D51u;
   word = (word << 15 | word >> 17) * 0x1B873593u;
@@ -123,13 +125,13 @@ namespace detail {
   return kind != noise_kind::none && kind <= last_noise_kind;
 }
 
-//! The noise of one session. The functions that return times need a known kind.
+//! The noise of one session. Functions that return times require `is_noise(kind)`.
 struct coupling_noise {
   noise_kind kind = noise_kind::philox;
   std::uint64_t key = 0;  //!< the bits of the engine's seed, which is a signed integer
 
-  //! Returns the words of the ids 4 * `group` .. 4 * `group` + 3: small words belong to small times, and
-  //! E >= word 2^-32 (1 - 2^-23). philox: the high halves of h.
+  //! Returns one word for each of the ids 4 * `group` .. 4 * `group` + 3. E of an id is at least its word times 2^-32
+  //! (1 - 2^-23), so a large word excludes a small E. philox: the words are the high halves of h.
   [[nodiscard]] SPECVERIFY_HD constexpr random_block high_words(std::uint32_t position,
                                                                 std::uint32_t group) const noexcept {
     if (!hashes()) return words(position, group);
@@ -138,7 +140,7 @@ struct coupling_noise {
     for (std::uint32_t i = 0; i < 4; ++i) made.word[i] = hash_word(start, 4 * group + i);
     return made;
   }
-  //! Returns E of an id, given its word.
+  //! Returns E of an id, given its word from `high_words`.
   [[nodiscard]] SPECVERIFY_HD constexpr double time_of(std::uint32_t position, std::uint32_t id,
                                                        std::uint32_t word) const noexcept {
     if (kind == noise_kind::vllm_fp32) return detail::vllm_time(detail::vllm_uniform(word));
@@ -156,8 +158,8 @@ struct coupling_noise {
   [[nodiscard]] SPECVERIFY_HD constexpr philox_key philox_words() const noexcept {
     return {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
   }
-  //! Returns whether the words are hashes of an engine, which a pass over many ids gets from `hash_start`, once, and
-  //! `hash_word`.
+  //! Returns whether the kind is an engine's. A pass over many ids can then compute the words with one call of
+  //! `hash_start` and one call of `hash_word` per id.
   [[nodiscard]] SPECVERIFY_HD constexpr bool hashes() const noexcept {
     return kind >= noise_kind::vllm_fp32 && kind <= noise_kind::sglang;
   }
@@ -182,7 +184,7 @@ struct coupling_noise {
                                                                std::uint32_t id) const noexcept {
     return detail::murmur_end(detail::murmur_step(hash_of_place(position, 0), id));
   }
-  //! The engines count the position of the last input token, which is one less than the position of the token drawn.
+  //! The engines hash the position of the last input token, which is one less than the position of the drawn token.
   [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t hash_of_place(std::uint32_t position,
                                                                     std::uint32_t domain) const noexcept {
     const philox_key seed = philox_words();

@@ -4,7 +4,8 @@
 //!
 //! Use these functions to test for NaN or infinity under -ffast-math, where the compiler removes `x != x` and `isnan`,
 //! and to read bytes in the same way on every machine.
-//! Guarantees: noexcept, no allocation, C++17 clean, bit-exact. All but `fnv1a` and `count_below` are O(1).
+//! Guarantees: noexcept, no allocation, C++17 clean, bit-exact (except exp, exp2, log and log2). All functions except
+//!             `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp
 #ifndef SPECVERIFY_CORE_NUMERIC_HPP
 #define SPECVERIFY_CORE_NUMERIC_HPP
@@ -58,7 +59,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace numeric {
 
-// The functions of <cmath> that row kernels need. The header itself adds a tenth of a second to every translation unit.
+// The functions of <cmath> that row kernels need. Including <cmath> would add a tenth of a second to every translation
+// unit.
 [[nodiscard]] SPECVERIFY_INLINE double exp(double x) noexcept { return __builtin_exp(x); }
 [[nodiscard]] SPECVERIFY_INLINE double exp2(double x) noexcept { return __builtin_exp2(x); }
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double log(double x) noexcept { return __builtin_log(x); }
@@ -107,7 +109,7 @@ SPECVERIFY_INLINE void round_here([[maybe_unused]] float (&values)[Size]) noexce
 #endif
 }
 
-//! Returns a sum rounded to float, because x87 computes with more bits.
+//! Returns a sum rounded to float. The x87 FPU would otherwise keep more bits.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr float rounded(float sum) noexcept {
 #if !defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) round_here(sum);
@@ -128,7 +130,7 @@ template <class To, class From>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_nan(double value) noexcept {
   return (bits_as<std::uint64_t>(value) << 1) > 0xFFE0000000000000u;
 }
-//! False for NaN and infinity.
+//! Returns false for NaN and infinity.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool is_finite(float value) noexcept {
   return (bits_as<std::uint32_t>(value) << 1) < 0xFF000000u;
 }
@@ -260,7 +262,7 @@ SPECVERIFY_HD SPECVERIFY_INLINE constexpr void store_le(std::byte* at, std::uint
   for (unsigned i = 0; i < bytes; ++i) at[i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
 }
 
-//! 64-bit FNV-1a hash of a range of std::byte. It detects accidents, but not forgeries. O(size).
+//! Returns the 64-bit FNV-1a hash of a range of std::byte. It detects accidents, but not forgeries. O(size).
 template <class Bytes>
 [[nodiscard]] constexpr std::uint64_t fnv1a(const Bytes& bytes) noexcept {
   std::uint64_t hash = 0xCBF29CE484222325u;

@@ -74,7 +74,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr std::uint32_t philox_multiplier_0 = 0xD2511F53u, philox_multiplier_1 = 0xCD9E8D57u;
 inline constexpr std::uint32_t philox_increment_0 = 0x9E3779B9u, philox_increment_1 = 0xBB67AE85u;
 
-//! Philox4x32-10 on raw counter words.
+//! Returns Philox4x32-10 of raw counter words.
 [[nodiscard]] SPECVERIFY_HD constexpr random_block philox4x32(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2,
                                                               std::uint32_t c3, philox_key key) noexcept {
   std::uint32_t k0 = key.word[0];
@@ -113,8 +113,9 @@ struct philox {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-//! Returns an unbiased integer in [0, bound), bound >= 1: multiply-high of words 0 and 1 with rejection. Exact for
-//! every bound. Reads one counter; retry r, with a probability below bound / 2^64, uses lane + r.
+//! Returns an unbiased integer in [0, bound), bound >= 1, from words 0 and 1 by multiplication and rejection. Retry r
+//! uses lane + r. A number is rejected with a probability below bound / 2^64, at most 1/2. Retry 63 is never rejected,
+//! so the bias is below 2^-63.
 template <class Source>
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint64_t uniform_integer(const Source& source, random_counter counter,
                                                                     std::uint64_t bound) noexcept {

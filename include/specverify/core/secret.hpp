@@ -33,7 +33,7 @@ class session_secret {
       : key_{{numeric::load_le(bytes.data(), 8), numeric::load_le(bytes.data() + 8, 8)}} {}
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool is_missing() const noexcept { return key_ == siphash_words{}; }
-  //! The key for the functions below. It must be kept as confidential as the secret.
+  //! Returns the key for the functions below. It must be kept as confidential as the secret.
   [[nodiscard]] SPECVERIFY_INLINE constexpr const siphash_words& key() const noexcept { return key_; }
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const session_secret& a, const session_secret& b) noexcept {
@@ -47,8 +47,8 @@ class session_secret {
 //! Both keys of a session, for a process that runs both sides. A device must hold only `draft` and the cloud only
 //! `verdict`; otherwise the device could predict verdicts.
 struct session_keys {
-  philox_key draft{};    //!< purposes 0, 4, 5, 7, 12
-  philox_key verdict{};  //!< purposes 1, 2, 3, 11
+  philox_key draft{};    //!< purposes 0, 4, 5, 10; 12 is reserved
+  philox_key verdict{};  //!< purposes 1, 2, 3; 11 is reserved
 };
 
 SPECVERIFY_TYPES_END

@@ -4,7 +4,8 @@
 //! Use it for values that nobody can compute or predict without the 128-bit key.
 //! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is from the
 //!             authors' reference code.
-//! Symbols:    v0..v3 = the four words of the state; c = 2 rounds per word of the message; d = 4 rounds at the end.
+//! Symbols:    v0..v3 = the four words of the state; c = 2, the rounds per word of the message; d = 4, the rounds at
+//!             the end.
 //! Guarantees: constexpr, noexcept, no allocation, C++17 clean, bit-exact. O(size).
 //! See:        docs/algorithms/siphash.md, tests/unit/core/siphash_test.cpp
 #ifndef SPECVERIFY_CORE_SIPHASH_HPP
@@ -17,7 +18,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! 128 bits as two little-endian numbers: bytes 0..7 and bytes 8..15. Both the key and the result of `siphash`.
+//! 128 bits as two little-endian numbers: bytes 0..7 and bytes 8..15. Type of the key and of the result of `siphash`.
 struct siphash_words {
   std::uint64_t word[2] = {0, 0};
 

@@ -24,7 +24,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
-//! Out of line, because an assertion in every `value()` is long code. Does nothing if assertions are off.
+//! Out of line, because an assertion in every `value()` would be long code. Does nothing if assertions are off.
 [[gnu::cold]] inline void lacks_value() noexcept { SPECVERIFY_ASSERT(false, "result without a value"); }
 }  // namespace detail
 SPECVERIFY_NAMESPACE_END
@@ -83,7 +83,7 @@ struct [[nodiscard]] status {
 };
 static_assert(sizeof(status) == 8 && std::is_trivially_copyable_v<status>);
 
-//! Storage of a result's value. std::optional takes several times as long to compile, and each type pays for it.
+//! Storage of a result's value. std::optional takes several times as long to compile for each type.
 template <class Value, bool Trivial = std::is_trivially_copyable_v<Value>>
 class result_storage {
  public:
@@ -118,7 +118,7 @@ class [[nodiscard]] result {
   SPECVERIFY_INLINE constexpr result(status why) noexcept : status_(why) {}
   SPECVERIFY_INLINE constexpr result(Value value) noexcept(std::is_nothrow_move_constructible_v<Value>)
       : value_(std::move(value)) {}
-  //! Constructs the value in place, because moving a large value is long code. For types that are not trivially
+  //! Constructs the value in place, because moving a large value is long code. Only for types that are not trivially
   //! copyable.
   template <class... Arguments>
   SPECVERIFY_INLINE constexpr explicit result(std::in_place_t, Arguments&&... arguments)

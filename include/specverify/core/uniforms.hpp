@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides the random numbers for one position of the text: a random source with a fixed position and round, with one
+//! Provides the random numbers for one position of the text: a random source with a fixed position and round, and one
 //! stream of numbers per purpose.
 //!
 //! Use it wherever a draw or a test needs randomness. `uniforms{source, position, round}` fixes the position in the
@@ -52,13 +52,13 @@ template <uniform_source Source = philox>
 struct uniforms {
   Source source;
   std::uint32_t position = 0;  //!< absolute token position
-  std::uint32_t round = 0;     //!< round of the session, so that a position drafted again gets new numbers
+  std::uint32_t round = 0;     //!< round of the session; a position drafted again gets new numbers
 
   //! Returns the numbers of the position `offset` tokens later, in the same round.
   [[nodiscard]] SPECVERIFY_HD constexpr uniforms after(std::uint32_t offset) const noexcept {
     return {source, position + offset, round};
   }
-  //! Returns the stream of one use at this position, beginning at `lane`.
+  //! Returns the stream of one purpose at this position. Trial 0 uses `lane`.
   [[nodiscard]] SPECVERIFY_HD constexpr uniform_stream<Source> at(purpose use, std::uint32_t lane = 0) const noexcept {
     return {source, {position, round, lane, use, 0}};
   }

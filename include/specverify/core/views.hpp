@@ -23,10 +23,11 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-using token_id = std::int32_t;  //!< same type as in the engines; -1 ends a draft
+using token_id = std::int32_t;  //!< same type as in the engines; -1: no token
 inline constexpr token_id no_token = -1;
 inline constexpr std::uint32_t max_vocab_size = std::uint32_t{1} << 24;
-//! The highest temperature. Up to it, a logit whose difference from the maximum overflows a float has no weight.
+//! The highest temperature. Up to this temperature, a logit that is so far below the maximum that the difference
+//! overflows a float has the integer weight 0.
 inline constexpr double max_temperature = 0x1p120;
 
 //! IEEE binary16 and bfloat16 as storage: only bits, which kernels convert in registers.
@@ -85,12 +86,12 @@ class row_view {
   row_kind kind_ = row_kind::logits;
 };
 
-//! Returns the number of entries as a row stores it; saturates.
+//! Returns a number of entries as a 32-bit number, at most 2^32 - 1.
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t row_size(std::size_t count) noexcept {
   return count < 0xFFFFFFFFu ? static_cast<std::uint32_t>(count) : 0xFFFFFFFFu;
 }
 //! Returns the row of `size` logits at `values`, as an engine returns them for one position. A size above 2^32 - 1 is
-//! clamped to it, so that reading rejects the row as too large instead of reading a part.
+//! clamped to this number, so a read rejects the row as too large instead of reading a part.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr row_view<Scalar> logits_row(const Scalar* values, std::size_t size) noexcept {
   return {row_kind::logits, values, row_size(size)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Divides temporary storage that the caller owns: operations take aligned arrays from a span of bytes.
+//! Divides temporary storage that the caller owns: operations take aligned arrays from its bytes.
 //!
 //! The library does not allocate while it processes tokens, so the caller provides a workspace. For each operation that
 //! needs a workspace, a pure function `*_workspace_size` returns the size. Results that outlive a call (row statistics,
@@ -53,14 +53,14 @@ class workspace_base {
 
 //! State of a reading, stored in the workspace. A rewind below the mark clears the stamp, and this expires the reading.
 struct reading_mark {
-  double normaliser = 0;    //!< Z after an operation needed it, else 0
-  double close = 0;         //!< Z to kernel::quick_error after it was needed or requested, else 0
-  std::uint64_t least = 0;  //!< least <= W <= most: current bounds of the total weight; both 0: not requested
+  double normaliser = 0;    //!< Z once an operation computed it, else 0
+  double close = 0;         //!< Z to kernel::quick_error once a quick sum was computed, else 0
+  std::uint64_t least = 0;  //!< least <= W <= most: current bounds on the total weight; both 0: not requested
   std::uint64_t most = 0;
-  //! While most is 0, takes the bounds of W from the read. Later calls tighten them from the row, or compute W;
-  //! they require least < most.
+  //! While most is 0, sets the bounds on W from the read. Later calls read the row for closer bounds, or compute W
+  //! exactly; they require least < most.
   void (*narrow)(reading_mark& mark, bool exactly) noexcept = nullptr;
-  bool summed = false;         //!< W was summed because a decision needed it
+  bool summed = false;         //!< one more read computed W exactly
   bool reopened = false;       //!< a decision needed Z more precisely than the digest's bounds
   std::uint64_t stamp = 0;     //!< identifies this reading; 0: expired
   std::uint64_t previous = 0;  //!< the previous reading, as offset in bytes + 1; 0: none
@@ -84,8 +84,8 @@ namespace detail {
   return newest;
 }
 
-//! Returns the end of a slice of `count` elements with `bytes_each` bytes, if `used` of `size` bytes are taken. Errors:
-//! as for `workspace::take`.
+//! Returns the end of a slice of `count` elements with `bytes_each` bytes that begins after `used` of `size` bytes.
+//! Errors: as for `workspace::take`.
 [[nodiscard, gnu::noinline]] inline result<std::size_t> slice_end(std::size_t size, std::size_t used, std::size_t count,
                                                                   std::size_t bytes_each) noexcept {
   const std::size_t available = size - used, room = available / bytes_each;
@@ -159,8 +159,8 @@ class workspace {
   }
   [[nodiscard]] SPECVERIFY_INLINE workspace_base base() const noexcept { return workspace_base(data_); }
 
-  //! Adds a reading, whose mark is the slice, to the list that a rewind expires. Returns a stamp, never 0, made from
-  //! `content` and the number of the reading.
+  //! Adds a reading to the list of readings that a rewind can expire. `slice`: the reading's mark. Returns a stamp,
+  //! never 0, made from `content` and the number of readings so far.
   [[nodiscard]] SPECVERIFY_INLINE std::uint64_t enter(workspace_slice slice, std::uint64_t content) noexcept {
     reading_mark& mark = *first_of<reading_mark>(slice);
     mark.stamp = ((content ^ ++reads_) * 0x9E3779B97F4A7C15u) | 1u;

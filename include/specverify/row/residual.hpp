@@ -5,7 +5,7 @@
 //! Symbols:    e_v and Z as in row/digest.hpp; U1, U2, w, S and S_exact as in row/sample.hpp; q(v) = count(v) /
 //!             resolution of the subtracted distribution; r_v = (scale * e_v - q(v) Z)+; R = sum of r_v.
 //! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z matters only if
-//!             q(v) > 0, and is computed exactly only if the bounds of Z do not decide. After `trial_cap` trials the
+//!             q(v) > 0, and is computed exactly only if the bounds on Z do not decide. After `trial_cap` trials the
 //!             exact rule draws y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, summed serially in double. Its
 //!             U1 is that of trial `trial_cap`.
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is

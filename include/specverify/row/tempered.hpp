@@ -144,7 +144,7 @@ class tempered_reader {
     ++reads_.quick;
     return total;
   }
-  //! Returns bounds of p, from bounds of Z if there are any.
+  //! Returns bounds of p, from bounds on Z if there are any.
   [[nodiscard]] probability_bounds bounds(const tempered_question& asked, std::uint32_t m,
                                           bracket total) const noexcept {
     constexpr double flushed = 1e-304;  // weights below e^-700 are 0

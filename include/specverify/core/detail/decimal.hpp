@@ -75,7 +75,7 @@ class long_integer {
   std::uint32_t size_ = 0;        // the highest word is not 0
 };
 
-//! digits * 10^power, without a sign; `more`: nonzero digits follow.
+//! digits * 10^power, without a sign. `count`: number of digits; `more`: whether nonzero digits were left out.
 struct decimal {
   long_integer digits;
   std::uint32_t count = 0;

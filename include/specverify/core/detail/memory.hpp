@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides types for heap memory that an object owns and allocates only at construction.
+//! Provides types for heap memory that an object owns.
 #ifndef SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 #define SPECVERIFY_CORE_DETAIL_MEMORY_HPP
 

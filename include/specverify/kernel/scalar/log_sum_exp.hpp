@@ -81,7 +81,7 @@ inline constexpr double rounded_power_error = 6e-6;
 //! Maximum relative error of sums of 34 rounded numbers.
 inline constexpr double rounded_sum_error = 2.5e-6;
 
-//! Returns bounds of W, about 2e-5 wide, for a row of logits whose reference is the maximum. Every power is rounded to
+//! Returns bounds on W, about 2e-5 wide, for a row of logits whose reference is the maximum. Every power is rounded to
 //! an integer twice, once slightly down for the lower bound and once slightly up for the upper bound. Returns no bounds
 //! if computing W itself is as fast.
 template <class Scalar>

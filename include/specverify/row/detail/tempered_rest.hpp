@@ -22,7 +22,7 @@ struct bracket {
 
 enum class tempered_answer : std::uint8_t { miss, hit, open };
 
-//! Decides whether drawn * Z < weight, given two bounds of Z, each of which may be off by tempered_slack.
+//! Decides whether drawn * Z < weight, given two bounds on Z, each of which may be off by tempered_slack.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE tempered_answer answer_within(double weight, double drawn,
                                                                             const bracket& total) noexcept {
   if (drawn * total.upper * (1.0 + tempered_slack) < weight) return tempered_answer::hit;

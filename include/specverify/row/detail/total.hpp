@@ -27,7 +27,7 @@ struct marked_row {
   Policy policy;
   bool quick;               // whether a sum in float may tighten the bounds
   bool rounded;             // whether sums of rounded powers may tighten the bounds
-  normaliser_bounds known;  // bounds of Z from the read
+  normaliser_bounds known;  // bounds on Z from the read
   row_digest full;          // the digest with the sums that the read left out, once they are computed
   // proposes a token from claimed blocks; a pointer, so that code without such rows need not compile it
   proposal (*propose)(Policy, const kernel::row_source<Scalar>&, const row_digest&, workspace_base, double) noexcept;
