@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines concepts for verification: drafts that can be verified without loss, providers of target rows, and
-//! acceptance rules.
+//! Defines the concepts of verification: a draft, a provider of the target's rows, and an acceptance rule.
 //!
-//! Symbols:    L = number of drafts; rows(i) = logits or probabilities of p_{i+1}, the target's distribution after i
-//!             accepted drafts, i in [0, L]; rows.transform(i) = the transform that turns this row into the final
+//! Symbols:    L = number of drafts; rows(i) = logits or probabilities of the target after i accepted drafts, i from 0
+//!             to L; rows.transform(i) = the transform (row/transform.hpp) that turns rows(i) into the target's
 //!             distribution.
 //! Guarantees: a rule requests rows in order, and requests a row only after it has accepted the draft before that row.
 //! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp
@@ -25,8 +24,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A drafted token as acceptance rules use it. `strength` is the strongest guarantee that the origin of the token
-//! allows.
+//! A drafted token in a form that an acceptance rule can verify. `strength` is the strongest guarantee that the origin
+//! of the token allows.
 template <class Draft>
 concept token_draft = requires {
   { Draft::strength } -> std::convertible_to<guarantee>;
@@ -37,22 +36,23 @@ concept token_draft = requires {
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
-//! Target rows by index, produced on request. `rows(i)` returns a view of row i. `rows.transform(i)` may return a value
-//! or a reference. The memory of both must remain valid until the rule requests row i + 1 or returns. A rule requests
-//! the row and then the transform, each once.
+//! Provides the target's rows by index, on request. `rows(i)` must return a view of row i, and `rows.transform(i)` its
+//! transform, as a value or a reference. Row and transform must remain valid until the rule requests row i + 1 or
+//! returns. A rule requests the row and then the transform, each once.
 template <class Rows>
 concept row_provider = requires(const Rows& rows, std::uint32_t index) {
   requires is_row_scalar<typename std::remove_cvref_t<decltype(rows(index))>::scalar_type>;
   { rows.transform(index) } -> std::convertible_to<const row_transform&>;
 };
 
-//! A row provider that knows its number of rows. A rule checks this number before it reads the first row.
+//! A row provider with a known number of rows, `size()`. A rule checks this number before it reads the first row.
 template <class Rows>
 concept sized_row_provider = row_provider<Rows> && requires(const Rows& rows) {
   { rows.size() } -> std::convertible_to<std::uint32_t>;
 };
 
-//! Rows in memory. There must be either one transform for all rows or one per row.
+//! Provides rows that are in memory. Pass either one transform for all rows or one transform per row; with fewer, the
+//! rows without a transform are not used.
 template <class Scalar>
 class row_span_provider {
  public:
@@ -74,8 +74,8 @@ class row_span_provider {
   std::span<const row_transform> transforms_;
 };
 
-//! Takes drafts, target rows and uniforms, and returns one verdict or an error status. The uniforms' position must be
-//! that of the first draft.
+//! Verifies the drafts of one round: `verify` takes the drafts, the target's rows and uniforms, and returns a verdict
+//! or an error. The position of the uniforms must be the position of the first draft.
 template <class Rule, class Policy, class Draft, class Rows, class Source>
 concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_provider<Rows> &&
     uniform_source<Source> &&
@@ -85,7 +85,7 @@ concept acceptance_rule = execution_policy<Policy> && token_draft<Draft> && row_
   { Rule::strength } -> std::convertible_to<guarantee>;
 };
 
-//! Returns the guarantee of a rule for drafts of one type: the weaker of the rule's and the drafts' guarantees.
+//! Guarantee of a rule for drafts of one type: the weaker of the rule's guarantee and the drafts' guarantee.
 template <class Rule, token_draft Draft>
 inline constexpr guarantee combined_guarantee = Rule::strength < Draft::strength ? Rule::strength : Draft::strength;
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp) gives
-//! the same token. Therefore, whatever was drafted, the text is the text that the target would draw without a drafter.
+//! the same token. Therefore the text is the text that the target would draw without a drafter, whatever was drafted.
 //!
-//! Use it when the device can draft with the same noise: the device calls `row.race(noise, position)` on the drafter's
-//! row. Then it sends only ids, because the cloud needs no distribution to decide.
+//! Use it when the device can draft with the same noise: the device calls `race(noise, position)` on its reading of the
+//! drafter's row. Then the device sends only ids, because the cloud needs no distribution to decide.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
-//! Symbols:    p_i = target's distribution at draft i; q = drafter's distribution; x_i = drafts[i]; y_i = the winner of
-//!             the race over p_i; T = first i with x_i != y_i. The probability that the two races give the same token
-//!             is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), which is at least (1 - TV) / (1 + TV), where TV is the
-//!             total variation distance of p and q.
+//! Symbols:    p, q = distributions of target and drafter at one position; x = draft; y = winner of the race over p.
+//!             The probability that x = y is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), which is at least (1 - TV) / (1
+//!             + TV), where TV is the total variation distance of p and q.
 //! Guarantees: unconditional: each token is the winner of the target's race at its position. Over random noise the
 //!             token is therefore a draw from p, whether or not the drafter is honest. The noise depends on the
-//!             position but not on the round. So if a device abandons a round and drafts again, the target picks the
-//!             same tokens. The rule compares tokens. It uses no ratio p / q, which would be wrong because the two
-//!             draws are dependent. One read per row; rows after the first mismatch are not read; no uniforms are read;
-//!             no allocation.
+//!             position but not on the round, so if a device abandons a round and drafts again, the target picks the
+//!             same tokens. The rule compares tokens. It does not use the ratio p / q, which would give a wrong
+//!             distribution because the two draws are dependent. The rule reads each row once, or twice if
+//!             log-probabilities are requested, and reads no row after the first mismatch. It reads no uniforms. No
+//!             allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP
@@ -38,8 +38,9 @@ struct coupled_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies like `token_rule::verify`, with the same workspace. Draft i is at position `random.position` + i; the
-  //! source of `random` is not read. Forced rejects take the race's winner. Errors (`where` = row): the errors of
-  //! `read_row` for the rows read; too_few_rows, output_too_small, size_mismatch, workspace_too_small.
+  //! source of `random` is not read. A forced reject commits the winner of the race. Errors: the errors of `read_row`
+  //! and `row_reading::race` (`where` = row); too_few_rows (`where` = number of rows); output_too_small, size_mismatch
+  //! (too few `forced_rejects`); workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the expected number of tokens in a round from acceptance probabilities
+//! Computes the expected number of tokens that a round commits, from the acceptance probabilities of its drafts
 //! (`row_reading::acceptance_probability`).
 //!
-//! Paper:      arXiv 2211.17192 (1); the second form is from the authors' code of arXiv 2507.00605.
-//! Symbols:    a_j = probability that draft j is accepted if it is reached; L = number of drafts; E[tokens] = 1 + sum_k
-//!             prod_{j<=k} a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L+1) prod a_j.
+//! Paper:      arXiv 2211.17192, equation (1); the second form of E[tokens] below is from the authors' code of arXiv
+//!             2507.00605.
+//! Symbols:    a_j = probability that draft j is accepted if all drafts before it are; L = number of drafts; E[tokens]
+//!             = 1 + sum_k prod_{j<=k} a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L + 1) prod a_j, with j and k from 1
+//!             to L.
 //! Guarantees: O(L); no allocation.
 //! Deviates:   nothing.
 //! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp
@@ -19,8 +21,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the expected number of tokens in a round. Draft j (from 0) is accepted with probability acceptance[j] if it
-//! is reached. The token after the accepted drafts counts, so without drafts the result is 1.
+//! Returns the expected number of tokens in a round. acceptance[j] is the probability that draft j, from 0, is accepted
+//! if all drafts before it are. The token after the accepted drafts counts, so without drafts the result is 1.
 [[nodiscard]] constexpr double expected_tokens(std::span<const double> acceptance) noexcept {
   double sum = 1;
   double reached = 1;
@@ -32,8 +34,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the expected number of tokens for `draft_length` drafts that have the same acceptance probability, in [0,
-//! 1]. The function adds up the sum, because the closed form divides by zero at probability 1; there the result is
-//! draft_length + 1.
+//! 1]. The function adds the terms one by one, because the closed form divides by zero if the probability is 1.
+//! O(draft_length).
 [[nodiscard]] constexpr double expected_tokens(double acceptance, std::uint32_t draft_length) noexcept {
   double sum = 1;
   double reached = 1;

@@ -4,11 +4,11 @@
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
 //! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if
 //!             there is none; y = argmax p_T.
-//! Guarantees: unconditional relative to greedy decoding: for any drafts, the text equals the target's greedy text. The
-//!             rule reads each row once, without a softmax (PRF-5), and requests no row after the first mismatch. No
-//!             uniforms; no allocation. Bit-exact. Ties go to the smaller id. A row counts as a near tie if its two
-//!             largest logits differ by less than the margin.
-//! Deviates:   temperature and truncation of the transform have no effect, but bias and mask do.
+//! Guarantees: unconditional: for any drafts, the text equals the target's greedy text. The rule reads each row once,
+//!             without a softmax (PRF-5), or twice if log-probabilities are requested. It requests no row after the
+//!             first mismatch and reads no uniforms. No allocation. Bit-exact. Ties go to the smaller id. A row counts
+//!             as a near tie if its two largest logits differ by at most 2^-20 of the larger magnitude.
+//! Deviates:   the transform's bias and mask apply, but its temperature and truncation do not affect the tokens.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,
 //!             benchmarks/bench_greedy.cpp
@@ -32,8 +32,8 @@ struct greedy_rule {
 
   //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Log-probabilities are computed under
   //! the row's transform; they cost one more read per row and need workspace. Without log-probabilities, the workspace
-  //! is unused. Errors (`where` = row): those of `argmax` for the rows read; too_few_rows, output_too_small,
-  //! size_mismatch, workspace_too_small.
+  //! is unused. Errors: the errors of `argmax` and, with log-probabilities, of `read_row` (`where` = row); too_few_rows
+  //! (`where` = number of rows); output_too_small; size_mismatch (too few `forced_rejects`); workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies, token by token, drafts that were drawn from a different distribution than the distribution that is sent.
-//! The papers use this lossy verification as a baseline.
+//! Verifies drafts, token by token, if the distribution that is sent is not the distribution from which the drafts were
+//! drawn. The papers use this lossy verification as a baseline.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
 //!             Language Model (arXiv 2505.11788), compressed vocabulary: the token is drawn from the full distribution,
@@ -9,8 +9,8 @@
 //!             distribution; t = count / resolution of the token (by default its probability under q^); a(v) = min(1,
 //!             p(v) / t(v)), but 1 if t(v) = 0 < p(v); q^_z = the claim in a draft of token z; the committed
 //!             distribution is q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p - q^_z)+)(v), where norm scales to the sum 1.
-//! Guarantees: the committed tokens have exactly the committed distribution above, which is p only if t = q^ = q. As
-//!             with `token_rule`: one read per row, no allocation, exact except at near ties.
+//! Guarantees: the committed tokens have exactly the committed distribution above, which is p only if t = q^ = q. Rows
+//!             are read as by `token_rule`. No allocation; exact except at near ties.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp
@@ -23,13 +23,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 struct lossy_token_rule {
-  std::uint32_t trial_cap = 32;  //!< maximum trials per draw before the exact rule, as in `token_rule`
+  std::uint32_t trial_cap = 32;  //!< maximum number of proposals per draw, as in `token_rule`
 
   static constexpr guarantee strength = guarantee::lossy;
 
   //! Verifies like `token_rule::verify`, but accepts drafts of any kind. The workspace must have
-  //! `verify_workspace_size` bytes. Errors (`where` = row): those of `token_rule::verify`; invalid_resolution if a
-  //! count exceeds the resolution, or if a claimed distribution has no resolution (`where` = index of the draft).
+  //! `verify_workspace_size` bytes. Errors: the errors of `token_rule::verify`; invalid_resolution (a count exceeds its
+  //! resolution, or the resolution of a claimed distribution is 0; `where` = index of the draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

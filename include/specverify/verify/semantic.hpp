@@ -6,13 +6,14 @@
 //! Symbols:    x_i = drafts[i]; p_i = target's distribution at draft i; C = {i : x_i != argmax p_i} = mismatches; rho_i
 //!             = score of draft i; tau = threshold; draft i in C is rejected if rho_i >= tau; L = number of drafts; T =
 //!             index of the first rejected draft, or L if there is none; y = argmax p_T.
-//! Guarantees: lossy. If tau <= 0, the verdict equals the result of greedy_rule bit for bit. If tau > 1, every draft
-//!             that the target can emit is accepted. Drafts outside C are never scored. A draft that is outside the
-//!             target's vocabulary, or that the mask or bias forbids, is not scored either, because such a draft is
-//!             always rejected. One read per row, no softmax, no uniforms, no allocation. Bit-exact except for the
+//! Guarantees: lossy. If tau <= 0, the verdict equals the verdict of greedy_rule, except that the mismatches are
+//!             counted. If tau > 1, every draft that mask and bias allow is accepted. Drafts outside C are never
+//!             scored. A draft that is outside the target's vocabulary, or that the mask or bias forbids, is not scored
+//!             either, because such a draft is always rejected. The rule reads each row once, without a softmax, or
+//!             twice if log-probabilities are requested. It reads no uniforms. No allocation. Bit-exact except for the
 //!             scores.
-//! Deviates:   after the first stop token, forced reject or impossible draft, no draft is compared, because the
-//!             comparison cannot change the verdict.
+//! Deviates:   after the first stop token, forced reject or draft that is always rejected, no draft is compared,
+//!             because the comparison could not change the verdict.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp,
 //!             benchmarks/bench_semantic.cpp
@@ -34,8 +35,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the probability, in [0, 1], that draft `draft_index` changes the meaning. A rule calls the scorer only for
-//! mismatches, in ascending order.
+//! Scores mismatches: `score` must return the probability, in [0, 1], that draft `draft_index` changes the meaning. A
+//! rule calls `score` only for mismatches, in ascending order.
 template <class Scorer>
 concept mismatch_scorer = requires(const Scorer& scorer, std::uint32_t draft_index) {
   { scorer.score(draft_index) } noexcept -> std::same_as<result<double>>;
@@ -57,7 +58,7 @@ concept mismatch_scorer = requires(const Scorer& scorer, std::uint32_t draft_ind
   return index / 64 < positions.size() && (positions[index / 64] >> (index % 64) & 1u) != 0;
 }
 
-//! Returns the smallest position >= `from`, or 64 * words if there is none.
+//! Returns the smallest position of a set that is at least `from`, or 64 times the number of words if there is none.
 [[nodiscard]] constexpr std::uint32_t next_position(std::span<const std::uint64_t> positions,
                                                     std::uint32_t from) noexcept {
   const auto end = static_cast<std::uint32_t>(64 * positions.size());
@@ -72,26 +73,27 @@ namespace detail {
 
 struct no_rows {};
 
-[[nodiscard]] constexpr bool is_score(double rho) noexcept {  // in [0, 1]; on bits, because fast-math drops NaN tests
+//! Returns whether `rho` is in [0, 1]. Tests the bits, because -ffast-math removes comparisons with NaN.
+[[nodiscard]] constexpr bool is_score(double rho) noexcept {
   const auto bits = std::bit_cast<std::uint64_t>(rho);
   return bits <= 0x3FF0000000000000u || bits == 0x8000000000000000u;
 }
 
 }  // namespace detail
 
-//! Output of `compare_greedily`, in the caller's memory. After an error the contents are unspecified.
+//! Output arrays of `compare_greedily`, which the caller owns. After an error their contents are unspecified.
 struct greedy_comparison {
-  std::span<token_id> best{};             //!< argmax of each row read, no_token for other rows; drafts + 1 entries
-  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words: marks the drafts that need a score
-  //! position_words(drafts) words, or empty: marks the rows whose argmax can differ on another backend
+  std::span<token_id> best{};             //!< argmax of each row read; no_token for the other rows; drafts + 1 entries
+  std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words; bit i marks draft i if it needs a score
+  //! position_words(drafts) words, or empty; bit i marks row i if its argmax can differ on another backend
   std::span<std::uint64_t> near_ties{};
 };
 
-//! Step 1, without scores: writes the argmax of each row that can matter to `out.best`, and marks the mismatches that
-//! need a score. A draft that differs from `best` and is not marked is always rejected. The request's stop tokens,
-//! budget, forced rejects and row states have their usual effect. O(V) per row. Errors (`where` = row): those of
-//! `argmax`; output_too_small, too_few_rows, size_mismatch; unsupported (the request asks for log-probabilities, which
-//! only semantic_rule computes).
+//! Step 1 of a verification in two steps, for scores that arrive later: writes to `out.best` the argmax of each row
+//! that can affect the verdict, and marks the mismatches that need a score. A draft that differs from `best` and is not
+//! marked is always rejected. The request's stop tokens, budget, forced rejects and row states have their usual effect.
+//! O(V) per row. Errors: the errors of `argmax` (`where` = row); output_too_small; too_few_rows; size_mismatch (too few
+//! `forced_rejects`); unsupported (the request asks for log-probabilities; use semantic_rule).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
 [[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                       const verify_request& request, const greedy_comparison& out) noexcept {
@@ -125,7 +127,7 @@ template <execution_policy Policy, token_draft Draft, row_provider Rows>
 
 namespace detail {
 
-//! Checks the arguments of step 2.
+//! Checks the arguments of step 2, except the scores.
 [[nodiscard]] inline status check_comparison(const round& round, const greedy_comparison& compared,
                                              double threshold) noexcept {
   if (round.failed()) return round.why();
@@ -136,8 +138,8 @@ namespace detail {
   return {};
 }
 
-//! Commits a draft that is not rejected; for a rejected draft, commits the target's token. Returns true if the round
-//! ends here.
+//! Accepts the draft if `stands` is true; otherwise ends the round with the target's token `best`. Returns true if the
+//! round ends.
 [[nodiscard]] inline bool settle_draft(round& round, token_id token, token_id best, bool stands) noexcept {
   if (!stands) round.finish(best, token_source::residual);
   return !stands || round.accept(token);
@@ -145,14 +147,14 @@ namespace detail {
 
 }  // namespace detail
 
-//! Step 2: returns the verdict from the output of step 1 and the scores, one per mark in ascending order. If a needed
-//! score is missing, the outcome is `needs`, and `accepted` is the index of the draft without a score. The host should
-//! then request the scores of this mark and all later marks, or only of this mark to save uploads. Scores of marks
-//! after a rejection may be missing. `request` must be the request of step 1; the row states are not written again.
-//! `vocab_size` affects only the counter of invalid tokens. O(drafts).
+//! Step 2: returns the verdict for the output of step 1 and the scores of the marked drafts, in ascending order of
+//! drafts. If a needed score is missing, the outcome is `needs`, and `accepted` is the index of the draft without a
+//! score. Then request the score of this draft only, which uploads least, or also the scores of all later marked
+//! drafts, which saves round trips. After a rejected draft, no more scores are needed. `request` must be the request of
+//! step 1; the row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
 //! Errors: invalid_argument (the threshold is NaN; a score is outside [0, 1], `where` = index of the score),
-//!         output_too_small (`best` or `mismatches` is shorter than the drafts), not_read (`best` has no id for a row
-//!         that is needed, `where` = row), unsupported (log-probabilities).
+//!         output_too_small (`best` or `mismatches` is too short), size_mismatch (too few `forced_rejects`), not_read
+//!         (`best` has no id for a row that is needed, `where` = row), unsupported (log-probabilities).
 template <token_draft Draft>
 [[nodiscard]] result<verdict> decide_semantically(std::span<const Draft> drafts, const greedy_comparison& compared,
                                                   std::span<const double> scores, double threshold,
@@ -195,16 +197,17 @@ template <token_draft Draft>
   return round.done();
 }
 
-//! Does both steps row by row and returns the same verdict. After a rejection, it requests no more rows or scores.
+//! Does both steps row by row, with a scorer that can return a score at once. The verdict is the same. After a
+//! rejection, the rule requests no more rows or scores.
 template <mismatch_scorer Scorer>
 struct semantic_rule {
   Scorer scorer{};
-  double threshold = 0.5;  //!< tau; <= 0: as greedy_rule; > 1: accepts all mismatches. Must not be NaN
+  double threshold = 0.5;  //!< tau, not NaN; <= 0: as greedy_rule; > 1: accepts all scored drafts
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! Verifies like `greedy_rule::verify`. Errors: as for `greedy_rule::verify`; invalid_argument (the threshold is NaN,
-  //! or a score is outside [0, 1]: `where` = draft); those of the scorer.
+  //! Verifies like `greedy_rule::verify`. Errors: the errors of `greedy_rule::verify` and of the scorer;
+  //! invalid_argument (the threshold is NaN, or a score is outside [0, 1]; `where` = draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies token by token: accepts or replaces drafts so that the committed tokens have exactly the target's
-//! distribution, whatever distribution the drafts were drawn from.
+//! distribution. Each draft must carry the distribution from which it was drawn, but this distribution may be any.
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
-//! Symbols:    L = number of drafts; x_i = drafts[i]; p_i = rows(i) under rows.transform(i), with logits z and
-//!             normalizer Z; q^_i = count / resolution, the probability of x_i in its own distribution; U_i = the
-//!             acceptance uniform; x_i is accepted if U_i * count * Z < resolution * e^(z - reference); y ~ norm((p_i -
-//!             q^_i)+) after a rejection of x_i, y ~ p_L if none of the drafts x_0 .. x_{L-1} was rejected.
+//! Symbols:    L = number of drafts; x_i = drafts[i]; p_i = target's distribution at draft i; q^_i = distribution that
+//!             x_i carries; U_i = uniform random number; x_i is accepted if U_i q^_i(x_i) < p_i(x_i), which is computed
+//!             without a division (row/acceptance.hpp); y = the token after the accepted drafts, drawn from norm((p_i -
+//!             q^_i)+) after a rejection of x_i, and from p_L if no draft is rejected.
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
 //!             `claimed_draft` without a count. Such a draft is treated as a point mass: it is accepted with
-//!             probability p(x), otherwise y is drawn from p without x. The rule reads each row once, O(V), and
-//!             requests no row after the first rejection. O(1) draws; no allocation. Near ties: decisions equal exact
-//!             arithmetic unless both sides of the comparison are within a relative margin of 2^-20.
-//! Deviates:   if a draft has a count but no distribution, the rule cannot draw the residual, so a rejection returns
-//!             `deferred`. Stop tokens and the budget can end a round early.
+//!             probability p_i(x_i), otherwise y is drawn from p_i without x_i. The rule reads each row once, O(V), and
+//!             again only if a decision needs a more precise normalizer. It requests no row after the first rejection.
+//!             No allocation. Decisions equal those of exact arithmetic unless the two sides of a comparison differ by
+//!             at most 2^-20 of their size.
+//! Deviates:   if a draft has a count but no distribution, the rule cannot draw from the residual, so after a rejection
+//!             the verdict is `deferred`. Stop tokens and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
 //!             tests/law/token_test.cpp, benchmarks/bench_token.cpp
 #ifndef SPECVERIFY_VERIFY_TOKEN_HPP
@@ -32,8 +33,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the workspace bytes of any rule for rows of `vocab_size` entries and `draft_length` drafts. `transform` must
-//! be the round's most expensive transform.
+//! Returns the bytes of workspace that suffice for every rule, for rows of `vocab_size` entries and `draft_length`
+//! drafts. If the transforms of a round differ, pass the transform that needs the most workspace.
 [[nodiscard]] constexpr std::size_t verify_workspace_size(std::uint32_t vocab_size, const row_transform& transform,
                                                           std::uint32_t draft_length) noexcept {
   read_request wanted = race_request(vocab_size);
@@ -44,7 +45,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The distribution against which a draft is tested. For a claim without a count, this is the point mass on the token.
+//! The distribution against which a draft is tested. For a claim without a count, it is the point mass on the token.
+//! For a claim with a count, only the token's count is known.
 class tested_law {
  public:
   explicit tested_law(const draft& drafted) noexcept
@@ -85,17 +87,18 @@ class tested_law {
 struct lossy_token_rule;
 
 struct token_rule {
-  //! maximum number of proposals per draw before the exact pass, >= 1; a different value can give different tokens, but
-  //! never a different distribution
+  //! maximum number of proposals per draw, after which one pass over the row draws the token; the value can change the
+  //! tokens, but not their distribution
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies `drafts` against rows 0..L and returns the tokens to commit. An id of -1 ends the drafts. Any other id
-  //! outside the target's vocabulary is rejected and counted. Draft i reads random.after(i) for its acceptance, and for
-  //! the residual or bonus draw if the round ends there. Errors (`where` = row): those of `read_row` for the rows read;
-  //! too_few_rows, output_too_small, size_mismatch, workspace_too_small, invalid_resolution (the count of a claim
-  //! exceeds the resolution; `where` = index of the claim).
+  //! outside the target's vocabulary is rejected and counted. The rule reads the uniforms random.after(i) on row i, to
+  //! accept draft i and to draw the token that ends the round. Errors: the errors of `read_row`, and of `accept`,
+  //! `residual` and `sample` of a reading (`where` = row); too_few_rows (`where` = number of rows); output_too_small;
+  //! size_mismatch (too few `forced_rejects`); workspace_too_small; invalid_resolution (the count of a claim exceeds
+  //! its resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,
@@ -131,7 +134,7 @@ struct token_rule {
     return round.done();
   }
 
-  // Tests draft `index`. Returns true if the next draft must be tested.
+  // Tests draft `index`. Returns true if the round continues.
   template <class Reading, class Source>
   [[nodiscard]] bool test_one(const Reading& row, const detail::tested_law& tested, token_id token, std::uint32_t index,
                               const uniforms<Source>& random, detail::round& round) const noexcept {
@@ -184,7 +187,7 @@ struct token_rule {
     if (record(row, drawn->token, index, round)) round.finish(drawn->token, origin);
   }
 
-  // Reads a row. If this fails, the round stores the error.
+  // Reads a row. On an error, the round also stores the error.
   template <class Policy, class Rows>
   [[nodiscard]] static auto read(Policy policy, const Rows& rows, std::uint32_t index, detail::round& round,
                                  workspace& scratch) noexcept {
@@ -200,12 +203,13 @@ struct token_rule {
     return row;
   }
 
-  // Counts a row whose exact normalizer was requested or needed for a decision.
+  // Counts the row if its exact normalizer was requested or was needed for a decision.
   static void count_normaliser(const row_summary& row, detail::round& round) noexcept {
     if (round.wants_log_probabilities() || row.used_exact_normaliser()) ++round.counters().exact_normalisers;
   }
 
-  // Records that a token of this row is committed. Returns false if the round has failed.
+  // Stores ln p of a token that is committed on this row, if it is requested, and counts the normalizer. Returns false
+  // on an error.
   template <class Reading>
   [[nodiscard]] static bool record(const Reading& row, token_id token, std::uint32_t index,
                                    detail::round& round) noexcept {

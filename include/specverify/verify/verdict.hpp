@@ -2,12 +2,12 @@
 //! Defines the verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens
 //! to commit, and the cost of the decision.
 //!
-//! Each call of a rule returns a complete verdict, and only a verdict can commit tokens. It commits the first
-//! `accepted` drafts and then `next_token`, if it has one: `commit_length` tokens in total.
+//! A rule returns one verdict per round. The tokens to commit are the first `accepted` drafts and then `next_token`, if
+//! there is one: `commit_length` tokens in total.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
-//! Symbols:    T = accepted, y = next_token, L = number of drafts, n = position of the first draft.
-//! Guarantees: trivially copyable; a rule sets every field and never adds to old values. Requirements COR-7, COR-13,
-//!             PKG-11.
+//! Symbols:    T = accepted, y = next_token, L = number of drafts.
+//! Guarantees: trivially copyable; the counters are those of one round, never sums over rounds. Requirements COR-7,
+//!             COR-13, PKG-11.
 //! Deviates:   if a stop token or the budget ends a round before y is drawn, there is no next token.
 //! Cost:       O(stop_tokens); no allocation.
 //! See:        docs/algorithms/verdict.md, tests/unit/verify/verdict_test.cpp
@@ -29,20 +29,21 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class verdict_outcome : std::uint8_t {
   decided,  //!< the tokens to commit are known
-  //! the rule must request more data (a second upload) before it decides. Nothing is committed yet; the first
-  //! `accepted` drafts are accepted so far
+  //! the rule cannot decide without more scores (a second upload). Commit nothing yet; the first `accepted` drafts are
+  //! accepted so far
   needs,
-  //! draft `accepted` was rejected, but has no distribution; a host that has the distribution can draw the residual
+  //! the draft with index `accepted` is rejected, but carries no distribution; a host that has the distribution can
+  //! draw the next token from the residual
   deferred
 };
 
 //! Origin of `next_token`.
 enum class token_source : std::uint8_t {
-  none,               //!< there is no next token (stop token, budget, deferred, error)
-  residual,           //!< the residual distribution after a rejection; the argmax under the greedy rule
+  none,               //!< there is no next token, for example because of a stop token or the budget
+  residual,           //!< the residual after a rejection; greedy and semantic rule: argmax; coupled rule: race
   bonus,              //!< the target's distribution after the last accepted draft
-  residual_fallback,  //!< the target's distribution, because the residual's mass is too small for doubles
-  forced              //!< the target's distribution at a position whose draft the caller rejected by force
+  residual_fallback,  //!< the target's distribution, because the residual's mass is below 1e-12
+  forced              //!< as without a draft, because the caller forced the rejection
 };
 
 //! Reasons to end the text after this round.
@@ -58,13 +59,13 @@ struct verdict_counters {
   std::uint32_t drafted = 0;    //!< number of drafts before the first id -1
   std::uint32_t evaluated = 0;  //!< drafts tested against the target; at most one of them is rejected
   std::uint32_t accepted = 0;   //!< drafts accepted
-  //! decisions inside the relative margin 2^-20, which can differ on another backend
+  //! decisions within a relative margin of 2^-20, which can differ on another backend
   std::uint32_t near_ties = 0;
-  std::uint32_t residual_fallbacks = 0;  //!< residuals whose mass is too small for doubles
+  std::uint32_t residual_fallbacks = 0;  //!< residuals with a mass below 1e-12
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
-  std::uint32_t exact_normalisers = 0;   //!< rows that were read once more for an exact normalizer
-  std::uint32_t forced_rejects = 0;      //!< rejections by force
-  //! drafted ids outside the target's vocabulary; they are rejected and never used as an index
+  std::uint32_t exact_normalisers = 0;   //!< rows whose exact normalizer was computed
+  std::uint32_t forced_rejects = 0;      //!< drafts rejected because of `forced_rejects`
+  //! tested ids outside the target's vocabulary; they are rejected and never used as an index
   std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: scored drafts, which differ from the target's argmax
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted
@@ -77,9 +78,9 @@ struct verdict {
   verdict_outcome outcome = verdict_outcome::decided;
   token_source source = token_source::none;
   stop_reason stop = stop_reason::none;
-  std::uint32_t accepted = 0;       //!< T: number of drafts to commit
+  std::uint32_t accepted = 0;       //!< T: number of accepted drafts
   token_id next_token = no_token;   //!< y, or -1
-  std::uint32_t commit_length = 0;  //!< T, plus 1 if there is a next token
+  std::uint32_t commit_length = 0;  //!< tokens to commit: T, plus 1 if there is a next token; 0 for `needs`
   verdict_counters counters{};
 };
 
@@ -100,12 +101,13 @@ struct verify_request {
   std::uint32_t remaining_budget = no_budget;  //!< tokens that may still be committed
   //! whether a token follows if all drafts are accepted; without drafts, a token always follows
   bool bonus = true;
-  //! indexed by draft; if not zero, the draft is rejected and the token is drawn from the target (q is treated as
-  //! empty)
+  //! indexed by draft, or empty; if the entry is not zero, the draft is rejected, and the token is chosen as if there
+  //! were no draft
   std::span<const std::uint8_t> forced_rejects{};
-  //! output with at least L + 1 entries: ln p of every committed token under its final distribution
+  //! output with at least L + 1 entries, or empty: ln p of every committed token under the target's distribution
   std::span<double> log_probabilities{};
-  //! output with at least L + 1 entries, indexed by row: ok, the row's error, or not_read after the round has ended
+  //! output with at least L + 1 entries, or empty, indexed by row: ok, the row's error, or not_read if the round ended
+  //! before this row
   std::span<status> row_states{};
 };
 #endif  // C++20

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies drafts against tokens that the engine has picked itself, in place of rows. O(tokens).
+//! Verifies drafts against tokens that the engine itself picked, so no rows are needed. O(tokens).
 #ifndef SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GIVEN_TOKENS_HPP
 
@@ -14,7 +14,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Picks of an engine, in the form in which rules ask for rows. A row has a size but no entries.
+//! The tokens that an engine picked, as a row provider. Its rows have a size but no entries.
 struct given_tokens {
   std::span<const token_id> picks;
   std::uint32_t vocab_size;
@@ -26,8 +26,9 @@ struct given_tokens {
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(picks.size()); }
 };
 
-//! Verifies like `coupled_rule` and `greedy_rule`, but takes each pick from the engine. The request must not ask for
-//! log-probabilities. Errors: too_few_rows, output_too_small, size_mismatch.
+//! Verifies like `coupled_rule` or `greedy_rule`, but takes the target's token of each position from `given`. The
+//! request must not ask for log-probabilities. Errors: too_few_rows, output_too_small (`row_states`), size_mismatch
+//! (`forced_rejects`).
 template <class Draft>
 [[nodiscard]] result<verdict> verify_given_tokens(std::span<const Draft> drafts, const given_tokens& given,
                                                   const verify_request& request) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helps rules that compare a draft with one token of the target: a loop over the rows, the argmax of a row, and the
-//! log-probability of a committed token.
+//! Code shared by the rules that compare each draft with one token of the target: a loop over the rows, the argmax of a
+//! row, and the log-probability of a committed token.
 #ifndef SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 #define SPECVERIFY_VERIFY_DETAIL_GREEDY_STEP_HPP
 
@@ -17,7 +17,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Reads the argmax of a row. If that fails, the round stores the error.
+//! Returns the argmax of a row. On an error, the round also stores the error.
 template <class Policy, class Rows>
 [[nodiscard]] result<argmax_result> read_argmax(Policy policy, const given_row<Rows>& given, round& round) noexcept {
   const result<argmax_result> found = argmax(policy, given.row, given.transform);
@@ -51,8 +51,8 @@ struct picked_token {
   bool near_tie = false;
 };
 
-//! Accepts drafts as long as each equals the token that `pick(given row, round)` returns. The round ends with the first
-//! picked token that differs from its draft. If `pick` fails, the round fails.
+//! Accepts drafts as long as each equals the token that `pick(given row, round)` returns. The first picked token that
+//! differs from its draft ends the round. If `pick` returns an error, it must have stored the error in the round.
 template <class Policy, class Draft, class Rows, class Pick>
 [[nodiscard]] result<verdict> verify_picks(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                            const verify_request& request, const Pick& pick,
@@ -88,7 +88,8 @@ template <class Policy, class Draft, class Rows, class Pick>
   return round.done();
 }
 
-//! Returns whether mask and bias leave the token a positive probability. O(log bias_ids).
+//! Returns whether the mask allows the token and its bias is not -infinity. `token` must not be negative. O(log
+//! bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
   if (!transform.mask_words.empty() &&

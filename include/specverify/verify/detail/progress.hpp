@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds a verdict draft by draft: the number of rows that the round needs, the accepted drafts, and the end of the
-//! round. For CPU and GPU code.
+//! Builds a verdict step by step, on the CPU and the GPU: limits the number of drafts and rows of a round, accepts a
+//! draft, and ends the round.
 #ifndef SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 #define SPECVERIFY_VERIFY_DETAIL_PROGRESS_HPP
 
@@ -17,8 +17,9 @@ namespace detail {
     std::uint32_t drafted, const round_limits& limits) noexcept {
   return drafted < limits.remaining_budget ? drafted : limits.remaining_budget;
 }
-//! Returns the maximum number of rows that a round can need. If every draft is accepted, the bonus token needs one more
-//! row, unless there is no bonus token or it would exceed the budget.
+//! Returns the maximum number of rows that a round can need. `length` is the result of `length_of_round`. If every
+//! draft is accepted, the bonus token needs one more row, unless the budget is used up or the limits allow no bonus
+//! token. Without drafts, a token always follows.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr std::uint32_t rows_of_round(
     std::uint32_t length, const round_limits& limits) noexcept {
   return length < limits.remaining_budget && (limits.bonus || length == 0) ? length + 1 : length;
@@ -32,7 +33,7 @@ namespace detail {
   return false;
 }
 
-//! Accepts a draft. Returns true if the round ends with it.
+//! Accepts a draft. Returns true if this draft ends the round.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr bool accept_draft(verdict& made, const round_limits& limits,
                                                                           token_id token) noexcept {
   ++made.accepted;
@@ -49,7 +50,7 @@ namespace detail {
   return false;
 }
 
-//! Ends the round with a token after the accepted drafts.
+//! Ends the round with `token`, which follows the accepted drafts.
 SPECVERIFY_HD SPECVERIFY_INLINE constexpr void finish_round(verdict& made, const round_limits& limits, token_id token,
                                                             token_source source) noexcept {
   made.next_token = token;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helps all acceptance rules: checks a request, limits the length of a round, and ends a round.
+//! Code shared by all acceptance rules: checks a request, limits the length of a round, and builds the verdict.
 #ifndef SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 #define SPECVERIFY_VERIFY_DETAIL_ROUND_HPP
 
@@ -22,7 +22,7 @@ namespace detail {
 [[nodiscard]] constexpr token_id token_of(const claimed_draft& drafted) noexcept { return drafted.token; }
 [[nodiscard]] constexpr token_id token_of(const mismatched_draft& drafted) noexcept { return drafted.token; }
 
-//! A row and its transform from the provider, as views or values; each is requested once.
+//! A row and its transform, as the provider returns them (views or values).
 template <class Rows>
 struct given_row {
   decltype(std::declval<const Rows&>()(0)) row;
@@ -34,7 +34,7 @@ template <class Rows>
   return {rows(index), rows.transform(index), index};
 }
 
-//! Builds one verdict.
+//! Builds the verdict of one round.
 class round {
  public:
   template <class Draft, class Rows>
@@ -90,17 +90,17 @@ class round {
     if (index < request_.row_states.size()) request_.row_states[index] = {code, part::verify, index};
   }
 
-  //! Records an error: the round then has no verdict, and `where` of the status is the row.
+  //! Records an error, whose `where` is `row`. The round then has no verdict.
   void fail(errc code, std::uint32_t row) noexcept { why_ = {code, part::verify, row}; }
   void fail_row(status why, std::uint32_t row) noexcept {
     row_read(row, why.code);
     fail(why.code, row);
   }
 
-  //! Accepts a draft. Returns true if the round ends with it.
+  //! Accepts a draft. Returns true if this draft ends the round.
   [[nodiscard]] bool accept(token_id token) noexcept { return accept_draft(result_, limits_, token); }
 
-  //! Counts a mismatch with this score. Returns true if the mismatch is accepted.
+  //! Counts a mismatch with score `rho`. Returns true if the mismatch is accepted.
   [[nodiscard]] bool weigh(double rho, double threshold) noexcept {
     ++result_.counters.mismatches;
     const bool stands = rho < threshold;
