@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines a draft, which is a token together with the distribution from which it was drawn.
+//! Defines drafts: a draft is a token together with the distribution from which it was drawn.
 //!
 //! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
-//! different distribution. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Anyone can make
-//! a `claimed_draft` (ids-only and count-only uplinks). A `mismatched_draft`, whose token was drawn from a different
-//! distribution, is accepted only by rules that are `lossy`.
+//! different distribution. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Any code can
+//! make a `claimed_draft`, which has only an id, or an id and a count. A `mismatched_draft`, whose token was drawn from
+//! a different distribution, can be passed only to rules that are `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.
 //! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.
@@ -20,8 +20,8 @@ SPECVERIFY_TYPES_BEGIN
 struct draw_access;   // used by draw(), below
 struct codec_access;  // defined in codec/, used only by the decoder
 
-//! Guarantee about how closely the output follows the target's distribution. A combination has the weakest guarantee of
-//! its parts.
+//! Promise of how closely the output follows the target's distribution (docs/guarantees.md). A combination has the
+//! weakest guarantee of its parts.
 enum class guarantee : std::uint8_t { lossy = 0, honest_drafter = 1, unconditional = 2 };
 
 //! A token that this process drew from `source_law`. The `law` is a view, so the arrays must outlive the draft.
@@ -30,8 +30,8 @@ class draft {
   static constexpr guarantee strength = guarantee::honest_drafter;
   [[nodiscard]] SPECVERIFY_INLINE constexpr token_id token() const noexcept { return token_; }
   [[nodiscard]] SPECVERIFY_INLINE constexpr const law& source_law() const noexcept { return law_; }
-  //! Returns the same draft over a copy of the `law` (equal ids, counts and resolution), for containers that move the
-  //! arrays.
+  //! Returns the same draft with a view of a copy of the `law` (equal ids, counts and resolution), for containers that
+  //! copy the arrays.
   [[nodiscard]] SPECVERIFY_INLINE constexpr draft rebound(const law& copy) const noexcept {
     return draft(token_, copy);
   }
@@ -43,7 +43,7 @@ class draft {
   law law_;
 };
 
-//! A token with a `law`, as decoded: the token has a positive count, and the counts sum to the resolution.
+//! A decoded token with its `law`. The token has a positive count, and the counts sum to the resolution.
 class received_draft {
  public:
   static constexpr guarantee strength = guarantee::honest_drafter;
@@ -60,9 +60,9 @@ class received_draft {
   law law_;
 };
 
-//! A token without a complete distribution. If count is 0, it counts as a point mass, which is lossless for any
-//! drafter. Otherwise it has a count and a resolution, and is lossless only for an honest drafter (docs/guarantees.md).
-//! `strength` applies to a claim without a count.
+//! A token without a complete distribution. If `count` is 0, the token counts as a point mass, which is lossless for
+//! any drafter. Otherwise the token's probability is count / resolution, and the draft is lossless only for an honest
+//! drafter (docs/guarantees.md). `strength` applies to a claim without a count.
 struct claimed_draft {
   static constexpr guarantee strength = guarantee::unconditional;
   token_id token = no_token;
@@ -76,9 +76,9 @@ struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;
   law claimed_law{};  //!< distribution that a rejection subtracts from the target's
-  //! if `resolution` is above 0, the token is tested against count / resolution, the true probability,
+  //! if `resolution` is above 0, the token is tested against its true probability, count / resolution
   std::uint32_t count = 0;
-  std::uint32_t resolution = 0;  //!< instead of the probability in claimed_law
+  std::uint32_t resolution = 0;  //!< 0: test against the probability in claimed_law
 };
 
 struct draw_access {
@@ -90,9 +90,9 @@ struct draw_access {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Draws a token: an unbiased integer in [0, resolution), then a scan of the counts in ascending id order. The `law`
-//! must satisfy `check`; otherwise it is a programming error (asserted). O(size), or O(log) extra per tail hit. Reads
-//! trial 0 of the stream, and later trials only for a retry.
+//! Draws a token: draws an unbiased integer in [0, resolution), and then finds the token by a scan of the counts in
+//! ascending order of ids. The `law` must satisfy `check` (asserted in part). O(size). Reads trial 0 of the stream, and
+//! later trials only if the integer must be drawn again.
 template <class Source>
 [[nodiscard]] constexpr draft draw(const law& from, const uniform_stream<Source>& stream) noexcept {
   SPECVERIFY_ASSERT(from.resolution > 0, "draw from an empty law");

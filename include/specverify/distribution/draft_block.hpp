@@ -2,7 +2,7 @@
 //! Stores the drafts of one round with copies of their distributions. The container allocates memory only at
 //! construction, so that a round does not allocate.
 //!
-//! Guarantees: after `make` nothing allocates; push copies a `law` in O(size); on an error the block is unchanged.
+//! Guarantees: only `make` allocates; `push` copies a `law` in O(size); on an error the block is unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
@@ -36,7 +36,7 @@ class basic_draft_block {
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(drafts_.size()); }
   [[nodiscard]] bool empty() const noexcept { return drafts_.empty(); }
   [[nodiscard]] std::uint32_t capacity() const noexcept { return max_draft_length_; }
-  //! Returns how many listed ids the next drafts may still use.
+  //! Returns how many ids the distributions of further drafts can list in total.
   [[nodiscard]] std::uint64_t room() const noexcept { return ids_.size() - used_; }
   [[nodiscard]] const Draft& operator[](std::uint32_t index) const noexcept { return drafts_[index]; }
   [[nodiscard]] std::span<const Draft> drafts() const noexcept { return drafts_; }
@@ -47,7 +47,7 @@ class basic_draft_block {
   }
 
   //! Appends a draft and a copy of the `law`.
-  //! Errors: draft_too_long (the block is full), support_too_large (the arena is full).
+  //! Errors: draft_too_long (the block is full), support_too_large (the `law` lists more than `room()` ids).
   [[nodiscard]] status push(const Draft& added) noexcept {
     const law& from = added.source_law();
     if (drafts_.size() == max_draft_length_) return {errc::draft_too_long, part::distribution, max_draft_length_};

@@ -6,8 +6,8 @@
 //!             token of the vocabulary.
 //! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/fp16_row.hpp).
 //! Guarantees: O(V), no allocation, noexcept. The verifier uses the distribution from which the drafter sampled. The
-//!             result is exact even if a row sums to 1 +- 1e-3 after rounding, because the resolution is the actual
-//!             sum. Near-tie in the logits, but law-exact after rounding.
+//!             text is exact even if a row sums to 1 +- 1e-3 after rounding, because the resolution is the actual sum.
+//!             Near-tie in the logits, but law-exact after rounding.
 //! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
@@ -22,8 +22,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(vocab_size) + slice_bytes<std::uint32_t>(vocab_size) + workspace_alignment;
 }
 
-//! Returns the distribution of a row in fp16, in arrays that stay taken from `scratch`. Any reading can be used,
-//! because missing results are computed.
+//! Returns the distribution of a row in fp16, in arrays that remain in `scratch`. Any reading can be used, because
+//! results that the reading lacks are computed.
 //! Errors: workspace_too_small, and as for `row_reading::fp16_counts`; on an error `scratch` is unchanged.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<law> fp16_law(const row_reading<Policy, Scalar>& row, workspace& scratch) noexcept {

@@ -5,8 +5,8 @@
 //! For example, a `law` can be a single token, a lattice point, a row of fp16 values (each is a multiple of 2^-24), or
 //! the top k tokens plus a uniform tail.
 //! Symbols:    ids and counts b_i, resolution = sum of all counts (l of the lattice), q^(v) = count(v) / resolution.
-//! Guarantees: non-owning, trivially copyable, constexpr, noexcept, C++17 clean; count() is O(log size); no allocation.
-//!             Law-exact.
+//! Guarantees: non-owning, trivially copyable, constexpr, noexcept, compiles as C++17; count() is O(log size); no
+//!             allocation. Law-exact.
 //! See:        docs/algorithms/law.md, tests/unit/distribution/law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_LAW_HPP
@@ -44,8 +44,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Checks all invariants of the type. O(size).
-//! Errors: empty_support, ids_not_ascending, token_out_of_range, counts_do_not_sum, invalid_resolution,
-//!         vocabulary_too_large; `where` = index of the entry.
+//! Errors: empty_support, ids_not_ascending and token_out_of_range (`where` = index of the entry), counts_do_not_sum,
+//!         invalid_resolution (0), vocabulary_too_large.
 [[nodiscard]] SPECVERIFY_HD constexpr status check(const law& checked) noexcept {
   if (checked.vocab_size > max_vocab_size) return {errc::vocabulary_too_large, part::distribution, 0};
   if (checked.resolution == 0) return {errc::invalid_resolution, part::distribution, 0};

@@ -52,8 +52,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(1) + slice_bytes<std::uint32_t>(1) + workspace_alignment;
 }
 
-//! Returns the point mass on one token: one count of 1, resolution 1. Use it for greedy drafting and ids-only uplinks,
-//! because such a draft has no other distribution. The arrays stay taken from `scratch`.
+//! Returns the point mass on one token: one count of 1, resolution 1. Use it for greedy drafting and for uplinks that
+//! send only ids, because such drafts have no other distribution. The arrays remain in `scratch`.
 //! Errors: token_out_of_range, vocabulary_too_large, workspace_too_small.
 [[nodiscard]] inline result<law> one_hot_law(token_id token, std::uint32_t vocab_size, workspace& scratch) noexcept {
   if (vocab_size > max_vocab_size) return status{errc::vocabulary_too_large, part::distribution, 0};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines a support, which holds the tokens that a sparsifier keeps: ascending ids, integer weights, and the total
-//! mass.
+//! Defines a support, which holds the tokens that a sparsifier keeps: ascending ids, their integer weights, and the
+//! total weight of the row.
 //!
-//! Symbols:    X = ids, w_v = integer weights (2^31 e^((z_v - max) / T), see row/integer_weights.hpp), d_n = dropped
-//!             mass, 1 - d_n = retained_mass.
+//! Symbols:    X = ids, w_v = integer weights (row/integer_weights.hpp), W = total_weight, q = the row's distribution,
+//!             d = dropped mass.
 //! Guarantees: non-owning, trivially copyable.
 //! Cost:       O(size); no allocation.
 //! See:        docs/algorithms/support.md, tests/unit/distribution/support_test.cpp
@@ -34,30 +34,30 @@ struct support {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the integer weight of the support. O(K).
+//! Returns the sum of the support's weights. O(size).
 [[nodiscard]] constexpr std::uint64_t retained_weight(const support& kept) noexcept {
   std::uint64_t sum = 0;
   for (const std::uint32_t weight : kept.weights) sum += weight;
   return sum;
 }
 
-//! Returns the mass of the row that the support keeps, 1 - d_n, in [0, 1]; 0 if W was not requested.
+//! Returns the mass of the row that the support keeps, 1 - d, in [0, 1]; 0 if W was not requested.
 [[nodiscard]] constexpr double retained_mass(const support& kept) noexcept {
   return kept.total_weight == 0 ? 0.0
                                 : static_cast<double>(retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
-//! Returns the mass of the row that the support drops, d_n = TV(q, q restricted to X), in [0, 1]; 0 if W was not
-//! requested.
+//! Returns the mass of the row that the support drops, d = TV(q, q restricted to X and normalized), in [0, 1]; 0 if W
+//! was not requested.
 [[nodiscard]] constexpr double dropped_mass(const support& kept) noexcept {
   return kept.total_weight == 0
              ? 0.0
              : static_cast<double>(kept.total_weight - retained_weight(kept)) / static_cast<double>(kept.total_weight);
 }
 
-//! Checks a support. O(K).
-//! Errors: size_mismatch, empty_support, ids_not_ascending, token_out_of_range, weight_too_large, zero_weight; `where`
-//!         = index of the entry.
+//! Checks a support. O(size).
+//! Errors: size_mismatch (ids against weights, or W below the sum of the weights), empty_support, zero_weight;
+//!         ids_not_ascending, token_out_of_range and weight_too_large (`where` = index of the entry).
 [[nodiscard]] constexpr status check(const support& kept) noexcept {
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};
   if (kept.ids.empty()) return {errc::empty_support, part::distribution, 0};

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes claims: drafts whose token is drawn before the distribution is compressed. First the token is drawn from the
-//! row itself, and then the probability and the compressed distribution to send are computed. This is the papers'
-//! order, and it is lossy, because a rejection subtracts the compressed distribution.
+//! Makes claims: drafts whose token is drawn from the row itself, before the distribution is compressed. A claim
+//! consists of the token, its probability in the row, and the compressed distribution. The papers draft in this order.
+//! It is lossy, because a rejection subtracts the compressed distribution, from which the token was not drawn.
 //!
 //! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
 //! distribution exactly, use quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.
-//! Symbols:    x = the row's distribution, x^ = claimed, d = drawn token, x_d = count / resolution.
+//! Symbols:    x = the row's distribution, x^ = claimed, d = drawn token, x_d = count / resolution, K = size of the
+//!             support, D = sum of the rounded counts minus the resolution of the lattice.
 //! Guarantees: as for the sparsifier and `compressed_draft`; the claimed distribution includes the token with a
-//!             positive count; x_d is within 2^-32 of the row's integer weights; no allocation; noexcept. Bit-exact.
-//! Deviates:   if the lattice gives the token a count of 0, it gets one unit of the largest entry of x^, because the
-//!             message must contain the token. The token is still tested against x_d.
+//!             positive count; x_d differs by less than 2^-30 from the token's share of the row's integer weights; no
+//!             allocation; noexcept. Bit-exact.
+//! Deviates:   if the lattice gives the token a count of 0, one lattice count moves to the token from the largest entry
+//!             of x^, because the message must contain the token. The token is still tested against x_d.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP
@@ -27,9 +29,9 @@ SPECVERIFY_TYPES_BEGIN
 
 //! All views point into the workspace of the call.
 struct drafted_claim {
-  law claimed{};                 //!< x^: to send, and what a rejection subtracts
+  law claimed{};                 //!< x^, which is sent, and which a rejection subtracts
   support kept{};                //!< X with weights: input of a sparsifier's `advance`
-  std::uint32_t count = 0;       //!< x_d = count / resolution: to send, and the token is tested against it
+  std::uint32_t count = 0;       //!< x_d = count / resolution, which is sent, and against which the token is tested
   std::uint32_t resolution = 0;  //!< positive
 };
 
@@ -64,9 +66,9 @@ template <sparsifier Sparsifier>
          slice_bytes<std::uint32_t>(entries < vocab_size ? entries : vocab_size);
 }
 
-//! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. A reading that lists every
-//! token (survivors = V, with W) has the weight of any drawn token.
-//! Errors: unsupported (a format other than top_k_tail), and as for `compressed_draft`. On an error `scratch` is
+//! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. Use a reading that lists
+//! every token (survivors = V, with W), because it has the weight of any drawn token.
+//! Errors: unsupported (a format other than top_k_tail), and the errors of `compressed_draft`. On an error `scratch` is
 //!         unchanged.
 [[nodiscard]] inline result<drafted_claim> make_claim(const row_summary& row, const support& kept, token_id token,
                                                       const draft_law_options& options, workspace& scratch) noexcept {
@@ -91,7 +93,7 @@ template <sparsifier Sparsifier>
 }
 
 //! Makes the claim over the support that the sparsifier selects. A `token_sparsifier` may use the token.
-//! Errors: as for the overload with `kept`, and as for select.
+//! Errors: the errors of the overload with `kept` and of `select`.
 template <sparsifier Sparsifier>
 [[nodiscard]] result<drafted_claim> make_claim(const row_summary& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state, const drawn_token& drawn,

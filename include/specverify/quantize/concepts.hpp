@@ -2,8 +2,8 @@
 //! Defines the concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a
 //! given resolution.
 //!
-//! For example, `sparse_lattice` normalizes over the support's weight, and `lattice` normalizes over the whole row. Any
-//! quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and
+//! For example, `sparse_lattice` divides by the weight of the support, and `lattice` by the weight of the whole row.
+//! Any quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and
 //! verified against it.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
@@ -19,9 +19,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `quantize` must write one count per entry of the support into the first `size()` counts and return that part; they
-//! must sum to the resolution. On an error it must write nothing. `workspace_size(n)` bytes must suffice for every
-//! support of at most n entries, and the cursor of the workspace must return to where it was.
+//! `quantize` must write one count per entry of the support to the front of `counts` and return the written part. The
+//! counts must sum to the resolution. On an error it must write nothing. `workspace_size(n)` must return enough bytes
+//! for every support of at most n entries. `quantize` must release the workspace that it takes.
 template <class Quantizer>
 concept quantizer = std::copyable<Quantizer> &&
     requires(const Quantizer& quantizer, const support& kept, std::uint32_t number, std::span<std::uint32_t> counts,
@@ -30,7 +30,7 @@ concept quantizer = std::copyable<Quantizer> &&
   { Quantizer::workspace_size(number) } noexcept -> std::same_as<std::size_t>;
 };
 
-//! Checks the arguments that every lattice takes; returns the sum of the support's weights.
+//! Checks the arguments of `quantize`, and returns the sum of the support's weights.
 //! Errors: invalid_resolution (0, or above max_lattice_resolution), size_mismatch (ids against weights), empty_support,
 //!         support_too_large (K > 2^24), output_too_small, weight_too_large (above 2^31; `where` = entry).
 [[nodiscard]] inline result<std::uint64_t> check_quantize(const support& kept, std::uint32_t resolution,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Turns a drafter's row into the quantized distribution from which a draft is drawn and which is sent. One call
-//! selects the support, computes the counts and drops zeros, for every format.
+//! selects the support, computes the counts and, unless the format sends zeros, drops the zeros.
 //!
 //! Use it after `read_row` with the request from `draft_law_request`. Sessions also use it to draft.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
-//! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution.
+//! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution, K = size of X, D =
+//!             sum of the rounded counts minus l.
 //! Guarantees: as for the reading, the sparsifier and the quantizer: the same distribution on every backend (bit-exact;
 //!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
 //!             target's distribution exact, because the draft is drawn from the q^ that is sent.
@@ -28,8 +29,8 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct draft_law_options {
-  //! format of the message. sparse_drop_zero, sparse_paper, top_k_tail: over the sparsifier's support; dense_lattice,
-  //! fp16_row: over the whole row, without a sparsifier
+  //! format of the message. sparse_drop_zero, sparse_paper and top_k_tail quantize the sparsifier's support;
+  //! dense_lattice and fp16_row use the whole row and no sparsifier
   law_format format = law_format::sparse_drop_zero;
   std::uint32_t resolution = 100;  //!< l in [1, 2^16]; larger is finer, but costs more bits; fp16_row ignores it
 };
@@ -45,7 +46,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Returns the sparsifier for the entries of a row that decide the dense lattice point.
+//! Returns a sparsifier that keeps enough entries of a row to determine the dense lattice point.
 [[nodiscard]] constexpr top_k dense_support(std::uint32_t vocab_size, std::uint32_t resolution) noexcept {
   return {lattice_support_size(vocab_size, resolution)};
 }
@@ -60,7 +61,8 @@ template <class Quantizer>
          drop_zero_workspace_size(size);
 }
 
-//! `support`: the sparsifier's request; used only if the format has a support.
+//! Returns the request of a format. `support` is the sparsifier's request, which is used only if the format has a
+//! support.
 [[nodiscard]] constexpr read_request law_request(std::uint32_t vocab_size, const read_request& support,
                                                  const draft_law_options& options) noexcept {
   read_request wanted;
@@ -113,8 +115,8 @@ template <sparsifier Sparsifier, quantizer Quantizer>
 
 namespace detail {
 
-//! Computes the dense lattice point of a row. If the point depends on the bounds of W, closer bounds are computed until
-//! it does not.
+//! Computes the dense lattice point of a row. While the bounds on W allow more than one point, closer bounds are
+//! computed.
 struct dense_point {
   const row_summary* row;
 
@@ -172,10 +174,10 @@ template <class Select>
 
 }  // namespace detail
 
-//! Returns the `law` of the next draft with a custom quantizer. The arrays stay taken from `scratch`; rewind it after
-//! the draft is pushed to a block. The format only decides whether zeros stay: they stay for sparse_paper.
-//! Errors: as for select, quantize and drop_zero, under the part that reports them; workspace_too_small. On an error
-//!         `scratch` is unchanged.
+//! Returns the `law` of the next draft with a custom quantizer. The arrays remain in `scratch`; rewind `scratch` after
+//! you have pushed the draft to a block. The format determines only whether zeros stay, which they do for sparse_paper.
+//! Errors: the errors of `select`, `quantize`, `make_law` and `drop_zero`; workspace_too_small. On an error `scratch`
+//!         is unchanged.
 template <sparsifier Sparsifier, quantizer Quantizer>
 [[nodiscard]] result<draft_law> make_draft_law(const row_summary& row, const Sparsifier& sparsifier,
                                                const Quantizer& quantizer, const typename Sparsifier::state_type& state,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Removes tokens with a count of 0 from a support, because they cannot be drafted and sending their ids costs bits.
+//! Removes tokens with a count of 0 from a quantized distribution, because these tokens cannot be drafted, and sending
+//! their ids costs bits.
 //!
 //! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv
 //!             2510.09942) also sends the zeros.
-//! Symbols:    K = ids.size(), K+ = #{b_i > 0}.
+//! Symbols:    K = ids.size(), b_i = counts, K+ = number of positive counts.
 //! Guarantees: O(K), no allocation, noexcept, the same distribution: count(v) of every v is unchanged. Law-exact.
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_DROP_ZERO_HPP
@@ -43,8 +44,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! Returns the same `law` without zeros, in arrays that stay taken from `scratch`. A `law` with a tail is rejected,
-//! because in such a `law` a listed zero differs from an id that is not listed.
+//! Returns the same `law` without zeros, in arrays that remain in `scratch`. A `law` with a tail is rejected, because
+//! in such a `law` a listed zero differs from an id that is not listed.
 //! Errors: unsupported (tail_count > 0), empty_support (no positive count), workspace_too_small.
 [[nodiscard]] inline result<law> drop_zero(const law& from, workspace& scratch) noexcept {
   if (from.tail_count != 0) return status{errc::unsupported, part::quantize, 0};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}, from the row's largest entries
-//! only.
+//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}. It needs only the row's largest
+//! entries and total weight.
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
-//! Symbols:    V = kept.vocab_size, w = integer weights of the row, W = kept.total_weight (quantize_within: `total`), l
-//!             = resolution, b = counts.
-//! Guarantees: O(K + |D| log K) with K = kept.size() <= 2 l, no allocation, noexcept; the same counts as the dense rule
-//!             over all V entries; `kept` contains all positive counts; ties go to the smaller id; an id with weight 0
-//!             never gets a count. Bit-exact.
-//! Deviates:   uses only the 2 l largest entries and W, so it does not read the row (proof in
+//! Symbols:    V = kept.vocab_size, K = kept.size(), w = integer weights of the row, W = their sum, l = resolution, b =
+//!             counts, b' = round(l w / W), D = sum b' - l.
+//! Guarantees: O(K + |D| log K), where K = 2 l is enough; no allocation; noexcept; the same counts as the dense rule
+//!             over all V entries; every id with a positive count is in `kept`; ties go to the smaller id; an id with
+//!             weight 0 never gets a count. Bit-exact.
+//! Deviates:   does not read the row, because the 2 l largest entries and W suffice (proof in
 //!             docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,
 //!             benchmarks/bench_lattice.cpp
@@ -41,10 +41,10 @@ struct lattice {
     return quantize_within(kept, {kept.total_weight, kept.total_weight}, resolution, counts, scratch);
   }
 
-  //! Quantizes with bounds of W. Returns an empty span unless every W between them gives the same counts. The proof:
-  //! both bounds must give the same counts b' before the repair, and the same counts b after it. This suffices because
-  //! b' is monotone in W, and the difference of two zeta is linear in 1 / W. `kept.total_weight` is ignored. Errors: as
-  //! for `quantize`.
+  //! Quantizes with bounds on W. Returns an empty span if it cannot prove that every W between the bounds gives the
+  //! same counts. For the proof, both bounds must give the same b', and the same counts b after the sum is repaired.
+  //! This suffices because b' is monotone in W, and the differences that order the repair, those of b' - l w / W, are
+  //! linear in 1 / W. `kept.total_weight` is ignored. Errors: as for `quantize`.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize_within(const support& kept, weight_bounds total,
                                                                  std::uint32_t resolution,
                                                                  std::span<std::uint32_t> counts,
@@ -94,9 +94,9 @@ struct lattice {
     for (std::uint32_t i = 0; i < size; ++i) differing |= a[i] ^ b[i];
     return differing == 0;
   }
-  //! Returns whether enough entries are listed. At least one listed entry must round to 0, because then all entries
-  //! that round higher are listed. If counts are missing, there must be as many listed entries that round to 0 as there
-  //! are entries that may gain one.
+  //! Returns whether enough entries are listed. At least one listed entry must round to 0, because then every entry
+  //! that rounds to 1 or more is listed. If counts are missing, there must be as many listed entries that round to 0 as
+  //! there are entries that may gain one.
   [[nodiscard]] static constexpr bool is_sufficient(const support& kept, kernel::lattice_rounding rounding) noexcept {
     const std::int64_t zeros = static_cast<std::int64_t>(kept.size()) - static_cast<std::int64_t>(rounding.positive);
     return zeros >= (rounding.excess < 0 ? -rounding.excess : std::int64_t{1});

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, renormalized over the support.
+//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, after normalizing its weights to the
+//! sum 1.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             Algorithm 2 with the normalization of the paper's (17).
-//! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, l = resolution, b = counts, q^ = b / l.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept; minimal L1 and L2 distance; the smaller id wins ties; an
+//! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, q~ = w / W_X, l = resolution, b = counts, q^ = b / l, D
+//!             = sum of round(l q~) minus l.
+//! Guarantees: O(K + |D| log K), no allocation, noexcept; minimal L1 and L2 distance; ties go to the smaller id; an
 //!             entry of weight 0 never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every
 //!             backend: bit-exact.
-//! Deviates:   uses only integers (2 l w + W <= 2^56); the printed algorithm rounds an unnormalized distribution.
+//! Deviates:   uses only integers (2 l w + W_X <= 2^56); the algorithm as printed in the paper rounds an unnormalized
+//!             distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
@@ -24,8 +27,8 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b into counts[0, K) and returns that part. `resolution` must be in [1, 2^16]. `kept.total_weight` is
-  //! ignored, because the residual covers the dropped mass. On an error the counts are unchanged.
+  //! Writes b to counts[0, K) and returns this subspan. `resolution` must be in [1, 2^16]. `kept.total_weight` is
+  //! ignored. On an error the counts are unchanged.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
   //!         workspace_too_small.
@@ -43,8 +46,8 @@ struct sparse_lattice {
     const kernel::lattice_entries entries{counts.data(), zeta->data()};
     const kernel::lattice_rounding rounding =
         kernel::round_to_lattice(exec::simd, kept.weights.data(), kept.size(), *normaliser, resolution, entries);
-    // sum zeta = D and zeta is in (-1/2, 1/2], so at least 2 |D| entries have the sign that the repair needs. Therefore
-    // no count becomes negative.
+    // zeta = round(l q~) - l q~ is in (-1/2, 1/2] and sums to D, so at least 2 |D| entries have the sign that the
+    // repair needs. Therefore no count becomes negative.
     kernel::repair_lattice(exec::simd, entries, kept.size(), rounding.excess, heap->data());
     return counts.first(kept.ids.size());
   }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compresses a vocabulary: keeps the probabilities of the sent tokens (exactly, or as lattice counts) and spreads the
-//! remaining mass evenly over all other tokens.
+//! Compresses a distribution: keeps the probabilities of the tokens in a support, exactly or as lattice counts, and
+//! spreads the remaining mass evenly over all other tokens.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, (14), (15).
 //! Symbols:    x = drafter's distribution; V = vocabulary size; k = kept.size(); x^ = the resulting distribution; TV =
 //!             total variation distance; d = drawn token; r = resolution (sum of the counts) of the lattice; b_i =
-//!             lattice count of entry i; D = r minus the sum of the rounded counts.
+//!             lattice count of entry i; D = sum of the rounded counts minus r.
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
 //!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), counts b_i (V - k) and
 //!             tail_count b_tail, sum r (V - k). The counts define the distribution, whatever the rounding, so tokens
 //!             that are drawn from it and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
-//! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` draws the token from x instead, which
-//!             is the paper's lossy order.
+//! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` takes a token that was drawn from x
+//!             instead, which is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
 //!             tests/law/mismatched_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
@@ -26,8 +26,8 @@
 SPECVERIFY_TYPES_BEGIN
 
 enum class value_format : std::uint8_t {
-  exact,   //!< as exact as 32-bit counts allow
-  lattice  //!< r = 2^b - 1 for b bits per value
+  exact,   //!< counts with 32 bits
+  lattice  //!< counts of a lattice with resolution r; b bits per value are r = 2^b - 1
 };
 
 struct compressed_law_options {
@@ -48,8 +48,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Sets counts[i] = round(w_i R / W) and the tail's count = floor(R T / (W others)), for the largest R at which no sum
-//! can overflow. W = total weight; T = tail weight.
+//! Sets counts[i] = round(w_i R / W) and returns the tail's count, floor(R T / (W others)). W = `total`, T =
+//! `tail_weight`. R = 2^32 - 1 - number of weights, so the sum of all counts cannot overflow.
 inline std::uint32_t exact_counts(std::span<const std::uint32_t> weights, std::uint64_t total,
                                   std::uint64_t tail_weight, std::uint32_t others,
                                   std::span<std::uint32_t> counts) noexcept {
@@ -69,9 +69,9 @@ struct lattice_tail {
   std::uint32_t others = 0;  // number of other entries
 };
 
-//! Finds the lattice point over the entries. If there are other entries, the tail is one more entry, and comes last.
-//! Returns false if the workspace is too small. Because resolution * others < 2^32 and no weight is above 2^31,
-//! resolution * tail_weight < 2^63, so the product cannot overflow.
+//! Writes the counts of the nearest lattice point. If there are other entries, their tail is one more entry, which
+//! comes last. Returns false if the workspace is too small. Because resolution * others < 2^32 and no weight is above
+//! 2^31, resolution * tail_weight < 2^63, so the product cannot overflow.
 [[nodiscard]] inline bool lattice_counts(std::span<const std::uint32_t> weights, const lattice_tail& tail,
                                          std::uint32_t resolution, std::span<std::uint32_t> counts,
                                          workspace& scratch) noexcept {
@@ -114,7 +114,8 @@ struct lattice_tail {
   return {};
 }
 
-//! Writes the support by ascending id, together with `entry` if it is a token. Returns the sum of the weights.
+//! Writes the support in ascending order of ids, with `entry` among them unless it is no_token. Returns the sum of the
+//! weights.
 [[nodiscard]] inline std::uint64_t list_entries(const support& kept, token_id entry, std::uint32_t entry_weight,
                                                 std::span<token_id> ids, std::span<std::uint32_t> weights) noexcept {
   std::uint64_t listed = 0;
@@ -129,7 +130,7 @@ struct lattice_tail {
   return listed;
 }
 
-//! Makes x^ from a support, and from `entry` if it is a token, in arrays from `scratch`.
+//! Makes x^ from a support and, unless `entry` is no_token, from this additional token. The arrays are in `scratch`.
 [[nodiscard]] inline result<law> make_compressed(const support& kept, token_id entry, std::uint32_t entry_weight,
                                                  const compressed_law_options& options, workspace& scratch) noexcept {
   const std::uint32_t size = kept.size() + (entry == no_token ? 0u : 1u);
@@ -167,8 +168,8 @@ struct lattice_tail {
 
 }  // namespace detail
 
-//! Returns x^ of a support: the distribution to draw from, to send and to verify against (lossless). The arrays remain
-//! allocated in `scratch`. On an error `scratch` is unchanged.
+//! Returns x^ of a support. Draw from x^, send it, and verify against it; this is lossless. The arrays remain allocated
+//! in `scratch`. On an error `scratch` is unchanged.
 //! Errors: digest_insufficient (the support has no W), size_mismatch, empty_support, token_out_of_range,
 //!         invalid_resolution, ids_not_ascending, zero_weight, workspace_too_small.
 [[nodiscard]] inline result<law> compressed_law(const support& kept, const compressed_law_options& options,
@@ -177,9 +178,10 @@ struct lattice_tail {
 }
 
 //! Makes a draft in the paper's order: `token` was drawn from x itself and is tested against x_d in either format. x^
-//! is used only for the residual after a rejection. The token must be among the reading's top entries (survivors).
-//! Otherwise it has weight 0, so any positive target probability accepts it. Lossy: for `lossy_token_rule`.
-//! Errors: as for `compressed_law`; token_out_of_range, reading_expired.
+//! is used only for the residual after a rejection. If the token is not among the reading's top entries (survivors),
+//! its weight is taken as 0, and then any target that gives the token a positive probability accepts it. Verify the
+//! draft with `lossy_token_rule`.
+//! Errors: the errors of `compressed_law`; token_out_of_range (the token), reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,
                                                                workspace& scratch) noexcept {
@@ -198,7 +200,7 @@ struct lattice_tail {
   mismatched_draft made;
   made.token = token;
   made.claimed_law = *claimed;
-  int shift = 0;  // x_d = w / W exactly if W fits, otherwise rounded
+  int shift = 0;  // x_d = w / W, exactly if W has at most 32 bits, otherwise rounded
   while ((kept.total_weight >> shift) > 0xFFFFFFFFu) ++shift;
   made.resolution = static_cast<std::uint32_t>(kept.total_weight >> shift);
   made.count = static_cast<std::uint32_t>((std::uint64_t{weight} + ((std::uint64_t{1} << shift) >> 1)) >> shift);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It
-//! chooses from a reading (a row that is ready to sample and test) and a small state.
+//! chooses them from a reading (a row that is ready to sample and test) and from a small state.
 //!
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
-//! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so the text keeps exactly the
-//! target's distribution under any sparsifier. The state holds what a sparsifier learns along the text, for example an
-//! adaptive threshold. A session keeps one state per draft of a window, and after a rejection it returns to the state
-//! that followed the last committed token.
+//! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so a lossless rule keeps exactly
+//! the target's distribution with any sparsifier. The state holds what a sparsifier learns along the text, for example
+//! an adaptive threshold. A session keeps one state per draft of a window, and after a rejection it returns to the
+//! state that followed the last committed token.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
@@ -21,12 +21,12 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! State of a sparsifier that learns nothing.
+//! State of a sparsifier that does not learn.
 struct no_state {
   friend SPECVERIFY_INLINE constexpr bool operator==(no_state, no_state) noexcept { return true; }
 };
 
-//! A token that was drawn from the row itself, before compression, and the measured uncertainty.
+//! A token that was drawn from the row itself, before compression, and its measured uncertainty.
 struct drawn_token {
   token_id token = no_token;
   std::uint32_t disagreements = 0;  //!< draws at random temperatures that gave a different token
@@ -36,9 +36,9 @@ struct drawn_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` must return the results that a reading needs so that `select` works with this state. `select` must write
-//! ids (ascending) and weights into `scratch`, where they remain. On an error it must leave `scratch` unchanged.
-//! `workspace_size` bytes must be enough for one support.
+//! `request` must ask for every result of the reading that `select` uses in this state. `select` must write the
+//! support's ids, in ascending order, and weights to `scratch`, where they remain; on an error it must leave `scratch`
+//! unchanged. `workspace_size` must return enough bytes for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
     requires(const Sparsifier& sparsifier, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,
@@ -50,14 +50,14 @@ concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<t
   { sparsifier.advance(state, kept) } noexcept -> std::same_as<typename Sparsifier::state_type>;
 };
 
-//! A sparsifier with a fixed number of tokens, K. A session announces K in the hello. If a window plans a different K
-//! for a round, the session sets this K in the sparsifier. Satisfied by `top_k`.
+//! A sparsifier that keeps a fixed number of tokens, K. A session announces K in the hello. If a window plans a
+//! different K for a round, the session sets the planned K in the sparsifier. Satisfied by `top_k`.
 template <class Sparsifier>
 concept sized_sparsifier = requires(Sparsifier& sparsifier) {
   requires std::same_as<decltype((sparsifier.support_size)), std::uint32_t&>;
 };
-//! A sparsifier that chooses the number of tokens, up to a cap. Satisfied by `conformal`, `threshold`,
-//! `vocabulary_budget`, `online_vocabulary_budget`.
+//! A sparsifier that chooses the number of tokens, up to a cap. Satisfied by every sparsifier listed above except
+//! `top_k`.
 template <class Sparsifier>
 concept capped_sparsifier = !sized_sparsifier<Sparsifier> && requires(Sparsifier & sparsifier) {
   requires std::same_as<decltype((sparsifier.max_support_size)), std::uint32_t&>;
@@ -72,7 +72,7 @@ concept token_sparsifier = sparsifier<Sparsifier> &&
   { sparsifier.select_with_token(row, drawn, scratch) } noexcept -> std::same_as<result<support>>;
 };
 
-//! Returns the state with the largest request. Use it for the sizes of arrays that must be large enough for every
+//! Returns the state whose request needs the most memory. Use it to size arrays that must be large enough for every
 //! state.
 template <sparsifier Sparsifier>
 [[nodiscard]] constexpr typename Sparsifier::state_type widest_state(const Sparsifier& sparsifier) noexcept {
@@ -83,12 +83,11 @@ template <sparsifier Sparsifier>
   }
 }
 
-//! Returns the index of the state to continue with after a window; states[0] is the state before the first draft and
-//! states[i] the state after the i-th. The function returns the index of the state after the last position of the
-//! window that produced a token. For example, after T accepted drafts a rejection produced the token at T + 1, so the
-//! index is T + 1. The position of a bonus token is after the window. `beyond_known`: the distribution after the last
-//! draft was also made (because a budget closed the window), and the sparsifier counts this distribution for a bonus
-//! token; the index is then L + 1, where L is the number of drafts.
+//! Returns the index of the state with which the next round begins. states[0] is the state before the first draft, and
+//! states[i] is the state after i drafts. If draft T + 1 was rejected, the index is T + 1, because the token that
+//! replaces this draft is at the same position. If all L = `drafted` drafts were accepted, the index is L.
+//! `beyond_known`: the distribution after the last draft was also made (because a budget ended the round), and the
+//! sparsifier counts it for the bonus token; then the index after L accepted drafts is L + 1.
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

@@ -4,7 +4,7 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS, Algorithm 1, (28), (30).
-//! Symbols:    n = a token's index; beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n =
+//! Symbols:    n = index of a token; beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n =
 //!             dropped_mass(support) at token n, beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln
 //!             beta_{n+1} = min(0, ln beta_n - eta (d_n - alpha)).
 //! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`,
@@ -40,7 +40,7 @@ struct conformal_state {
   double beta = 0;            //!< current threshold beta, at most 1
   double dropped = 0;         //!< sum of d_n
   std::uint32_t updates = 0;  //!< N
-  //! updates whose support lost mass to `max_support_size` or a budget; these updates need not satisfy the bound
+  //! updates in which `max_support_size` or a budget may have cut the support; the bound does not cover these updates
   std::uint32_t cap_hits = 0;
   friend SPECVERIFY_INLINE constexpr bool operator==(const conformal_state& a, const conformal_state& b) noexcept {
     return a.beta == b.beta && a.dropped == b.dropped && a.updates == b.updates && a.cap_hits == b.cap_hits;
@@ -61,13 +61,13 @@ struct conformal {
   double step = 1e-3;
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
-  //! logarithmic only: tokens above this probability are never dropped; 0: alpha / V, the largest value that keeps the
-  //! bound
+  //! logarithmic only: tokens above this probability are dropped only by the cap; 0: alpha / V, the largest value that
+  //! keeps the bound
   double least_threshold = 0;
-  //! Maximum number of tokens; the largest are kept. Must be set, because a flat row moves beta below 0, and then every
-  //! token is kept for about 1 / alpha more tokens. Set it to V for no limit
+  //! maximum number of tokens, of which the largest are kept. Must be set, because a flat row can move a linear beta
+  //! below 0, and then about 1 / alpha supports keep every token. Set it to V for no limit
   std::uint32_t max_support_size = 0;
-  //! the distribution after the window also updates beta, if it is known (see `resumed_state`)
+  //! whether the distribution after the last draft also updates beta, if it is known (see `resumed_state`)
   bool update_on_bonus = false;
 
   [[nodiscard]] constexpr conformal_state initial_state() const noexcept {
@@ -108,8 +108,8 @@ struct conformal {
     return at(state, vocab_size).workspace_size({}, vocab_size);
   }
 
-  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (W, which `advance` needs, or
-  //!         tokens above beta were not requested), workspace_too_small.
+  //! Errors: invalid_argument (an option outside its range, or NaN), digest_insufficient (the reading has no W, which
+  //!         `advance` needs, or does not list all tokens above beta), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, const conformal_state& state,
                                        workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
@@ -135,7 +135,7 @@ inline status check(const conformal& sparsifier) noexcept {
   const auto wrong = [](std::uint32_t field) noexcept { return status{errc::invalid_argument, part::sparsify, field}; };
   const bool logarithmic = sparsifier.update == conformal_update::logarithmic;
   if (!kernel::is_finite(sparsifier.target) || sparsifier.target < 0 || sparsifier.target > 1) return wrong(0);
-  // a single flat row would move beta to 0 forever
+  // with a larger step, a single flat row could move beta to 0
   if (!kernel::is_finite(sparsifier.step) || sparsifier.step < 0 || (logarithmic && sparsifier.step > 512))
     return wrong(1);
   if (!kernel::is_finite(sparsifier.first_threshold) || (logarithmic && sparsifier.first_threshold <= 0))
@@ -145,8 +145,8 @@ inline status check(const conformal& sparsifier) noexcept {
   return sparsifier.max_support_size > 0 ? status{} : wrong(5);
 }
 
-//! Returns an upper bound of the mean dropped mass over any N = `updates` tokens, for all distributions. Linear: alpha
-//! + max(0, beta_1 + eta (1 - alpha)) / (eta N). Logarithmic, if V beta_min <= alpha: alpha + max(0, ln(beta_1 /
+//! Returns an upper bound on the mean dropped mass over the first N = `updates` tokens, for all distributions. Linear:
+//! alpha + max(0, beta_1 + eta (1 - alpha)) / (eta N). Logarithmic, if V beta_min <= alpha: alpha + max(0, ln(beta_1 /
 //! beta_min) + eta (1 - alpha)) / (eta N). Returns 1 if there is no guarantee (eta = 0, N = 0, or a larger beta_min).
 //! Updates counted in `cap_hits` are not covered.
 [[nodiscard]] inline double dropped_mass_bound(const conformal& sparsifier, std::uint64_t updates,

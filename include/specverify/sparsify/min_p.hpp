@@ -2,8 +2,8 @@
 //! Keeps the tokens whose probability is at least a given share of the largest probability.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) mentions this rule as a possible choice.
-//! Symbols:    m = ratio; w_v = integer weight of token v; X = { v : w_v >= m max w - 1/2 } is the support (1/2,
-//!             because weights are rounded).
+//! Symbols:    m = ratio; w_v = integer weight of token v; X = { v : w_v >= m max w - 1/2 } is the support (the 1/2
+//!             allows for the rounding of the weights).
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.
@@ -35,7 +35,7 @@ struct min_p {
     if (max_support_size > 0 && max_support_size < vocab_size) {
       wanted.survivors = max_support_size;
     } else {
-      // max q may be as small as 1 / V, so there is no fixed least probability of a kept token
+      // the largest probability may be as small as 1 / V, so no fixed minimum probability lists all kept tokens
       wanted.survivors = vocab_size;
     }
     wanted.sums = false;
@@ -46,7 +46,7 @@ struct min_p {
   }
 
   //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (the reading does not list all tokens
-  //!         above the share), workspace_too_small.
+  //!         above the share), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how many tokens to send with the online rule of CU-HLM, from the drawn token, its probability and the
-//! drafter's uncertainty.
+//! Uses the online rule of CU-HLM to choose how many tokens to send. The rule depends on the drawn token's probability
+//! and on the drafter's uncertainty.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 2 (k(t)* online).
 //! Symbols:    x_d = probability of the drawn token; u = disagreements / samples; beta^ = clip(a u + b, 0, 1), the
-//!             estimated probability that the target rejects the token; s = softplus with sharpness eta; theta =
-//!             distortion; N(k) = `tail_profile::distortion`; k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^))
-//!             <= theta }.
+//!             estimated probability that the target rejects the token, with a = slope and b = intercept; s = softplus
+//!             with sharpness eta; theta = distortion; N(k) = `tail_profile::distortion`; k(t)* = min{ k : N(k) / ((1 -
+//!             x_d) s(-1) + x_d s(-beta^)) <= theta }.
 //! Guarantees: the size does not decrease with beta^. If the token is drawn from the row and verified against the sent
 //!             distribution, the text is lossy, and theta does not bound the bias: softplus exceeds max(0, z), so the
-//!             denominator is too large. `vocabulary_budget` has a bound. `select`, which does not know the token, uses
-//!             beta^ = 1, for which the size is largest. Because that size does not depend on the token, the text is
-//!             exact if the token is drawn from the result.
+//!             denominator is too large. `vocabulary_budget` bounds the bias. `select` takes no token and uses beta^ =
+//!             1, for which the size is largest. Because this size does not depend on the token, the text is exact if
+//!             the token is drawn from the result.
 //! Deviates:   the paper does not give the sharpness; our default is 2.
 //! Cost:       O(V); no allocation.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,
@@ -36,13 +36,13 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 struct online_size_options {
-  double distortion = 0.1;  //!< theta > 0: upper bound of U^(k)
-  double sharpness = 2;     //!< eta > 0, of the softplus; the paper does not give it
+  double distortion = 0.1;  //!< theta > 0, as in the head of this file
+  double sharpness = 2;     //!< eta > 0, the sharpness of the softplus
 };
 
 //! Returns the maximum N(k) for a token: theta ((1 - x_d) s(-1) + x_d s(-beta^)). x_d = `draft_probability`, the
 //! token's probability under x. beta^ = `rejection_probability`, an estimate of the probability that the target rejects
-//! the token. A more probable rejection lowers the maximum, so more tokens are sent.
+//! the token. If a rejection is more probable, the maximum is lower, so more tokens are sent.
 [[nodiscard]] inline double online_budget(double draft_probability, double rejection_probability,
                                           online_size_options options = {}) noexcept {
   const double rejected = rejection_probability < 0 ? 0 : (rejection_probability > 1 ? 1 : rejection_probability);
@@ -62,8 +62,8 @@ struct online_vocabulary_budget;
 //! Checks the options. Errors (`where` = theta, eta, a, b, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const online_vocabulary_budget& sparsifier) noexcept;
 
-//! The paper's online size as a sparsifier. A session that draws from the row (`edge_options::draw_from_row`) calls
-//! `select_with_token`, which may use the token. If you draw from the kept distribution, call `select`.
+//! A sparsifier with the paper's online size. A session that draws from the row (`edge_options::draw_from_row`) calls
+//! `select_with_token`, which may use the token. If you draw from the distribution over the support, call `select`.
 struct online_vocabulary_budget {
   using state_type = no_state;
   online_size_options size{};          //!< theta and eta; both positive
@@ -93,10 +93,10 @@ struct online_vocabulary_budget {
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     return select_with_token(row, {}, scratch);
   }
-  //! Selects a support for the drawn token; x_d is its share of the row's integer weights. O(V). On an error `scratch`
-  //! is unchanged.
-  //! Errors: invalid_argument (an option is not a number, or theta or eta is not positive), digest_insufficient,
-  //!         workspace_too_small.
+  //! Selects a support for the drawn token; x_d is the token's share of the row's integer weights, or 0 if the token is
+  //! not among the top entries. O(V). On an error `scratch` is unchanged.
+  //! Errors: invalid_argument (an option is not a number, or theta or eta is not positive), digest_insufficient (the
+  //!         reading does not list all tokens with a positive weight), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select_with_token(const row_summary& row, const drawn_token& drawn,
                                                   workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;

@@ -4,7 +4,8 @@
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability; w_v = integer weight of token v; W = total weight; X(beta) = { v : w_v >=
-//!             beta W - 1 - beta V / 2 } is the support (it allows for the rounding of the weights).
+//!             beta W - 1 - beta V / 2 } is the support (the terms 1 and beta V / 2 allow for the rounding of the
+//!             weights).
 //! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
 //!             token with a positive weight; O(top entries); no allocation; bit-exact.
 //! Deviates:   the cap is ours. You must set it, because a flat row or beta <= 0 would keep the whole vocabulary.
@@ -25,8 +26,7 @@ struct threshold;
 struct threshold {
   using state_type = no_state;
   double minimum_probability = 1e-3;  //!< beta, any number
-  //! Maximum number of tokens, of which the largest are kept. Must be set: V means no limit, but sending all V tokens
-  //! costs V ids
+  //! maximum number of tokens, of which the largest are kept. Must be set; V means no limit
   std::uint32_t max_support_size = 0;
   bool with_total_weight = false;  //!< whether to request W; without W, dropped_mass is 0
 
@@ -36,7 +36,7 @@ struct threshold {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.integer_total = with_total_weight;
-    wanted.sums = !with_total_weight;  // the sums bound W
+    wanted.sums = !with_total_weight;  // the sums give bounds on W
     wanted.survivors = 1;
     if (max_support_size < vocab_size) {
       wanted.survivors = max_support_size;
@@ -52,7 +52,7 @@ struct threshold {
   }
 
   //! Errors: invalid_argument (beta is NaN, or the cap is not set), digest_insufficient (the reading does not list all
-  //!         tokens above beta), workspace_too_small.
+  //!         tokens above beta), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

@@ -6,8 +6,8 @@
 //! Symbols:    K = support_size, X = the support.
 //! Guarantees: keeps min(K, number of tokens with a positive integer weight) tokens; ties go to the smaller id; O(top
 //!             entries); no allocation; bit-exact.
-//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only with
-//!             `exactly`, to fill up the support.
+//! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only if `exactly`
+//!             is set.
 //! See:        docs/algorithms/top_k.md, tests/unit/sparsify/top_k_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
@@ -26,8 +26,8 @@ struct top_k {
   std::uint32_t support_size = 16;  //!< K >= 1
   //! also requests W (the total weight), which retained_mass and `lattice` need; `sparse_lattice` does not need W
   bool with_total_weight = false;
-  //! always keeps min(K, V) tokens, as the paper's encoding needs; missing tokens are filled up with the smallest ids,
-  //! with weight 0
+  //! always keeps min(K, V) tokens, as the paper's encoding needs; if too few tokens have a positive weight, the
+  //! smallest other ids are added with weight 0
   bool exactly = false;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -44,9 +44,9 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! total_weight is 0 if the reading has no W. The reading may have more than K top entries. Errors: invalid_argument
-  //! (K = 0), digest_insufficient (the reading has fewer than K top entries and does not list all; `where` = K),
-  //! workspace_too_small.
+  //! The support's total_weight is 0 if the reading has no W. The reading may have more than K top entries. Errors:
+  //! invalid_argument (K = 0), digest_insufficient (the reading has fewer than K top entries and does not list all
+  //! tokens; `where` = K), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);
@@ -68,7 +68,7 @@ struct top_k {
     scope.keep();
     const std::span<token_id> kept_ids = *ids;
     const std::span<std::uint32_t> kept_weights = *weights;
-    std::uint32_t next = 0, spare = size - from.size();  // top entries taken; space left for ids of weight 0
+    std::uint32_t next = 0, spare = size - from.size();  // top entries taken; ids of weight 0 left to add
     token_id id = 0;
     for (std::uint32_t i = 0; i < size; ++i, ++id) {
       const bool listed = next < from.size() && (spare == 0 || from.ids[next] == id);

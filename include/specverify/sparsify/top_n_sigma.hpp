@@ -2,12 +2,11 @@
 //! Keeps the tokens whose logit is at most n standard deviations below the largest logit.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
-//! Symbols:    z_v = logit of token v; n = deviations; sigma = row_summary::standard_deviation; X = { v : z_v >= max z
-//!             - n sigma }.
+//! Symbols:    z_v = logit of token v; n = deviations; sigma = standard deviation of the logits
+//!             (row_summary::standard_deviation); X = { v : z_v >= max z - n sigma }.
 //! Guarantees: never empty. Keeps the same tokens at every temperature, except that no sparsifier keeps tokens below
-//!             2^-32 of the largest probability. O(top entries), no sort; no allocation. A logit that is within 2^-26
-//!             octaves of the bound may be kept or dropped. Exact except at near ties, because sigma is a sum of V
-//!             doubles.
+//!             2^-32 of the largest probability. O(top entries), no sort; no allocation. The kept tokens are exact
+//!             except at near ties, because sigma is computed from sums of V doubles and the weights are rounded.
 //! Deviates:   supports only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
@@ -47,7 +46,7 @@ struct top_n_sigma {
 
   //! If the reading has no standard deviation, sigma is 0, so only the largest logit and logits equal to it are kept.
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //! (the reading does not list all tokens above the bound), workspace_too_small.
+  //! (the reading does not list all tokens above the bound), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the most probable tokens until they hold the mass p. The kept tokens are the fewest first tokens in the order
-//! (weight descending, id ascending) that reach p.
+//! Keeps the smallest number of most probable tokens that together have at least the mass p.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).
-//! Symbols:    p = mass; W = total weight; X = the fewest first tokens whose weights reach p W, up to a rounding error
-//!             of 1/2 for each of the V weights.
-//! Guarantees: never empty; with one token fewer, the support would hold less than p; O(top entries); no allocation;
-//!             bit-exact.
+//! Symbols:    p = mass; W = total weight; X = the fewest first tokens in the order (weight descending, id ascending)
+//!             whose weights sum to at least p W, up to a rounding error of 1/2 for each of the V weights.
+//! Guarantees: never empty; with one token fewer, the support would have less than the mass p; O(top entries); no
+//!             allocation; bit-exact.
 //! Deviates:   the cap is ours.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
@@ -36,7 +35,7 @@ struct top_p {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     wanted.integer_total = with_total_weight;
-    wanted.sums = !with_total_weight;  // the sums bound W
+    wanted.sums = !with_total_weight;  // the sums give bounds on W
     wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;
   }
@@ -44,8 +43,8 @@ struct top_p {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (the survivors hold less than p),
-  //!         workspace_too_small.
+  //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (the reading's top entries have less than
+  //!         the mass p), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);
@@ -60,7 +59,8 @@ struct top_p {
   }
 
  private:
-  //! Returns how many of the top entries, whose weights sum to `listed`, are kept if W is `total`.
+  //! Returns how many of the top entries are kept under the assumption that W is `total`. `listed` is the sum of the
+  //! weights of the top entries.
   [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
     const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how many of the drafter's top tokens to send, so that replacing the probabilities of all other tokens by one
-//! equal share changes the distribution little.
+//! Chooses how many of the drafter's most probable tokens to send, so that giving all other tokens the same probability
+//! changes the distribution by no more than a budget.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
@@ -8,8 +8,8 @@
 //!             x^_k = x on the k largest tokens, and r_k / (V - k) on each other token; TV = total variation distance;
 //!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k).
 //! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
-//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double. It differs by at most
-//!             2^-50 r_k from the N(k) of the integer weights. It differs by at most V / 2^30 + 2^-23 from the N(k) of
+//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double, which differs by at
+//!             most 2^-50 r_k from the N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from the N(k) of
 //!             the exact distribution, because weights have 31 bits. If N(k) <= epsilon, the following holds for any y.
 //!             A token d that is drawn from x and tested against x_d has a distribution within epsilon of y. A token
 //!             that is drawn from x^_k and verified against x^_k has exactly the distribution y, and the acceptance
@@ -27,13 +27,13 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The weights of a distribution in descending order, with prefix sums; a view of arrays in a workspace. Computes N(k),
-//! and the smallest k whose N(k) is within a budget.
+//! Computes N(k), and the smallest k whose N(k) is within a budget. A view of arrays in a workspace: the weights of a
+//! distribution in descending order, and their prefix sums.
 class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;
   //! `descending`: the weights. `sums`: sums[j] is the sum of the first j weights, so there is one more sum than
-  //! weights. Ids without a weight have weight 0. `total_weight` must be > 0.
+  //! weights. Ids without a weight have weight 0. The last sum must be > 0.
   constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums,
                          std::uint32_t vocab_size) noexcept
       : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}
@@ -61,7 +61,7 @@ class tail_profile {
     return above > 0 ? 2 * above / static_cast<double>(sums_[size()]) : 0.0;
   }
 
-  //! Returns the smallest k >= 1 with N(k) <= budget. The result is at most `size()`. O(log^2 V).
+  //! Returns the smallest k >= 1 with N(k) <= budget. O(log^2 V).
   [[nodiscard]] constexpr std::uint32_t smallest(double budget) const noexcept {
     std::uint32_t low = 1, high = size() > 1 ? size() : 1;
     while (low < high) {
@@ -115,7 +115,8 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 //! Returns the profile of a row. The reading must have every token with a positive weight (`read_request` with
 //! survivors = V). O(V). On an error `scratch` is unchanged.
-//! Errors: reading_expired, digest_insufficient, workspace_too_small.
+//! Errors: reading_expired, digest_insufficient (the reading does not list all tokens with a positive weight),
+//!         workspace_too_small.
 [[nodiscard]] inline result<tail_profile> make_tail_profile(const row_summary& row, workspace& scratch) noexcept {
   const auto listed = detail::survivors_of(row);
   if (!listed) return listed.error();
@@ -139,8 +140,8 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 
 namespace detail {
 
-//! Keeps the smallest number of tokens with N(k) <= budget, but at least `least` and at most `most` tokens (0: no cap).
-//! The largest tokens are kept.
+//! Keeps the k largest tokens, for the smallest k with N(k) <= budget, but at least `least` and at most `most` tokens
+//! (`most` = 0: no cap).
 [[nodiscard]] inline result<support> keep_within(const row_summary& row, double budget, std::uint32_t least,
                                                  std::uint32_t most, workspace& scratch) noexcept {
   const std::size_t mark = scratch.mark();
@@ -160,8 +161,8 @@ struct vocabulary_budget;
 //! Checks the options. Errors (`where` = index of the field, from 0): invalid_argument.
 [[nodiscard]] constexpr status check(const vocabulary_budget& sparsifier) noexcept;
 
-//! Keeps the smallest number of tokens with N(k) <= distortion. This bounds the bias without data from the target.
-//! `compressed_law` turns the support into x^_k.
+//! A sparsifier that keeps the k largest tokens, for the smallest k with N(k) <= distortion. This bounds the bias
+//! without data from the target. `compressed_law` turns the support into x^_k.
 struct vocabulary_budget {
   using state_type = no_state;
   double distortion = 0.1;             //!< epsilon in [0, 2]
@@ -182,7 +183,7 @@ struct vocabulary_budget {
   }
 
   //! Errors: invalid_argument (distortion outside [0, 2] or NaN), digest_insufficient (the reading does not list all
-  //!         tokens with a positive weight), workspace_too_small.
+  //!         tokens with a positive weight), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     return detail::keep_within(row, distortion, min_support_size, max_support_size, scratch);

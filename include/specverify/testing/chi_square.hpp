@@ -2,8 +2,8 @@
 //! Tests whether a sample follows a distribution: Pearson's chi-square test, in which rare cells are merged. Also
 //! computes p-values and the power of the test, and tests independence.
 //!
-//! Paper:      Pearson 1900; p-values from the incomplete gamma function, power from the noncentral distribution (a
-//!             Poisson mixture).
+//! Paper:      Pearson 1900; p-values are computed from the incomplete gamma function, and the power from the
+//!             noncentral chi-square distribution, a Poisson mixture.
 //! Symbols:    n = number of draws; p_i = expected probability of cell i; o_i = observed count of cell i; X^2 = sum
 //!             (o_i - n p_i)^2 / (n p_i); p'_i = actual probability of cell i; lambda = n sum (p'_i - p_i)^2 / p_i.
 //! Guarantees: O(cells); no allocation; the relative error of p-values is about 1e-9 for up to 10^6 cells. With fixed
@@ -88,7 +88,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Returns the sum of a distribution over `cells` cells. The sum must be within 1e-3 of 1.
+//! Checks the arguments of a test with `cells` cells, and returns the sum of `law`, which must be within 1e-3 of 1.
 [[nodiscard]] inline result<double> check_cells(std::size_t cells, std::span<const double> law, double draws,
                                                 chi_square_options options) noexcept {
   if (cells != law.size()) return status{errc::size_mismatch, part::host, 0};
@@ -103,8 +103,8 @@ namespace detail {
   return total;
 }
 
-//! Sums (value_i - n p_i)^2 / (n p_i) over the merged cells. value_i is a count, or the expected count under another
-//! distribution.
+//! Sums (value_i scale - n p_i)^2 / (n p_i) over the merged cells, where n = `draws`. value_i scale is a count, or the
+//! expected count under another distribution.
 template <class Value>
 [[nodiscard]] result<chi_square_result> chi_square_cells(std::span<const Value> values, std::span<const double> law,
                                                          double draws, double scale,
@@ -124,7 +124,7 @@ template <class Value>
     } else if (expected < options.min_expected) {
       rare_expected += expected;
       rare_value += value;
-      // keep this cell until the end, because the merged rare cells may have to join it
+      // keep the smallest cell until the end, because the merged rare cells may have to join it
     } else if (smallest_expected <= 0 || expected < smallest_expected) {
       if (smallest_expected > 0) add(smallest_value, smallest_expected);
       smallest_expected = expected;
@@ -187,8 +187,8 @@ template <class Value>
 
 //! Tests whether two outcomes are independent. `table` contains rows * width joint counts, row by row. Empty rows and
 //! columns are ignored, because the expected counts there are 0.
-//! Errors: size_mismatch; invalid_argument if the expected count of a cell is below min_expected (merge classes first)
-//!         or all counts are 0.
+//! Errors: size_mismatch (rows or width is 0, or their product is not the size of the table); invalid_argument (the
+//!         expected count of a cell is below min_expected, so merge classes first; or all counts are 0).
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
                                                                        std::uint32_t rows, std::uint32_t width,
                                                                        chi_square_options options = {}) noexcept {

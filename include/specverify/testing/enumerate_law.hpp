@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
-//! The function runs on a scripted source. For each random number that the function reads, the search finds the
-//! intervals of this number on which the function behaves the same. The earlier numbers are fixed, and this number is
-//! bisected to the last bit; the behaviour is the outcome together with the counters read. The later numbers have
-//! several settings (all 0, all near 1, middle, scattered), so that a breakpoint is found even if it appears only when
-//! a later number is small. The widths of intervals are multiples of 2^-53 and are summed without rounding.
-//! Paper:      none. The test measures the library's own function, so it needs no formula for the acceptance.
-//! Symbols:    k = a decision uniform times 2^53; dimension = one half (two words) of one counter, which is one random
-//!             number.
+//! The function runs on a scripted source. For each random number that the function reads, the search finds, by
+//! bisection to the last bit, the intervals on which the function behaves the same: the same outcome, and the same
+//! counters read. The numbers read earlier are fixed. The numbers read later take several settings (all 0, all near 1,
+//! middle, scattered), so that a breakpoint is found even if it appears only when a later number is small. The widths
+//! of intervals are multiples of 2^-53 and are summed without rounding.
+//! Paper:      none. A test that uses it measures the library's own function, so the test needs no formula for the
+//!             acceptance.
+//! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
 //! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that begins and ends between
-//!             two probes of the grid, or that appears under no setting. Therefore the result predicts the outcome at
-//!             `checks` random points, and the function is run there. After a wrong prediction, a new search has one
-//!             more probe and one more setting. If a prediction is still wrong after `refinements` such searches,
-//!             `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls. Allocates (test kit); one thread.
-//! Deviates:   the low 11 of the 64 bits are constant, so integer draws with bounds below 2^10 never retry.
+//!             two probes of the grid, or that appears under no setting. Therefore the function also runs at `checks`
+//!             random points, where its behaviour is compared with the prediction of the search. After a wrong
+//!             prediction, a new search has one more probe and one more setting. If a prediction is still wrong after
+//!             `refinements` such searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls.
+//!             Allocates (test kit); one thread.
+//! Deviates:   of the 64 bits of a half, the low 11 are constant, so integer draws with bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
@@ -41,7 +42,7 @@ struct enumerate_law_options {
   std::uint32_t refinements = 4;  //!< maximum number of additional searches after failed checks
   //! maximum calls of the function; if they are not enough, the result is not `complete`
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;
-  //! maximum dimensions that are read on one path; if they are not enough, the result is not `complete`
+  //! maximum number of dimensions on one path; if they are not enough, the result is not `complete`
   std::uint32_t max_depth = 256;
   std::span<const double> hints{};  //!< additional probes in [0, 1), for every dimension
 };
@@ -56,9 +57,10 @@ struct enumerated_outcome {
 //! Record of an enumeration.
 struct enumeration_record {
   bool complete = false;
-  bool grid_may_be_too_coarse = false;      //!< some prediction was still wrong after the last search
-  std::uint32_t searches = 0;               //!< 1, plus the number of refinements
-  std::uint64_t leaves = 0;                 //!< number of combinations of intervals
+  bool grid_may_be_too_coarse = false;  //!< some prediction was still wrong after the last search
+  std::uint32_t searches = 0;           //!< 1, plus the number of refinements
+  //! number of leaves of the search tree, that is, of combinations of intervals
+  std::uint64_t leaves = 0;
   std::uint64_t evaluations = 0;            //!< calls of the function
   std::uint32_t depth = 0;                  //!< maximum number of dimensions on one path
   std::uint64_t narrowest = uniform_steps;  //!< width of the narrowest interval, in units of 2^-53
@@ -101,8 +103,8 @@ struct enumerated_law : enumeration_record {
 };
 
 //! Returns the distribution of `function(source)` over uniform sources. Apart from the random numbers, `function` must
-//! be pure. The result must have operator< (for example, a token, a vector of tokens, a tuple). The comment at the
-//! beginning of this file describes the cases that can be missed, and how they are reported.
+//! be pure. The result must have operator<, as a token, a vector of tokens and a tuple do. The head of this file
+//! describes the cases that the search can miss, and how they are reported.
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;
@@ -120,8 +122,8 @@ template <class Function>
   return law;
 }
 
-//! Returns half the sum of the absolute differences between a distribution over ids and a span of probabilities. The
-//! full mass of outcomes outside the span counts.
+//! Returns the total variation distance between a measured distribution over ids and the probabilities `expected`. Ids
+//! outside `expected` have the expected probability 0.
 template <class Outcome>
 [[nodiscard]] double total_variation(const enumerated_law<Outcome>& measured, std::span<const double> expected) {
   static_assert(std::is_integral_v<Outcome>, "for laws over token ids; take a marginal first");

@@ -2,13 +2,13 @@
 //! Connects two threads of one process with a blocking transport, for examples and tests. The edge uses one end and the
 //! cloud the other.
 //!
-//! The pipe has a separate time, in microseconds from 0. This time does not advance while a side works. If both sides
-//! wait, the time jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both
-//! sides wait without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of
-//! blocking forever.
+//! The pipe has its own clock, in microseconds from 0, which does not advance while a side works. If both sides wait,
+//! the clock jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both sides
+//! wait without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of blocking
+//! forever.
 //! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other end first receives the
-//!             messages that were sent before, and then link_lost. If the destroyed end is constructed again, the other
-//!             end can send to it again.
+//!             messages that were sent before, and then link_lost. If `edge` or `cloud` makes the destroyed end again,
+//!             the other end can send to it again.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP
@@ -56,7 +56,8 @@ class message_pipe {
 
     //! Sends a message. Errors: link_lost (the other end is gone).
     [[nodiscard]] status send(std::span<const std::byte> message) { return pipe_->send(own_, message); }
-    //! Waits for a message until `until`. Errors: link_lost (the other end is gone, or both ends would wait forever).
+    //! Waits for a message. Returns an empty span if none has arrived by `until`. Errors: link_lost (the other end is
+    //! gone, or both ends would wait forever).
     [[nodiscard]] result<std::span<const std::byte>> receive(std::optional<std::uint64_t> until) {
       auto arrived = pipe_->receive(own_, until);
       if (!arrived) return arrived.error();
@@ -89,7 +90,7 @@ class message_pipe {
   }
   void close(std::size_t own) {
     const std::lock_guard lock(mutex_);
-    sides_[own] = {};  // unread messages are lost
+    sides_[own] = {};  // messages that this end has not read are lost
     changed_.notify_all();
   }
   [[nodiscard]] status send(std::size_t own, std::span<const std::byte> message) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides uniform random numbers that a test sets in advance, by counter, and records the counters that are read.
+//! Provides uniform random numbers that a test sets in advance for each counter, and records the counters that are
+//! read.
 //!
 //! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
 //! Paper:      none; test kit.
-//! Symbols:    k = a decision uniform times 2^53; half = one of the two 64-bit words of a counter.
+//! Symbols:    half = one of the two 64-bit words of a counter; k = number of steps of 2^-53 in the decision uniform of
+//!             a half.
 //! Guarantees: every counter has a value: the value that the test set, otherwise the value that `script_fill`
 //!             specifies. Allocates; one thread.
-//! Cost:       O(n), n = number of values that are set.
+//! Cost:       O(n) per read, n = number of values that are set.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
 #define SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP
@@ -20,7 +22,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Value of each half (two 32-bit words) that the script does not list.
+//! Value of each half that the test did not set.
 enum class script_fill : std::uint8_t {
   zero,            //!< the smallest uniform, 0
   near_one,        //!< the largest uniform, 1 - 2^-53
@@ -29,8 +31,8 @@ enum class script_fill : std::uint8_t {
   scattered_first  //!< half 0 is a hash, half 1 is zero
 };
 
-//! Random numbers by counter. Each half contains a k in [0, 2^53): its decision uniform is k 2^-53, and its 64 bits are
-//! k 2^11 + 2^10. The low bits are in the middle of the range, so an integer draw with a bound below 2^10 never
+//! Random numbers by counter. Each half has a k in [0, 2^53): its decision uniform is k 2^-53, and its 64 bits are k
+//! 2^11 + 2^10. The low 11 bits are in the middle of their range, so an integer draw with a bound below 2^10 never
 //! retries.
 class uniform_script {
  public:
@@ -53,8 +55,8 @@ class uniform_script {
   void push(random_counter counter, int half, std::uint64_t steps) { entries_.push_back({counter, half, steps}); }
   void pop() { entries_.pop_back(); }
   void set_last(std::uint64_t steps) { entries_.back().steps = steps; }
-  //! Selects the values of halves that the script does not list. The hashes depend on the seed, so each seed is one
-  //! random point.
+  //! Selects the values of halves that the test did not set. The hashes depend on the seed, so each seed is one random
+  //! point.
   void set_fill(script_fill fill, std::uint32_t seed = 0) {
     fill_ = fill;
     seed_ = seed;
@@ -74,7 +76,7 @@ class uniform_script {
 
   //! Returns the counters read since the last `forget`, each once, in order of the first read.
   [[nodiscard]] const std::vector<random_counter>& reads() const { return reads_; }
-  //! Returns a mask: bit h is set if half h of an unlisted counter was read since the last `forget`.
+  //! Returns a mask: bit h is set if, since the last `forget`, half h of a counter was read that the test had not set.
   [[nodiscard]] unsigned filled_halves() const { return filled_; }
   void forget() {
     reads_.clear();
@@ -139,7 +141,7 @@ class uniform_script {
   std::uint32_t seed_ = 0;
 };
 
-//! The source that the code under test receives; satisfies `uniform_source`. The script must outlive it.
+//! The source that the code under test receives; satisfies `uniform_source`. The script must outlive this source.
 class scripted_source {
  public:
   explicit scripted_source(uniform_script& script) noexcept : script_(&script) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns uncertainty into a decision to skip a token. Contains a linear fit of the rejection probability to the
-//! uncertainty, two thresholds, the risk of skipping, and a comparison with the exact values.
+//! Calibrates the skipping of tokens: fits the rejection probability to the uncertainty, computes two thresholds below
+//! which a token is skipped, and computes the risk of skipping.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
 //!             and rejection risk.
@@ -11,8 +11,8 @@
 //!             -b / a < j / M <= u_th.
 //! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
 //! Deviates:   u is discrete, so risk and bound are sums. The paper's bound is an integral, which holds for a density;
-//!             it is a separate function. R ignores tokens with u <= -b / a, but the realized `false_skip` counts them,
-//!             so neither number bounds the other. Report both, but do not compare them.
+//!             it is a separate function. R ignores tokens with u <= -b / a, but the measured `false_skip` counts these
+//!             tokens, so neither number bounds the other. Report both, but do not compare them.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
@@ -85,8 +85,8 @@ struct value_range {
 
 //! Fits the rejection probability to the uncertainty by least squares. If all rejection probabilities are equal, the
 //! slope is 0 and r_squared is 1. O(n).
-//! Errors: size_mismatch, invalid_argument (fewer than 2 points, a value that is not finite, all uncertainties equal,
-//!         or a range or a fit that exceeds a double).
+//! Errors: size_mismatch, size_mismatch (the spans differ in length), invalid_argument (fewer than 2 points, a value
+//!         that is not finite, all uncertainties equal, or overflow).
 [[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
                                                    std::span<const double> rejection) noexcept {
   if (const status why = detail::check_points(uncertainty, rejection); !why.ok()) return why;
@@ -133,7 +133,7 @@ struct value_range {
 }
 
 //! Returns (level - b) / a, the uncertainty at which the fit expects a rejection probability of `level`.
-//! Errors: invalid_argument (a slope that is not positive).
+//! Errors: invalid_argument (a slope that is not positive, or a number that is not finite).
 [[nodiscard]] inline result<double> threshold_for(const linear_fit& fit, double level) noexcept {
   if (!kernel::is_finite(fit.slope) || !kernel::is_finite(fit.intercept) || !kernel::is_finite(level) ||
       !(fit.slope > 0.0)) {
@@ -150,10 +150,10 @@ struct value_range {
   return uncertainty_thresholds{prone.value(), threshold_for(fit, 0.0).value()};
 }
 
-//! Returns the largest number of disagreements among `samples` that does not exceed the threshold: floor(u_th M +
-//! 1e-9). Returns -1 if even 0 exceeds the threshold. A token is uncertain if its disagreements exceed the returned
-//! integer. If the threshold is not finite or there are no samples, the function returns -1, so every token is
-//! uncertain.
+//! Returns the largest number of disagreements among M = `samples` that does not exceed the threshold u_th: floor(u_th
+//! M + 1e-9), but at most M. Returns -1 if even 0 exceeds the threshold. A token is uncertain if its number of
+//! disagreements exceeds the returned integer. If the threshold is not finite or `samples` is 0, the function returns
+//! -1, so every token is uncertain.
 [[nodiscard]] inline std::int64_t disagreement_limit(double uncertainty_threshold, std::uint32_t samples) noexcept {
   if (!kernel::is_finite(uncertainty_threshold) || samples == 0) return -1;
   const double limit = std::floor(numeric::product(uncertainty_threshold, static_cast<double>(samples)) + 1e-9);
@@ -163,7 +163,7 @@ struct value_range {
 
 namespace detail {
 
-//! Calls `visit(beta_j, m_j)` for every grid point j whose tokens are skipped.
+//! Calls `visit(beta_j, m_j)` for every j whose tokens are skipped and for which beta_j is positive.
 template <class Visit>
 inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, std::span<const double> mass,
                          const Visit& visit) noexcept {
@@ -179,8 +179,8 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
 
 }  // namespace detail
 
-//! Returns R, the expected share of rejections among skipped tokens according to the fit. `mass[j]` = P(u = j / M), j
-//! in [0, M].
+//! Returns R, the share of all tokens that are skipped although the target would reject them, as expected from the fit.
+//! `mass[j]` = P(u = j / M), j in [0, M].
 [[nodiscard]] inline double risk(const linear_fit& fit, double uncertainty_threshold,
                                  std::span<const double> mass) noexcept {
   double sum = 0;
@@ -189,7 +189,7 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return sum;
 }
 
-//! Returns a bound of `risk` on the same grid: sqrt(sum beta_j^2 * sum m_j^2).
+//! Returns an upper bound on `risk`: sqrt(sum beta_j^2 * sum m_j^2), over the same j.
 [[nodiscard]] inline double risk_bound(const linear_fit& fit, double uncertainty_threshold,
                                        std::span<const double> mass) noexcept {
   double betas = 0, shares = 0;
@@ -200,15 +200,16 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return std::sqrt(betas * shares);
 }
 
-//! Returns the paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(integral of f^2 over the skipped u).
-//! The risk of a sampled histogram may exceed this bound.
+//! Returns the paper's bound for a density f of u: Delta^(3/2) / sqrt(3 a) * sqrt(F), where F = `squared_density` is
+//! the integral of f^2 over the skipped u. The risk of a sampled histogram may exceed this bound.
 [[nodiscard]] inline double risk_bound_of_density(const linear_fit& fit, double rejectable,
                                                   double squared_density) noexcept {
   return rejectable * std::sqrt(rejectable / (3.0 * fit.slope) * squared_density);
 }
 
-//! Returns the measured cost of skipping: the mean of 1[skipped] * rejection. If `skipped[i]` is not 0, token i was
-//! skipped, that is, kept without verification. If the lengths of the spans differ, only the common part counts.
+//! Returns the measured cost of skipping: the mean over all tokens of the rejection probability, which counts only for
+//! skipped tokens. If `skipped[i]` is not 0, token i was skipped, that is, committed without verification. If the
+//! lengths of the spans differ, only the common part counts.
 [[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped,
                                        std::span<const double> rejection) noexcept {
   const std::size_t size = skipped.size() < rejection.size() ? skipped.size() : rejection.size();

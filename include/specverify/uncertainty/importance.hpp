@@ -6,14 +6,15 @@
 //! Symbols:    A = attention row (n visible positions); std = standard deviation; theta_imp = max(A) - gamma * std(A);
 //!             a_(k) = the k-th largest weight.
 //! Rule:       a token is eligible if a_(k) > theta_imp + 1e-12 max(A), that is, if at least k weights exceed this
-//!             threshold. If n < k, it is not eligible. A larger k makes the rule stricter, and a larger gamma makes it
-//!             looser. An option uses the mean of the k largest weights instead of a_(k).
-//! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), or O(32 n) with
-//!             the mean; no allocation; noexcept.
+//!             threshold. If n < k, the token is not eligible. A larger k makes the rule stricter, and a larger gamma
+//!             makes it looser. An option uses the mean of the k largest weights instead of a_(k).
+//! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), with 31 more
+//!             passes for the mean; no allocation; noexcept.
 //! Deviates:   the paper does not specify which attention row, which statistic of the k largest weights, or which kind
 //!             of standard deviation to use. According to the paper's text, the rule should accept rows with a few
-//!             large weights (sharp rows), but the rule accepts rows with many weights near the largest. `inverted` is
-//!             the complement of the rule (for n >= k), so it accepts sharp rows, but also exactly uniform rows.
+//!             large weights (sharp rows), but the rule accepts rows with many weights near the largest. The option
+//!             `inverted` selects the complement of the rule, if n >= k (for n >= k), which accepts sharp rows, but
+//!             also exactly uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
@@ -36,8 +37,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the bit pattern of the k-th largest of n >= k weights. Non-negative floats have the same order as their bit
-//! patterns.
+//! Returns the bit pattern of the k-th largest of n >= k weights. This works because non-negative floats have the same
+//! order as their bit patterns.
 [[nodiscard]] inline std::uint32_t kth_largest_bits(std::span<const float> weights, std::uint32_t k) noexcept {
   std::uint32_t bits = 0;
   for (std::uint32_t bit = std::uint32_t{1} << 30; bit != 0; bit >>= 1) {
@@ -75,8 +76,8 @@ struct importance_rule {
   importance_statistic statistic = importance_statistic::kth_largest;
 
   //! Returns whether the token is important.
-  //! Errors: invalid_argument (k is 0, gamma not finite), attention_missing (an empty row), invalid_attention (a weight
-  //!         that is NaN, infinite or negative; `where` = its index).
+  //! Errors: invalid_argument (k is 0, gamma not finite, unknown statistic), attention_missing (an empty row),
+  //!         invalid_attention (a weight that is NaN, infinite or negative; `where` = its index).
   [[nodiscard]] result<bool> eligible(std::span<const float> attention) const noexcept {
     constexpr auto failed = [](errc code, std::size_t where) noexcept {
       return status{code, part::uncertainty, static_cast<std::uint32_t>(where)};

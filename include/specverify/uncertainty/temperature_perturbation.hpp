@@ -3,13 +3,13 @@
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
 //!             2508.12590.
-//! Symbols:    d = the draft token; z = logits; M = samples; theta_m = maximum_temperature * U (U uniform; purpose 4,
-//!             lane m); d^(m) ~ softmax(z / theta_m) (purpose 5, lane m); u = #{m : d^(m) != d} / M; u-bar = mean over
-//!             a fixed grid of temperatures of 1 - softmax(z / theta)_d.
+//! Symbols:    d = the draft token; z = logits; M = samples; theta_m = maximum_temperature * U, with U uniform (random
+//!             numbers of purpose 4, lane m); d^(m) ~ softmax(z / theta_m) (purpose 5, lane m); u = #{m : d^(m) != d} /
+//!             M; u-bar = mean of 1 - softmax(z / theta)_d over a fixed grid of temperatures theta.
 //! Guarantees: given d, the number of disagreements has exactly the distribution Binomial(M, e_d), where e_d = 1 - the
-//!             mean over theta of softmax(z / theta)_d, because these random numbers are not used for the draft. After
-//!             the reading, all M draws together need only a fraction of a further read of the row (row/tempered.hpp).
-//!             No allocation; noexcept; exact except at near ties.
+//!             mean over theta of softmax(z / theta)_d, because no random number of purpose 4 or 5 is used to draw d.
+//!             After the reading, all M draws together usually cost less than one further read of the row
+//!             (row/tempered.hpp). No allocation; noexcept; exact except at near ties.
 //! Deviates:   one uniform decides the event d^(m) != d, and the token d^(m) itself is never drawn. A theta below 1e-6
 //!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
 //! Cost:       O(V) at most per temperature.
@@ -32,12 +32,12 @@
 SPECVERIFY_TYPES_BEGIN
 
 struct perturbation_options {
-  std::uint32_t samples = 20;      //!< M, [1, 2^16]: number of draws, or of grid points
-  double maximum_temperature = 2;  //!< above 1e-6, at most max_temperature; temperatures are uniform on [0, this)
+  std::uint32_t samples = 20;      //!< M, number of draws, or of grid points, in [1, 2^16]
+  double maximum_temperature = 2;  //!< above 1e-6, up to max_temperature; temperatures are uniform from 0 to this value
 };
 
 #if __cplusplus >= 202002L
-//! Result of the draws.
+//! Result of `temperature_perturbation`.
 struct disagreement {
   std::uint32_t disagreements = 0;  //!< draws that gave a different token
   std::uint32_t samples = 0;        //!< M
@@ -48,7 +48,7 @@ struct disagreement {
   }
 };
 
-//! Bounds on u-bar: lower <= u-bar <= upper.
+//! Result of `expected_disagreement_within`: lower <= u-bar <= upper.
 struct disagreement_bounds {
   double lower = 0;
   double upper = 1;
@@ -79,15 +79,15 @@ namespace detail {
   return {code, part::uncertainty, where};
 }
 
-//! Returns the number of samples to decide together, from sample `first` on.
+//! Returns the number of samples, from sample `first` on, that are decided together.
 [[nodiscard]] inline std::uint32_t samples_from(const perturbation_options& options, std::uint32_t first) noexcept {
   return options.samples - first < temper_group ? options.samples - first : temper_group;
 }
 
 }  // namespace detail
 
-//! Returns the transform for a reading that a perturbation uses: only bias and mask, and a temperature whose coarse sum
-//! gives good bounds at other temperatures.
+//! Returns the best transform for a reading that a perturbation uses. It has the bias and the mask, no truncation, and
+//! a temperature at which the sums of the reading give good bounds for other temperatures.
 [[nodiscard]] inline row_transform perturbed_transform(const row_transform& transform,
                                                        const perturbation_options& options) noexcept {
   row_transform plain = transform;
@@ -96,7 +96,7 @@ namespace detail {
   return plain;
 }
 
-//! Returns the request for a reading that a perturbation uses, so that it needs few further reads.
+//! Returns the request for a reading with which a perturbation needs few further reads.
 [[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
   wanted.survivors = perturbation_survivors;
@@ -108,9 +108,8 @@ namespace detail {
   return digest_workspace_size(vocab_size, {}, perturbed_request());
 }
 
-//! Draws M times at random temperatures and counts the draws that are not `token`. Any reading gives the same count,
-//! but a reading that `serves_perturbation` needs fewer reads of the row. Draw m uses lane m of `random` at purposes 4
-//! and 5.
+//! Counts how many of M draws at random temperatures differ from `token`. Any reading gives the same count, but a
+//! reading that `serves_perturbation` needs fewer reads of the row. Draw m uses lane m of `random` at purposes 4 and 5.
 //! Errors: invalid_argument (options), and as for `tempered_draws`.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] result<disagreement> temperature_perturbation(const row_reading<Policy, Scalar>& row, token_id token,
@@ -135,8 +134,8 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 }
 
 //! Returns whether a reading is good enough for a perturbation; if it is, reading the row again would not save time.
-//! The reading must be of logits, at a temperature of 0.45 to 1 times the maximum temperature, with 32 top entries and
-//! computed sums. The options must have passed `check`.
+//! Such a reading is of logits, at a temperature of 0.45 to 1 times the maximum temperature, with sums, and with at
+//! least 32 top entries or all. The options must have passed `check`.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&
@@ -161,9 +160,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns u-bar, without random numbers: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature
-//! (m + 1/2) / samples. The result depends only on the row and the token. It is the midpoint rule for e_d, the expected
-//! disagreement of one draw. Needs one exact read of the row per grid point. Errors: as for `temperature_perturbation`.
+//! Returns u-bar: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m + 1/2) / samples. It
+//! uses no random numbers. It approximates e_d, the probability that one draw differs, by the midpoint rule. Needs one
+//! exact read of the row per grid point. Errors: as for `temperature_perturbation`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> expected_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                    const perturbation_options& options) noexcept {
@@ -181,8 +180,8 @@ template <execution_policy Policy, class Scalar>
   return sum / static_cast<double>(options.samples);
 }
 
-//! Returns bounds on u-bar that differ by at most `width`, with as few reads of the row as possible. `tempered_bounds`
-//! reads the row: exactly if the width is below about 1e-4. The least possible width is 4e-12.
+//! Returns bounds on u-bar that differ by at most `width`, but possibly by up to 4e-12. It uses `tempered_bounds`,
+//! which reads the row as few times as the width allows.
 //! Errors: as for `expected_disagreement`; invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<disagreement_bounds> expected_disagreement_within(const row_reading<Policy, Scalar>& row,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a 128-bit fingerprint of a vocabulary. If two models have the same fingerprint, they have the same tokens
-//! with the same ids.
+//! Computes a 128-bit fingerprint of a vocabulary. Models with the same fingerprint have the same tokens with the same
+//! ids, unless the hash collides.
 //!
 //! Paper:      none; the 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923) of (id, class, length, bytes) of every token,
-//!             in ascending order of ids.
+//!             in ascending order of ids, and of V.
 //! Symbols:    V = number of tokens added.
 //! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
 //! Deviates:   FNV is not a cryptographic hash, so it detects mistakes but not forgeries.
@@ -32,13 +32,14 @@ struct vocabulary_fingerprint {
   }
 };
 
-//! Kind of the token with an id. Padding ids are part of the fingerprint only if you add them.
+//! Class of a token, which is part of the fingerprint.
 enum class token_class : std::uint8_t { text = 0, special = 1, byte = 2 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Computes a fingerprint: `add` the tokens in ascending order of ids, then call `finish`.
+//! Computes a fingerprint: call `add` for each token in ascending order of ids, then `finish`. Padding ids are part of
+//! the fingerprint only if you add them.
 class fingerprint_builder {
  public:
   //! Adds a token. On an error nothing is added.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Helps all sparsifiers: gets the top entries (survivors) of a row, and makes a support from the first entries in the
-//! order by weight, then id.
+//! Code shared by all sparsifiers: gets the top entries (survivors) of a row, and makes a support from the largest of
+//! these entries.
 #ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 #define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
 
@@ -25,7 +25,7 @@ struct survivor_view {
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(ids.size()); }
 
-  //! Returns whether every id with a weight of at least `least` is listed, if W is `total`.
+  //! Returns whether every id with a weight of at least `least` is listed, under the assumption that W is `total`.
   [[nodiscard]] bool has_all_from(std::uint64_t least, std::uint64_t total) const noexcept {
     return complete || (size() > 0 && smallest < least) ||
            (promised > 0 && total > 0 && least_above(promised, total, vocab_size) <= least);
@@ -63,7 +63,7 @@ struct survivor_view {
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! Returns the first `count` survivors in the order by weight, then id, as a support in `scratch`.
+//! Returns the first `count` survivors in the order (weight descending, id ascending), as a support in `scratch`.
 [[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
                                                   workspace& scratch) noexcept {
   workspace_scope scope(scratch);

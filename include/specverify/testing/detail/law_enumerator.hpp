@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the search of enumerate_law: a depth-first search over the random numbers that the function reads. For
+//! Implements the search of `enumerate_law`: a depth-first search over the random numbers that the function reads. For
 //! each number, bisection finds the values at which the behaviour of the function changes. The bisection is repeated
-//! with several choices of the later numbers ("settings").
+//! with several choices of the later numbers, which are called settings.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -20,9 +20,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because
-//! enumerate_law.hpp, which includes this header, defines `enumeration_record` and `enumerate_law_options`. A
-//! translation unit instantiates it once.
+//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because its
+//! parameters, `enumeration_record` and `enumerate_law_options`, are defined in enumerate_law.hpp, which includes this
+//! header.
 template <class Record, class Options>
 class law_enumerator {
  public:
@@ -74,7 +74,7 @@ class law_enumerator {
     return {{c.position, c.round, c.lane, static_cast<std::uint32_t>(c.use), c.branch}, half};
   }
 
-  // A node of the search tree: a leaf, or the dimension that it splits with the breakpoints between the children.
+  // A node of the search tree: a leaf (`half` < 0), or a dimension with the breakpoints that separate the children.
   struct tree_node {
     random_counter counter{};
     int half = -1;
@@ -178,7 +178,8 @@ class law_enumerator {
       split(previous, next, known, breakpoints);
       previous = std::move(next);
     }
-    // Later the middle represents the interval, so the middle must behave like the interval's first value.
+    // `expand` later uses the middle of an interval for the whole interval, so the middle must behave like the
+    // interval's first value.
     for (std::size_t i = 0; i <= breakpoints.size(); ++i) {
       const point& left = i == 0 ? zero : breakpoints[i - 1];
       const std::uint64_t end = i < breakpoints.size() ? breakpoints[i].at : uniform_steps;

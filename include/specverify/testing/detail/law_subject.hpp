@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps the function that enumerate_law measures. The wrapper takes a script of random numbers and returns the number
-//! of the outcome.
+//! Wraps the function that `enumerate_law` measures. The wrapper takes a script of random numbers and returns the
+//! number of the outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 
@@ -11,8 +11,7 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! A function whose outcomes are numbered. The class is virtual, so that the search is compiled only once instead of
-//! once per function.
+//! A function whose outcomes are numbered. `run` is virtual, so that the search is compiled once for all functions.
 class law_subject {
  public:
   //! Runs the function on the script. Outcomes are numbered from 0 in order of first appearance; equal outcomes have
