@@ -4,12 +4,14 @@
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
-//!             log10 R_d, eps_u, eps_d, rtt), standardized: (c - mean) / scale; d_in = drafter_size + target_size + 5.
+//!             log10 R_d, eps_u, eps_d, rtt), the rates, loss rates and round trip of the channel, standardized: (c -
+//!             mean) / scale; d_in = drafter_size + target_size + 5.
 //! Guarantees: no allocation, noexcept. Near-tie: the floats are bit-identical on one machine, but can differ between
 //!             machines.
-//! Deviates:   the head's mode selects which hidden states belong to position i. `check_states` compares this mode with
-//!             the engine's mode. `predicting` takes the states whose logits give the distributions at i, which need no
-//!             extra pass. `consuming` takes the states at input x_i. The features of c are our choice.
+//! Deviates:   the paper does not specify which hidden states belong to position i, so a head has a mode, which
+//!             `check_states` compares with the engine's mode. In the mode `predicting` they are the states whose
+//!             logits give the distributions at i, which need no extra pass. In the mode `consuming` they are the
+//!             states at input x_i. The features of c are our choice.
 //! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
@@ -33,9 +35,9 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::size_t channel_feature_count = 5;
 inline constexpr std::uint32_t max_head_size = std::uint32_t{1} << 16;
 
-//! Hidden states that a head was trained on.
+//! Selects the hidden states that belong to draft i, x_i, at position n + i.
 enum class hidden_mode : std::uint8_t {
-  predicting = 0,  //!< outputs whose logits give the distributions at position i (input n + i - 1)
+  predicting = 0,  //!< outputs at the input before x_i, whose logits give the distributions of x_i
   consuming = 1    //!< outputs at input x_i; the drafter needs one more pass for the last draft
 };
 
@@ -82,7 +84,8 @@ concept channel_description = requires(const Channel& channel) {
   { channel.round_trip } -> std::convertible_to<double>;
 };
 
-//! Checks a shape. Errors: invalid_argument, `where` = index of the field (1 drafter_size, 2 target_size, 3 width).
+//! Checks a shape. Errors: invalid_argument, `where` = index of the field (0 mode, 1 drafter_size, 2 target_size, 3
+//! width).
 [[nodiscard]] constexpr status check(const head_shape& shape) noexcept {
   if (shape.mode > hidden_mode::consuming) return detail::head_error(errc::invalid_argument, 0);
   if (shape.drafter_size == 0 || shape.drafter_size > max_head_size)
@@ -92,7 +95,7 @@ concept channel_description = requires(const Channel& channel) {
   return {};
 }
 
-//! Checks that an engine's hidden states match those that the head was trained on.
+//! Checks that an engine's hidden states match the states that the head was trained on.
 //! Errors: hidden_mode_mismatch; size_mismatch, `where` = 1 (drafter), 2 (target).
 [[nodiscard]] constexpr status check_states(const head_shape& shape, hidden_mode mode, std::size_t drafter_size,
                                             std::size_t target_size) noexcept {
@@ -102,7 +105,7 @@ concept channel_description = requires(const Channel& channel) {
   return {};
 }
 
-//! Returns c of a channel, not standardized.
+//! Returns c of a channel, before standardization.
 //! Errors: invalid_rate (0, 1), invalid_loss (2, 3), invalid_duration (4); `where` = index of the field.
 template <channel_description Channel>
 [[nodiscard]] result<channel_vector> channel_features(const Channel& channel) noexcept {
@@ -122,8 +125,8 @@ template <channel_description Channel>
   return c;
 }
 
-//! Returns the mean and standard deviation (population) of each feature, accumulated in double in two passes. If a
-//! feature never varies, the scale is 1, because it must not be 0.
+//! Returns the mean and, as scale, the population standard deviation of each feature, accumulated in double in two
+//! passes. If a feature does not vary, its scale is 1, because a scale must not be 0.
 //! Errors: size_mismatch (no vector).
 [[nodiscard]] inline result<channel_standardisation> standardisation_of(
     std::span<const channel_vector> observed) noexcept {

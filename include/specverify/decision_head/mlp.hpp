@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Evaluates the decision head, a network with one hidden layer that estimates the probability that a mismatched draft
-//! changes the meaning.
+//! Evaluates the decision head, a network with one hidden layer, which estimates the probability that a mismatched
+//! draft changes the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
-//! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, rho = 1 / (1 + e^-g), z = [h^D ; h^T ; c], tau = threshold. W_1 =
-//!             first (w rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
+//! Symbols:    z = [h^D ; h^T ; c] (decision_head/features.hpp), with d_in numbers, of which d_D are in h^D; g = w_2'
+//!             ReLU(W_1 z + b_1) + b_2, the logit; rho = 1 / (1 + e^-g); tau = threshold; w = width. W_1 = first (w
+//!             rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
 //! Guarantees: O(w d_in); no allocation; noexcept; float products are summed in 32 lanes in a fixed order, and the
-//!             second layer is summed in double. Without -ffast-math, the split evaluation from float parts has the
-//!             same bits as the full evaluation, and positions that are scored together get the same bits as positions
-//!             that are scored one by one. For parts as int8 with scale s: |change of g| <= (s / 2) sum|w_2|
-//!             (`part_bound`). Near-tie, because builds that fuse products and sums give slightly different values. For
-//!             example, with 6149 inputs below 1 and weights below 1/4, the measured difference of g is less than 4e-7
-//!             sum|w_2|.
-//! Deviates:   the device may send W_1D h^D (w numbers) instead of h^D (d_D numbers). For example, with d_D = 2048, w =
-//!             256 and int8 the device sends 16 times fewer bytes.
+//!             second layer is summed in double. Without -ffast-math, the split evaluation, from W_1D h^D in float, has
+//!             the same bits as the full evaluation, and positions that are scored together get the same bits as
+//!             positions that are scored one by one. If W_1D h^D is sent as int8 with scale s, g changes by at most
+//!             about (s / 2) sum|w_2| (`part_bound`). Near-tie, because builds that fuse products and sums give
+//!             slightly different values. For example, with 6149 inputs below 1 and weights below 1/4, the measured
+//!             difference of g is less than 4e-7 sum|w_2|.
+//! Deviates:   in the split evaluation the device sends W_1D h^D (w numbers) instead of h^D (d_D numbers). For example,
+//!             with d_D = 2048, w = 256 and int8, the device sends 16 times fewer bytes than h^D in float16.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26),
 //!             benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
@@ -33,7 +34,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A view of a head. It includes the training setup, the standardization of c, and the threshold.
+//! A view of a head: the weights, the training setup, the standardization of c, and the threshold.
 struct head_weights {
   head_shape shape{};
   std::span<const float> first{};       //!< w x d_in, row major
@@ -41,10 +42,10 @@ struct head_weights {
   std::span<const float> second{};      //!< w
   float second_bias = 0;
   channel_standardisation channel{};
-  double threshold = 0.5;  //!< tau, >= 0; above 1: accepts all
+  double threshold = 0.5;  //!< tau, >= 0; above 1: accepts all scored drafts
 };
 
-//! Input of a head from the drafter's side.
+//! Selects the input that a head receives from the drafter's side.
 enum class drafter_input : std::uint8_t {
   hidden_state,  //!< h^D, drafter_size numbers
   device_part    //!< W_1D h^D, width numbers, from `device_part`
@@ -63,14 +64,15 @@ SPECVERIFY_NAMESPACE_BEGIN
   return sent == drafter_input::hidden_state ? shape.drafter_size : shape.width;
 }
 
-//! Returns tau as in the paper's figures, in steps of a sixteenth: 0..17 (17 accepts all).
+//! Returns tau = step / 16. The paper's figures use the steps 0 to 17, of which 17 accepts all scored drafts.
 [[nodiscard]] constexpr double threshold_of_sixteenths(std::uint32_t step) noexcept {
   return static_cast<double>(step) / 16.0;
 }
 
 //! Checks a head. O(parameters).
-//! Errors: as for check(head_shape) and check(channel_standardisation); size_mismatch (10 first, 11 first_bias, 12
-//!         second); value_not_finite (a weight); invalid_argument (13: a threshold that is NaN, infinite or negative).
+//! Errors: as for check(head_shape) and check(channel_standardisation); size_mismatch (`where` = 10 first, 11
+//!         first_bias, 12 second); value_not_finite (a weight); invalid_argument (`where` = 13: the threshold is NaN,
+//!         infinite or negative).
 [[nodiscard]] constexpr status check(const head_weights& head) noexcept {
   if (const status why = check(head.shape); !why.ok()) return why;
   if (head.first.size() != head.shape.width * head.shape.input_size())
@@ -96,7 +98,7 @@ namespace detail {
          head.second.size() == width;
 }
 
-//! Multiplies `out.size()` rows of `input.size()` numbers, a stride apart, by one input.
+//! Writes to `out` the products of `input` with out.size() rows of a matrix, which begin `stride` numbers apart.
 inline void rows_times(const float* rows, std::size_t stride, std::span<const float> input,
                        std::span<float> out) noexcept {
   constexpr std::uint32_t most = kernel::dot_rows<1>;
@@ -107,15 +109,15 @@ inline void rows_times(const float* rows, std::size_t stride, std::span<const fl
   }
 }
 
-//! The states of neighbouring positions, row by row.
+//! The hidden states of consecutive positions, one row per position.
 struct position_states {
   drafter_input given = drafter_input::hidden_state;
   const float* drafter = nullptr;
   const float* target = nullptr;
 };
 
-//! Computes the logits of `Positions` positions at once. If a value is not finite, `refused` of the position is 1 + the
-//! hidden unit that caused it.
+//! Computes the logits of `Positions` positions at once. `refused` of a position is 0, or 1 + the index of the first
+//! hidden unit whose value is not finite.
 template <std::uint32_t Positions>
 inline void position_logits(const head_weights& head, const position_states& states, const channel_vector& channel,
                             std::span<double> logits, std::span<std::uint32_t> refused) noexcept {
@@ -157,7 +159,7 @@ inline void position_logits(const head_weights& head, const position_states& sta
 }
 
 //! Writes W_1D h^D to `out` (w numbers), which the device sends instead of h^D.
-//! Errors: size_mismatch (1 hidden, 2 out, 10 the arrays of a head that was not checked).
+//! Errors: size_mismatch (`where` = 1 hidden, 2 out, 10 the arrays of a head that was not checked).
 [[nodiscard]] inline result<std::span<float>> device_part(const head_weights& head, std::span<const float> hidden,
                                                           std::span<float> out) noexcept {
   if (hidden.size() != head.shape.drafter_size) return detail::head_error(errc::size_mismatch, 1);
@@ -167,9 +169,9 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! Returns g of one position. `drafter` is h^D or the device's part; `channel` must be standardized.
-//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (an
-//!         input that is not finite, or overflow).
+//! Returns g of one position. `drafter` is h^D or the output of `device_part`; `channel` must be standardized.
+//! Errors: size_mismatch (`where` = 1 drafter, 2 target, 10 the arrays of a head that was not checked);
+//!         value_not_finite (an input that is not finite, or overflow; `where` = hidden unit).
 [[nodiscard]] inline result<double> head_logit(const head_weights& head, drafter_input given,
                                                std::span<const float> drafter, std::span<const float> target,
                                                const channel_vector& channel) noexcept {
@@ -184,10 +186,10 @@ inline void position_logits(const head_weights& head, const position_states& sta
 }
 
 //! Returns g of `out.size()` positions that share a channel, each with the same bits as head_logit. Reads the weights
-//! once per four positions. `drafter` and `target` contain one row per position. After an error the contents of `out`
-//! are unspecified.
-//! Errors: size_mismatch (1 drafter, 2 target, 10 the arrays of a head that was not checked); value_not_finite (`where`
-//!         = the first such position).
+//! once for every four positions. `drafter` and `target` contain one row per position. After an error the contents of
+//! `out` are unspecified.
+//! Errors: size_mismatch (`where` = 1 drafter, 2 target, 10 the arrays of a head that was not checked);
+//!         value_not_finite (an input that is not finite, or overflow; `where` = position).
 [[nodiscard]] inline result<std::span<double>> head_logits(const head_weights& head, drafter_input given,
                                                            std::span<const float> drafter,
                                                            std::span<const float> target, const channel_vector& channel,
@@ -233,9 +235,9 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! Returns a bound of the change of g if the device's part is sent as `format`. It is computed from the part for
-//! float16, and from the scale (max|part| / 127, rounded up to 17 bits) for int8. It includes the float rounding of the
-//! sum. Returns infinity for hidden_format::none.
+//! Returns a bound on the change of g if `part`, the output of `device_part`, is sent as `format`. For float16 the
+//! bound depends on each number of the part; for int8 it depends on the scale, max|part| / 127, which is rounded up to
+//! 17 bits. It includes the float rounding of the sum. Returns infinity for hidden_format::none.
 [[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
                                        hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;
@@ -251,8 +253,8 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return std::bit_cast<double>(std::uint64_t{0x7FF0000000000000u});
 }
 
-//! A scorer for semantic_rule. The states of all drafts of a round must be in memory, as L rows of upload_size and
-//! target_size numbers.
+//! A scorer for semantic_rule. `drafter` and `target` must have one row per draft of the round, of `upload_size` and
+//! `target_size` numbers.
 struct head_scorer {
   head_weights head{};
   drafter_input given = drafter_input::hidden_state;

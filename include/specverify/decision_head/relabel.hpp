@@ -3,14 +3,15 @@
 //! mismatches are labelled for rejection.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
-//! Symbols:    o_j = important (1: keeping the draft changed the answer), pos_j = position, s_j = smoothed, kappa =
-//!             decay_length, Q = link_quality, B = label_budget, rho_min = minimum_share, lambda = the price of a
-//!             label, T_s = softness, a_j = label (1: reject).
+//! Symbols:    j = index of a mismatch, J = number of mismatches, o_j = important (1: keeping the draft changed the
+//!             answer), pos_j = position, s_j = smoothed score, kappa = decay_length, Q = link_quality, B =
+//!             label_budget, rho_min = minimum_share, lambda = price of a label, T_s = softness, a_j = label (1:
+//!             reject).
 //! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with the same uniforms, a_j never rises if Q falls. No allocation;
 //!             noexcept. Smoothing takes O(J^2), a step of the bisection O(J), and the hard budget O(J B). Near-tie.
 //! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. We also replace
 //!             the maximum in (28) by a sum, divided by the largest sum of the episode. With the maximum, every
-//!             important mismatch has s_j = 1, so (30) would keep all or none. The maximum is available as an option.
+//!             important mismatch has s_j = 1, so (30) would keep all labels or none. An option selects the maximum.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
@@ -44,7 +45,7 @@ struct relabel_episode {
   std::span<const std::uint32_t> positions{};  //!< pos_j
   std::span<const std::uint8_t> important{};   //!< o_j
   std::span<const double> scores{};            //!< s_j, from `smooth`
-  std::uint32_t number = 0;                    //!< distinguishes the uniforms of episodes
+  std::uint32_t number = 0;                    //!< number of the episode, so that each episode has its own uniforms
 };
 
 SPECVERIFY_TYPES_END
@@ -74,8 +75,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return (1 - uplink_loss) * (share < 0 ? 0 : share > 1 ? 1 : share);
 }
 
-//! Returns B = (rho_min + (1 - rho_min) Q) * important, the number of labels that a link of quality Q can pay for. The
-//! hard form is rounded up to an integer.
+//! Returns B = (rho_min + (1 - rho_min) Q) * important, the number of important mismatches that stay labelled on a link
+//! of quality Q. `hard_label_budget` rounds B up to an integer.
 [[nodiscard]] inline double label_budget(std::uint32_t important, double quality,
                                          const relabel_options& options = {}) noexcept {
   return (options.minimum_share + (1 - options.minimum_share) * quality) * important;
@@ -92,9 +93,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return count;
 }
 
-//! (28): writes s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the episode's largest.
-//! All are 0 if no mismatch is important.
-//! Errors: size_mismatch (1 important, 2 scores); otherwise as for check(options).
+//! Smooths the importance by (28): writes s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided
+//! by the largest of these values. All s_j are 0 if no mismatch is important.
+//! Errors: size_mismatch (`where` = 1 important, 2 scores); the errors of check(options).
 [[nodiscard]] inline result<std::span<double>> smooth(std::span<const std::uint32_t> positions,
                                                       std::span<const std::uint8_t> important,
                                                       const relabel_options& options,
@@ -120,7 +121,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return scores;
 }
 
-//! (29): labels the `budget` largest scores among the important mismatches; of equal scores the earlier index wins.
+//! Labels the important mismatches with the `budget` largest scores (29); ties go to the smaller index.
 //! Errors: size_mismatch (1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_budget(std::span<const double> scores,
                                                                      std::span<const std::uint8_t> important,
@@ -140,7 +141,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return labels;
 }
 
-//! (30): writes a_j = o_j 1[s_j > lambda]. Errors: size_mismatch (1 important, 2 labels).
+//! Labels the important mismatches with a score above `price` (30): writes a_j = o_j 1[s_j > lambda]. Errors:
+//! size_mismatch (1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_price(std::span<const double> scores,
                                                                     std::span<const std::uint8_t> important,
                                                                     double price,
@@ -161,8 +163,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns the price at which (30) takes at most `budget` labels, by bisection; exactly `budget` if the scores are
-//! distinct. Scores must be in [0, 1].
+//! Returns, by bisection, the smallest price at which `label_by_price` labels at most `budget` mismatches. If the
+//! scores are distinct, it labels exactly `budget` mismatches, or all important mismatches if there are fewer. Scores
+//! must be in [0, 1].
 [[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
                                             std::uint32_t budget) noexcept {
   double low = -1, high = 1;
@@ -180,9 +183,9 @@ namespace detail {
   return high;
 }
 
-//! Returns lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. It falls if the
-//! budget rises. There is no root for a budget of all labels (within 1e-9) or of none; the result is then minus or plus
-//! infinity.
+//! Returns lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. The price falls
+//! if the budget rises. For a budget of all labels (within 1e-9) the result is minus infinity, and for a budget of none
+//! it is plus infinity, because there is no root.
 [[nodiscard]] inline double soft_price_of_budget(std::span<const double> scores,
                                                  std::span<const std::uint8_t> important, double budget,
                                                  const relabel_options& options = {}) noexcept {
@@ -195,7 +198,7 @@ namespace detail {
       if (important[j] != 0) sum += detail::label_chance(scores[j], price, options.softness);
     return sum;
   };
-  // outside this range a sigmoid is 0 or 1 to a double
+  // outside this range the sigmoid is 0 or 1 in double precision
   double low = -50 * options.softness, high = 1 + 50 * options.softness;
   for (int step = 0; step < 100; ++step) {
     const double middle = (low + high) / 2;
@@ -204,11 +207,11 @@ namespace detail {
   return (low + high) / 2;
 }
 
-//! (31) for one episode and one channel: writes a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], U_j from counter
-//! {pos_j, number, 0, relabel}. The uniforms do not depend on the channel. So for several channels of one episode, a
-//! label never rises if the quality falls.
-//! Errors: size_mismatch (1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; otherwise as for
-//!         check(options)).
+//! Labels one episode for one channel by (31): writes a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], with the
+//! uniform U_j of counter {pos_j, number, 0, relabel}. The uniforms do not depend on the channel, so a lower quality of
+//! the channel never changes a label from 0 to 1.
+//! Errors: size_mismatch (`where` = 1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; `where`
+//!         = 6); the errors of check(options).
 template <uniform_source Source>
 [[nodiscard]] result<std::span<std::uint8_t>> relabel(const relabel_episode& episode, double quality,
                                                       const Source& source, const relabel_options& options,

@@ -3,15 +3,15 @@
 //! choices come from one seed.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
-//! Symbols:    t_i = labels (1: reject), N_0, N_1 = number of samples with label 0, 1; positive_weight = N_0 / N_1; N,
-//!             w and d_in as in decision_head/training_data.hpp.
-//! Guarantees: the same seed, samples and machine give the same head. The validation set takes whole groups (episodes),
-//!             so no state is in both sets. Tests compare the gradient with finite differences, in double. The trainer
-//!             keeps the head of the training epoch with the least validation loss. O(N d_in w) per training epoch. The
-//!             trainer owns its memory, but not the samples.
+//! Symbols:    t_i = label of sample i (1: reject); N_0, N_1 = number of training samples with label 0, 1;
+//!             positive_weight = N_0 / N_1 by default; N, w and d_in as in decision_head/training_data.hpp.
+//! Guarantees: the same seed, samples and machine give the same head. The validation set consists of whole groups
+//!             (episodes), so no state is in both sets. Tests compare the gradient with finite differences, in double.
+//!             The trainer keeps the head of the training epoch with the least validation loss. The trainer does not
+//!             copy the samples.
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
-//!             standardized over the training set. Mean and scale are folded into W_1 and b_1, because a finished head
-//!             must take raw states. Only c keeps a separate standardization.
+//!             standardized over the training set. `head` folds mean and scale into W_1 and b_1, because a finished
+//!             head takes raw states. Only c keeps a separate standardization.
 //! Cost:       O(N d_in w) per training epoch; only `make` allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
@@ -38,7 +38,7 @@ SPECVERIFY_TYPES_BEGIN
 struct epoch_report {
   std::uint32_t epoch = 0;     //!< training epoch, from 1
   double training_loss = 0;    //!< mean over the training epoch, with dropout
-  double validation_loss = 0;  //!< weighted like the training loss
+  double validation_loss = 0;  //!< weighted like the training loss, without dropout
   double validation_auc = 0;   //!< probability that a sample with label 1 scores above a sample with label 0
   bool best = false;           //!< least validation loss so far
 };
@@ -50,8 +50,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 class head_trainer {
  public:
   //! The spans of `samples` must outlive the trainer.
-  //! Errors: as for check(training_options) and check(training_samples); training_set_empty (a part without samples, or
-  //!         a training part with only one label).
+  //! Errors: as for check(training_options) and check(training_samples); training_set_empty (the training or validation
+  //!         part has no samples, or all training samples have the same label).
   [[nodiscard]] static result<head_trainer> make(const training_options& options,
                                                  const training_samples& samples) noexcept {
     if (const status why = check(options); !why.ok()) return why;
@@ -75,7 +75,7 @@ class head_trainer {
   [[nodiscard]] std::size_t validation_size() const noexcept { return validation_.size(); }
   [[nodiscard]] double positive_weight() const noexcept { return positive_weight_; }
 
-  //! Runs one pass over the training part, in a new order. Does nothing after `finished`.
+  //! Runs one pass over the training samples, in a new order. Does nothing if `finished` is true.
   epoch_report run_epoch() {
     epoch_report report;
     report.epoch = epoch_;
@@ -97,7 +97,7 @@ class head_trainer {
     }
     report.epoch = ++epoch_;
     report.training_loss = loss / static_cast<double>(training_.size());
-    validation found = validate();  // the scores are sorted in place
+    validation found = validate();  // not const, because area_under_curve sorts the scores
     report.validation_loss = found.loss;
     report.validation_auc = detail::area_under_curve(found.scored);
     report.best = report.validation_loss < best_loss_ || epoch_ == 1;
@@ -144,7 +144,7 @@ class head_trainer {
     return source_(random_counter{position, static_cast<std::uint32_t>(step_), lane, purpose::training, use});
   }
 
-  // A uniform per group decides whether the group goes to the validation part, so adding a group moves no other group.
+  // One uniform per group decides whether the group is used for validation, so adding a group moves no other group.
   void split() {
     for (std::uint32_t i = 0; i < samples_.state.size(); ++i) {
       const double uniform = decision_uniform(words(samples_.group[samples_.state[i]], 0, 1));
@@ -227,7 +227,7 @@ class head_trainer {
     }
   }
 
-  //! Result of the validation part: the mean weighted loss, and (logit, label) of the samples.
+  //! Result of a validation: the mean weighted loss, and the pair (logit, label) of each sample.
   struct validation {
     double loss = 0;
     std::vector<std::pair<float, std::uint8_t>> scored{};

@@ -5,7 +5,8 @@
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
 //! Symbols:    S = number of mismatches with hidden states, N = number of samples, w = width of the head, d_in = its
 //!             number of inputs.
-//! Guarantees: views, trivially copyable; the checks read every number once, O(S d_in + N), and do not allocate.
+//! Guarantees: options and views are trivially copyable; the checks read every number once, O(S d_in + N), and do not
+//!             allocate.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
@@ -22,12 +23,12 @@ SPECVERIFY_TYPES_BEGIN
 
 struct training_options {
   std::uint32_t width = 256;      //!< w, hidden units, 1..2^16
-  double dropout = 0.1;           //!< share of hidden units dropped in a training step, [0, 1)
+  double dropout = 0.1;           //!< probability that a hidden unit is dropped in a training step, in [0, 1)
   double learning_rate = 1e-3;    //!< > 0
   double late_rate = 1.0;         //!< factor of the learning rate in the second half of the training epochs, > 0
   double weight_decay = 1e-2;     //!< weight decay of W_1 and w_2, >= 0
-  double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 of the training part
-  double validation_share = 0.1;  //!< share of the groups, (0, 1)
+  double positive_weight = 0;     //!< weight of a sample with label 1; 0: N_0 / N_1 (decision_head/trainer.hpp)
+  double validation_share = 0.1;  //!< expected share of the groups used for validation, in (0, 1)
   std::uint32_t batch = 256;      //!< >= 1
   std::uint32_t epochs = 20;      //!< >= 1
   bool use_channel = true;        //!< false: the head ignores c (its weights stay 0), for ablation studies
@@ -41,8 +42,8 @@ struct training_samples {
   std::uint32_t target_size = 0;
   std::span<const float> drafter{};           //!< S x drafter_size
   std::span<const float> target{};            //!< S x target_size
-  std::span<const std::uint32_t> group{};     //!< S: the episode of each mismatch
-  std::span<const std::uint32_t> state{};     //!< N: the mismatch of each sample
+  std::span<const std::uint32_t> group{};     //!< S: number of the episode of each mismatch
+  std::span<const std::uint32_t> state{};     //!< N: index of the mismatch of each sample
   std::span<const channel_vector> channel{};  //!< N: c, not standardized
   std::span<const std::uint8_t> labels{};     //!< N: 1 = reject
 };
@@ -64,9 +65,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return o.epochs == 0 ? bad(8) : status{};
 }
 
-//! Checks that the samples fit together, for a head of `width` hidden units.
-//! Errors: as for check(head_shape); size_mismatch (20 drafter, 21 target, 22 state or channel or labels, 23 a state
-//!         index); value_not_finite (`where` = index of the number, or of the sample with that channel).
+//! Checks that the arrays of the samples have matching sizes and finite numbers, for a head of `width` hidden units.
+//! Errors: as for check(head_shape); size_mismatch (`where` = 20 drafter, 21 target, 22 state or channel or labels, 23
+//!         a state index); value_not_finite (`where` = index of the number, or of the sample with that channel).
 [[nodiscard]] constexpr status check(const training_samples& s, std::uint32_t width) noexcept {
   if (const status why = check(head_shape{s.mode, s.drafter_size, s.target_size, width}); !why.ok()) return why;
   if (s.drafter.size() != s.group.size() * s.drafter_size) return detail::head_error(errc::size_mismatch, 20);

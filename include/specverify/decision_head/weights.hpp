@@ -3,12 +3,12 @@
 //! metadata.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), section on the head; the file format is ours.
-//! Symbols:    first (w x d_in), first_bias (w), second (w), second_bias (1), little endian; metadata: format, mode,
-//!             drafter_size, target_size, width, channel_mean, channel_scale (five numbers, separated by spaces),
-//!             threshold; numbers as shortest decimals.
-//! Guarantees: reading a written head returns the same bits. The reader returns an error code for every defect, and
-//!             reads nothing outside the given bytes. It accepts any order of keys and tensors and any white space.
-//!             Writing does not allocate; a `decision_head` owns copies of the weights that it read.
+//! Symbols:    w = width, d_in = number of inputs. Tensors: first (w x d_in), first_bias (w), second (w), second_bias
+//!             (1), little endian. Metadata fields: format, mode, drafter_size, target_size, width, channel_mean,
+//!             channel_scale (five numbers each, separated by spaces), threshold; numbers are the shortest decimals.
+//! Guarantees: reading a written head returns the same bits. The reader returns an error for every defect, and reads
+//!             nothing outside the given bytes. It accepts any order of keys and tensors and any white space. Writing
+//!             does not allocate; a `decision_head` owns copies of the weights.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
@@ -143,7 +143,7 @@ template <std::size_t Count>
   return out;
 }
 
-//! Reads a head without arrays, from the metadata.
+//! Reads the fields of a head from the metadata, without the arrays.
 [[nodiscard]] inline result<head_weights> read_head_fields(const head_header& header) noexcept {
   head_weights out;
   for (std::size_t i = 0; i < header.seen.size(); ++i) {
@@ -207,7 +207,7 @@ template <std::size_t Count>
   return static_cast<std::size_t>((saturating(4) * parameter_count(head.shape) + counter.size() + 8).value);
 }
 
-//! Writes a head to the front of `out` and returns that part.
+//! Writes a head to the front of `out` and returns the written part.
 //! Errors: as for check(head_weights); output_too_small (`where` = bytes needed).
 [[nodiscard]] inline result<std::span<std::byte>> write_head(const head_weights& head,
                                                              std::span<std::byte> out) noexcept {
@@ -228,13 +228,13 @@ template <std::size_t Count>
   return out.first(size);
 }
 
-//! A head that owns the arrays.
+//! A head that owns its weights.
 class decision_head {
  public:
   //! Reads a file.
-  //! Errors: truncated, trailing_bytes; weights_header, weights_unknown (`where` = byte of the header);
-  //!         weights_missing, weights_shape (`where` = tensor, 0..3); weights_missing, weights_metadata (`where` =
-  //!         10..17, a field in the order listed at the top of this file); value_not_finite.
+  //! Errors: truncated, trailing_bytes; weights_header, weights_unknown (`where` = byte of the header); weights_shape
+  //!         (`where` = tensor, 0..3, in the order of the head of this file); weights_metadata (`where` = 10..17, the
+  //!         field in this order); weights_missing (`where` = tensor or field); value_not_finite.
   [[nodiscard]] static result<decision_head> make(std::span<const std::byte> file) noexcept {
     if (file.size() < 8) return detail::head_error(errc::truncated, file.size());
     const std::uint64_t length = numeric::load_le(file.data(), 8);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps a sparsifier so that no draft costs more bits than remain in the round's bit budget, which a window sets.
+//! Wraps a sparsifier so that the distribution of one draft never costs more bits than a window's bit budget for a
+//! round.
 //!
 //! Use it to draft with a `budgeted_window`, as sessions do. If the sparsifier keeps a fixed number of tokens, the
-//! window's plan sets this number, and this class marks a support that the budget has cut. If the sparsifier chooses
-//! the number itself and its support costs too much, this class calls it again with a maximum.
-//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports;
-//!             this class does.
+//! window's plan sets this number, and `budgeted` only marks a support that the budget has cut. If the sparsifier
+//! chooses the number itself and its support costs too much, `budgeted` calls it again with a maximum number.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports,
+//!             but `budgeted` does.
 //! Symbols:    K' = support size after `clamp`.
 //! Guarantees: `budgeted` is a sparsifier and uses the wrapped sparsifier's state. If the budget cut a support,
-//!             `support::cut` is set, so that `advance` can take it into account. No allocation; noexcept; bit-exact if
-//!             the wrapped sparsifier is bit-exact.
+//!             `support::cut` is set, so that the sparsifier's `advance` can take the cut into account. No allocation;
+//!             noexcept; bit-exact if the wrapped sparsifier is bit-exact.
 //! Cost:       O(1), plus the wrapped sparsifier's cost, or twice that cost if the budget cuts a support.
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
@@ -22,7 +23,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! Selects a support under the window's budget. It copies the sparsifier only if it must call the sparsifier again.
+//! Selects a support within the window's budget. Copies the sparsifier only if the sparsifier must be called again.
 template <sparsifier Sparsifier, budgeted_window Window>
 [[nodiscard]] result<support> select_within_budget(const Sparsifier& sparsifier, const Window& window,
                                                    const row_summary& row, const typename Sparsifier::state_type& state,
@@ -66,7 +67,7 @@ struct budgeted {
     return sparsifier.workspace_size(state, vocab_size);
   }
 
-  //! Errors: the sparsifier's errors.
+  //! Errors: the errors of the sparsifier's `select`.
   [[nodiscard]] result<support> select(const row_summary& row, const state_type& state,
                                        workspace& scratch) const noexcept {
     return detail::select_within_budget(sparsifier, window, row, state, scratch);

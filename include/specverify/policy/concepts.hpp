@@ -2,9 +2,9 @@
 //! Defines the concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, their
 //! resolution and their support size. A skip policy decides whether to send a drafted token.
 //!
-//! A window decides whether to send a position from the position's distribution, before the token is drawn. The
-//! decision must not depend on that token, because otherwise the text would not follow the target's distribution
-//! (erratum T34). A skip policy may use the token, so all skip policies except `always_send` are lossy.
+//! A window looks at the distribution of a position and decides whether to draft this position, before the token is
+//! drawn. The decision must not depend on the token, because otherwise the text would not follow the target's
+//! distribution (erratum T34). A skip policy may use the token, so all skip policies except `always_send` are lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -32,11 +32,11 @@ struct skip_observation {
   double coin = 0;  //!< uniform number in [0, 1), purpose 10
 };
 
-//! Effect of a budget on a support of K tokens.
+//! Effect of a bit budget on a support of K tokens.
 struct budget_clamp {
-  std::uint32_t support_size = 0;  //!< K' <= K; or V
-  bool clamped = false;            //!< whether K itself costs more than the budget
-  bool dense = false;              //!< whether all V tokens are sent instead, because they cost less than K
+  std::uint32_t support_size = 0;  //!< tokens within the budget, K' <= K; V if `dense`
+  bool clamped = false;            //!< whether K tokens cost more than the budget
+  bool dense = false;              //!< whether all V tokens are sent instead, because they are within the budget
 };
 
 //! Range of the draft length L and the resolution l in all plans that a window's `begin` returns.
@@ -49,13 +49,14 @@ struct plan_range {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `begin(observation)` plans a round. `proceed(position, law, bits)` returns whether to draft the position with this
-//! distribution, too, if the earlier distributions cost `bits`. Both must be pure. A policy whose `proceed` is always
-//! true can set `unconditional = true`. If it reads `observation::accepted_probability`, it must set
-//! `needs_probabilities = true`, because a session measures them only then. A policy that counts in a unit other than
-//! bits also has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits the plan: L and l to
-//! the window's `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same
-//! plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! Plans the drafts of each round. `begin(observation)` must return the plan of a round. `proceed(position, law, bits)`
+//! must return whether the round also drafts this position, which has this distribution; `bits` is the cost of the
+//! distributions before it. Both functions must be pure. A policy whose `proceed` is always true can set `unconditional
+//! = true`. A policy that reads `observation::accepted_probability` must set `needs_probabilities = true`, because a
+//! session measures these probabilities only then. A policy that counts in a unit other than bits also has
+//! `charge(law)`; `bits` is then the sum of the earlier charges. A session limits L and l of a plan to the window's
+//! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
+//! round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -63,30 +64,31 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
 
-//! A window with a range of L and l, which determines the size of a session's messages. If l can change from round to
-//! round, each draft message announces l. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by:
-//! every window of the library.
+//! A window with a known range of L and l, which limits the size of a session's messages. If l can change from round to
+//! round, each draft message contains l. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every
+//! window of the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
   { policy.range() } noexcept -> std::same_as<plan_range>;
 };
 
-//! A window that needs V and the sparsifier's K. A session passes both to it before the first round. Satisfied by:
-//! `bit_budget_window`, `model_window`.
+//! A window that needs V and the sparsifier's K. A session calls `count_with(V, K)` before the first round. Satisfied
+//! by: `bit_budget_window`, `model_window`.
 template <class Policy>
 concept counting_window = window_policy<Policy> && requires(Policy& policy, std::uint32_t size) {
   { policy.count_with(size, size) } noexcept -> std::same_as<void>;
 };
 
-//! A window policy that returns the cost of a distribution, in any unit.
+//! A window policy whose `charge` returns the cost of a distribution, in any unit.
 template <class Policy>
 concept charging_window = window_policy<Policy> && requires(const Policy& policy, const law& next) {
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
 };
 
-//! A window policy with a bit budget. `clamp()` returns the K that `begin` plans under the budget. `clamp(n)` limits a
-//! distribution of n tokens if the sparsifier chose their number. A session calls both so that no position costs more
-//! than a round has, and counts the distributions that they cut. Satisfied by: `bit_budget_window`.
+//! A window policy with a bit budget. `clamp()` must return the K that `begin` plans within the budget. `clamp(n)` must
+//! return the limit of a distribution with n tokens, for a sparsifier that chooses the number of tokens. A session
+//! calls both functions so that no position costs more than the budget of a round, and counts the distributions that
+//! the budget cuts. Satisfied by: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
   { policy.clamp() } noexcept -> std::same_as<budget_clamp>;
@@ -94,15 +96,15 @@ concept budgeted_window = window_policy<Policy> && requires(const Policy& policy
 };
 
 //! Progress of one round. `takes_position` updates `bits` for a charging window; for other windows the caller must set
-//! it before each call.
+//! `bits` before each call.
 struct window_progress {
   std::uint32_t drafted = 0;
   std::uint64_t bits = 0;
 };
 
-//! Returns whether the window takes the next position, and if so, charges and counts it. It decides from the position's
-//! distribution before anything is drawn from it. The first position is always taken (L >= 1). Sessions use this
-//! function.
+//! Returns whether the window drafts the next position and, if it does, charges and counts the position. Call it before
+//! a token is drawn from `next`, the position's distribution. The first position is always drafted (L >= 1). Sessions
+//! use this function.
 template <window_policy Window>
 [[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position,
                                             const law& next) noexcept {
@@ -112,7 +114,7 @@ template <window_policy Window>
   return true;
 }
 
-//! Drafts one position of a round at the stream's position. Returns nothing if the window ends before it.
+//! Draws the draft of the stream's position from `next`. Returns nothing if the window does not draft this position.
 template <window_policy Window, class Source>
 [[nodiscard]] constexpr std::optional<draft> draw_within(const Window& window, window_progress& so_far, const law& next,
                                                          const uniform_stream<Source>& stream) noexcept {
@@ -120,11 +122,12 @@ template <window_policy Window, class Source>
   return draw(next, stream);
 }
 
-//! `send(seen)` returns whether to upload and verify the token; otherwise the edge commits it. The static members
-//! specify the data that `seen` must hold, and the guarantee. A policy that needs uncertainty must have `perturbation`,
-//! and one that needs attention must have `importance`. If it has `uncertain(seen)`, a session can count the uncertain
-//! tokens that it skips (`session_statistics::skipped_uncertain`).
-//! Satisfied by: `always_send`, `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
+//! Decides which drafted tokens are verified: `send(seen)` must return whether to upload and verify the token;
+//! otherwise the edge commits the token on its own. The static members specify the data that `seen` must have, and the
+//! guarantee. A policy that needs uncertainty must have the member `perturbation`, and a policy that needs attention
+//! must have the member `importance`. If a policy has `uncertain(seen)`, a session counts the uncertain tokens that the
+//! policy skips (`session_statistics::skipped_uncertain`). Satisfied by: `always_send`, `random_skip`,
+//! `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {
   { policy.send(seen) } noexcept -> std::same_as<bool>;
@@ -134,7 +137,7 @@ concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, co
   { Policy::strength } -> std::convertible_to<guarantee>;
 };
 
-//! HLM: every token is verified.
+//! Sends every token to the cloud for verification, as HLM does.
 struct always_send {
   static constexpr bool needs_uncertainty = false;
   static constexpr bool needs_attention = false;
@@ -143,7 +146,7 @@ struct always_send {
   [[nodiscard]] constexpr bool send(const skip_observation&) const noexcept { return true; }
 };
 
-//! The same plan for every round; drafts every position up to L. Default of a session.
+//! Has the same plan for every round, and drafts every position up to L. Default of a session.
 struct fixed_window {
   static constexpr bool unconditional = true;  //!< `proceed` is always true, so a session need not count bits
   std::uint32_t max_draft_length = 4;          //!< L, 1..4096

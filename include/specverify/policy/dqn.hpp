@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A learned window: a small network estimates the value of each of 22 actions for the next round (L drafts at
-//! resolution l), and the window chooses the action with the highest value.
+//! Provides a window that is learned: a small network estimates the value of each of 22 actions (L drafts at resolution
+//! l) for the next round, and the window chooses the action with the highest value.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
-//! Symbols:    f = accepted_probability, 64 numbers; main branch 64-128-128, auxiliary (mean and last non-zero entry of
-//!             f) 2-32-32, uplink state 1-16-16, each with ReLU; joined 176-128 (ReLU)-22.
+//! Symbols:    f = accepted_probability, 64 numbers. The network has three branches with ReLU: f 64-128-128; mean and
+//!             newest of the non-zero entries of f 2-32-32; uplink state 1-16-16. Their 176 outputs are the inputs of
+//!             the joined layers 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
 //!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
 //!             defect. Near-tie: if two actions have almost equal values, float
@@ -32,7 +33,8 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t dqn_actions = 22;
 inline constexpr std::uint32_t dqn_inputs = observed_probabilities + 3;
 
-//! A fully connected layer within the array of weights: weight [input][output] at `offset`, then one bias per output.
+//! Location of a fully connected layer in the array of weights: from `offset` on, the weights [input][output], then one
+//! bias per output.
 struct dqn_layer {
   std::uint32_t inputs = 0, outputs = 0, offset = 0;
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t bias() const noexcept { return offset + inputs * outputs; }
@@ -64,7 +66,8 @@ struct dqn_weights {
   std::array<float, dqn_parameters> values{};
 };
 
-//! Inputs of the network: 64 probabilities, the mean of those that are not zero, the newest of those, the uplink state.
+//! Inputs of the network: 64 probabilities, the mean and the newest of the non-zero probabilities, and the uplink
+//! state.
 using dqn_features = std::array<float, dqn_inputs>;
 //! The network's outputs, one value per action.
 using dqn_values = std::array<float, dqn_actions>;
@@ -107,7 +110,7 @@ constexpr void dqn_apply(const dqn_weights& weights, const dqn_layer& layer, std
     std::uint32_t o = 0;
     for (float products[16]; o + 16 <= layer.outputs; o += 16) {
       for (std::uint32_t k = 0; k < 16; ++k) products[k] = x * row[o + k];
-      if (!std::is_constant_evaluated()) numeric::round_here(products);  // no fused sums, so all builds choose alike
+      if (!std::is_constant_evaluated()) numeric::round_here(products);  // not fused with the sum, so all builds agree
       for (std::uint32_t k = 0; k < 16; ++k) out[o + k] += products[k];
     }
     for (; o < layer.outputs; ++o) out[o] += numeric::product(x, row[o]);
@@ -155,8 +158,9 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return {};
 }
 
-//! Writes `dqn_file_bytes` bytes to the front of `out` and returns them: magic and version, the sizes of the layers,
-//! the weights in little-endian float32, a checksum. Errors: output_too_small, value_not_finite.
+//! Writes `dqn_file_bytes` bytes to the front of `out` and returns them: magic number and version, the sizes of the
+//! layers, the weights in little-endian float32, and a checksum. Errors: output_too_small (`where` = bytes needed),
+//! value_not_finite (`where` = weight).
 [[nodiscard]] constexpr result<std::span<std::byte>> write_dqn(const dqn_weights& weights,
                                                                std::span<std::byte> out) noexcept {
   if (out.size() < dqn_file_bytes)
@@ -178,8 +182,8 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return out.first(dqn_file_bytes);
 }
 
-//! Reads the output of `write_dqn` into `values`, which must have room for `dqn_parameters` numbers, for example
-//! `dqn_weights::values`. They are not returned by value because they take 0.2 MB.
+//! Reads the output of `write_dqn` into `values`, which must have at least `dqn_parameters` elements, for example
+//! `dqn_weights::values`. The weights are not returned by value, because they take 0.2 MB.
 //! Errors: output_too_small (`where` = values needed), truncated, trailing_bytes, weights_header (not such a file),
 //!         unknown_version, weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On
 //!         an error `values` are unchanged.
@@ -213,15 +217,15 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return values.first(dqn_parameters);
 }
 
-//! A window whose plan a trained network chooses. The caller owns the weights, which must outlive the window.
+//! A window that chooses its plans with a trained network. The caller owns the weights, which must outlive the window.
 class dqn_window {
  public:
   static constexpr bool unconditional = true;
-  //! makes a session record them (observation::accepted_probability)
+  //! tells a session to record `observation::accepted_probability`
   static constexpr bool needs_probabilities = true;
 
-  //! Returns a window. Errors: size_mismatch (the grid must have 22 actions), the errors of check(action_grid),
-  //! value_not_finite.
+  //! Returns a window. Errors: size_mismatch (the grid does not have 22 actions), the errors of check(action_grid),
+  //! value_not_finite (a weight).
   [[nodiscard]] static result<dqn_window> make(const dqn_weights& weights,
                                                const action_grid& grid = paper_action_grid()) noexcept {
     if (grid.size != dqn_actions) return status{errc::size_mismatch, part::policy, grid.size};

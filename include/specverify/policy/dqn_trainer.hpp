@@ -3,12 +3,13 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of the authors' code; double Q-learning:
 //!             van Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
-//! Symbols:    target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss
-//!             (Q_online(s, a) - target)^2, mean over the batch.
+//! Symbols:    s, a, r, s' = state, action, reward and next state of a round; Q = value of an action by a network;
+//!             target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss =
+//!             mean over the batch of (Q_online(s, a) - target)^2.
 //! Guarantees: the same seed, options and environment give the same weights, bit for bit, in the same build; only
 //!             `make` allocates.
-//! Deviates:   defects of the authors' code are not repeated: the environment computes rewards and evaluations, and it
-//!             charges each round at the link rate of that round.
+//! Deviates:   the environment computes rewards and evaluations, and must charge each round at the link rate of that
+//!             round. This avoids defects of the authors' code.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP
@@ -29,10 +30,10 @@ SPECVERIFY_TYPES_BEGIN
 
 struct dqn_trainer_options {
   std::uint64_t seed = 1;
-  double learning_rate = 1e-4;    //!< learning rate of Adam, > 0
+  double learning_rate = 1e-4;    //!< learning rate of Adam, in [1e-12, 1]
   double discount = 0.1;          //!< in [0, 1); the paper's code uses 0.99 for plain DQN
   std::uint32_t batch = 64;       //!< 1..4096
-  std::uint32_t replay = 10000;   //!< maximum transitions in memory, >= batch
+  std::uint32_t replay = 10000;   //!< maximum transitions in memory, from `batch` to 2^24
   std::uint32_t copy_every = 30;  //!< updates between copies of the online network to the target network, >= 1
   double epsilon_start = 1;       //!< probability of a random action, in [0, 1]
   double epsilon_end = 0.01;      //!< in [0, epsilon_start]
@@ -65,8 +66,8 @@ struct dqn_training {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Environment that the trainer learns in: `reset` begins an episode, `step` plays a round, and `evaluate` scores
-//! weights. A higher score is better.
+//! The environment of the trainer: `reset` must begin an episode and return the first state, `step` must play a round,
+//! and `evaluate` must return a score for the weights. A higher score is better.
 template <class Environment>
 concept dqn_environment = requires(Environment& environment, std::uint32_t episode, std::uint32_t action,
                                    const dqn_weights& weights) {
@@ -124,7 +125,7 @@ class dqn_trainer {
     remembered_ += 1;
     return true;
   }
-  //! Updates the network once from a random batch. Returns false if there are fewer transitions than a batch needs.
+  //! Updates the network once, from a random batch. Returns false if fewer transitions than a batch are in memory.
   bool learn() noexcept;
   //! Ends an episode: multiplies epsilon by epsilon_decay, but not below epsilon_end.
   void end_episode() noexcept {
@@ -141,7 +142,7 @@ class dqn_trainer {
   }
 
  private:
-  using shared_weights = std::vector<dqn_weights>;  // with one element, because weights are too large for a stack
+  using shared_weights = std::vector<dqn_weights>;  // on the heap, because weights are too large for a stack
 
   explicit dqn_trainer(const dqn_trainer_options& options)
       : options_(options),
@@ -155,7 +156,7 @@ class dqn_trainer {
         batch_(detail::dqn_batch::make(options.batch).value()),
         epsilon_(options.epsilon_start) {
     point();
-    for (const dqn_layer& layer : dqn_layers) {  // uniform in +-1 / sqrt(inputs), weights and biases
+    for (const dqn_layer& layer : dqn_layers) {  // weights and biases are uniform in +-1 / sqrt(inputs)
       const double bound = 1 / std::sqrt(static_cast<double>(layer.inputs));
       for (std::uint32_t i = layer.offset; i < layer.end(); ++i) {
         const double u = decision_uniform(source_(random_counter{i, 0, 0, purpose::training, 1}));
@@ -173,9 +174,9 @@ class dqn_trainer {
     second_ = &storage_[5];
   }
   [[nodiscard]] const dqn_transition& sampled(std::uint32_t i) const noexcept { return memory_[picks_[i]]; }
-  //! Makes a state of each sampled transition the input of the batch.
+  //! Writes one member of each sampled transition, `state` or `next`, to the inputs of the batch.
   void put_inputs(dqn_features dqn_transition::*which) noexcept;
-  //! Computes the value that each sampled action should have.
+  //! Computes the target of each sampled transition.
   void set_targets() noexcept;
   void step_adam() noexcept;
 

@@ -4,11 +4,12 @@
 //!
 //! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define it,
 //!             so the rule is ours.
-//! Symbols:    L, l = the action; alpha_l = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L;
-//!             round time L t_d + U/R_u + t_v + D/R_d + t_rtt.
+//! Symbols:    L, l = the action; alpha = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L. A
+//!             round takes L t_d + U/R_u + t_v + D/R_d + t_rtt, where t_d = time to draft a token, t_v = time to verify
+//!             a round, U and D = bits on the uplink and the downlink, R_u and R_d = rates, t_rtt = round trip.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
-//! Deviates:   the window assumes that the next round has the measured rate, and maximizes the ratio of this round
-//!             only. The difference from the best long-run policy is of second order.
+//! Deviates:   the window assumes that the next round has the measured rates, and maximizes the throughput of this
+//!             round only. The difference from the best long-run policy is of second order.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP
@@ -25,7 +26,7 @@ SPECVERIFY_TYPES_BEGIN
 //! Cost model of a round. If the observation has a rate, a round trip or a draft time, that value is used instead.
 struct throughput_model {
   std::uint32_t vocab_size = 0;    //!< V >= 1; a session sets it
-  std::uint32_t support_size = 1;  //!< K, for accountings that count a support; a session sets it
+  std::uint32_t support_size = 1;  //!< K, if `accounting` depends on it; a session sets it
   position_accounting accounting = position_accounting::dense;
   round_times times{};   //!< t_d per draft, t_v per round, s
   channel_state link{};  //!< rates in bit/s, round trip in s
@@ -48,8 +49,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
 }
 
-//! Returns the modelled time of a round with this action, s. After a round without a lattice, a draft has the mean size
-//! of the drafts that were sent, in whole messages; otherwise the size by the model's accounting.
+//! Returns the modelled time of a round with this action, in seconds. If the last round used no lattice, the size of a
+//! draft is the mean over all drafts sent so far, from the bytes of the draft messages. Otherwise it follows from the
+//! model's accounting.
 [[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen,
                                                 const window_action& action) noexcept {
   channel_state link = model.link;
@@ -73,7 +75,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return expected_tokens(acceptance, action.draft_length) / modelled_round_time(model, seen, action);
 }
 
-//! Chooses the grid's action with the highest modelled throughput; the first action wins ties.
+//! A window that chooses the action of its grid with the highest modelled throughput; the first action wins ties.
 struct model_window {
   static constexpr bool unconditional = true;
   action_grid grid = paper_action_grid();  //!< 1..32 actions

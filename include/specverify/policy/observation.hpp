@@ -23,7 +23,7 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t observed_probabilities = 64;  //!< accepted drafts whose probability is kept
 inline constexpr std::uint32_t observed_resolutions = 4;     //!< maximum number of resolutions with a mean acceptance
 
-//! Acceptance of the tested drafts of one resolution: an exponential mean.
+//! Exponential mean of the acceptance of the tested drafts of one resolution.
 struct resolution_acceptance {
   std::uint32_t resolution = 0;  //!< l; 0: this entry is unused
   float mean = 0;                //!< in [0, 1]
@@ -40,7 +40,7 @@ struct observation {
   std::uint32_t last_accepted = 0;  //!< accepted drafts of the previous round
   std::uint64_t drafted = 0;        //!< over all rounds
   std::uint64_t accepted = 0;       //!< over all rounds
-  //! bytes of all draft messages, with headers but without retries
+  //! bytes of all draft messages, with headers but without retransmissions
   std::uint64_t draft_bytes = 0;
   float uplink_rate = 0;           //!< bit/s, measured by the host; 0: unknown
   float downlink_rate = 0;         //!< bit/s; 0: unknown
@@ -49,9 +49,10 @@ struct observation {
   std::uint32_t uplink_state = 0;  //!< state of a two-state link: 0 low, 1 high
   //! l of the previous round; 0: no lattice was used
   std::uint32_t last_resolution = 0;
-  //! probability of accepted drafts in the drafter's own distribution, newest last, padded with zeros on the left
+  //! probability of each accepted token in the drafter's own distribution, newest last; zeros at the front if there are
+  //! fewer than 64
   std::array<float, observed_probabilities> accepted_probability{};
-  //! in the order in which resolutions were first used
+  //! entries in the order in which the resolutions were first used
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 
@@ -71,12 +72,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 inline constexpr float acceptance_weight = 0.05f;  //!< weight of the newest tested draft in an acceptance mean
 inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before the first draft
-//! Resolution under which `observation::acceptance` keeps the mean of drafts without a lattice.
+//! Number that replaces the resolution in `observation::acceptance` for drafts without a lattice.
 inline constexpr std::uint32_t resolution_without_lattice = 1;
 
-//! Returns the expected acceptance of a draft of this resolution. If this resolution has no mean, the function returns
-//! the mean of the nearest resolution that was tried (the smaller of two equally near), or `acceptance_start` if none
-//! was tried.
+//! Returns the expected acceptance of a draft of this resolution: the mean of this resolution or, if it has none, of
+//! the nearest resolution that has one (the smaller of two equally near). Without any mean it returns
+//! `acceptance_start`.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
@@ -93,8 +94,9 @@ inline constexpr std::uint32_t resolution_without_lattice = 1;
 }
 
 //! Adds the tested drafts of a round to the mean of this resolution. A fifth resolution replaces the fourth. Resolution
-//! 0, for drafts without a lattice, counts as `resolution_without_lattice`. As there is one mean then, the weight of a
-//! test is 1 / (tests so far + 5), but at least 0.01. Tests are counted as accepted drafts + rounds.
+//! 0 means drafts without a lattice, which share one mean, that of `resolution_without_lattice`. In this mean, the
+//! weight of a tested draft is 1 / (n + 5), but at least 0.01, where n is the number of accepted drafts and finished
+//! rounds before it. In other means the weight is `acceptance_weight`.
 constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
                                  std::uint32_t accepted) noexcept {
   if (drafted == 0) return;
@@ -106,7 +108,7 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
     ++at;
   resolution_acceptance& mean = seen.acceptance[at];
   if (mean.resolution != resolution) mean = {resolution, acceptance_of(seen, resolution)};
-  std::uint64_t before = seen.accepted + seen.round + 4;  // the start counts as five tests
+  std::uint64_t before = seen.accepted + seen.round + 4;  // the initial mean counts as five tests
   const auto take = [&](float outcome) {                  // each step is a float because journals store the mean
     const float weight = has_lattice ? acceptance_weight : 1.0f / static_cast<float>(before < 100 ? before : 100);
     const float move = numeric::product(weight, numeric::rounded(outcome - mean.mean));
@@ -117,16 +119,17 @@ constexpr void record_acceptance(observation& seen, std::uint32_t resolution, st
   if (accepted < drafted) take(0.0f);
 }
 
-//! Records an accepted draft and its probability, in [0, 1], in the drafter's own distribution before quantization.
-//! Must be called in order of position.
+//! Records the probability of an accepted token, in [0, 1], in the drafter's own distribution before quantization. Must
+//! be called in order of position.
 constexpr void record_accepted(observation& seen, float probability) noexcept {
   for (std::uint32_t i = 0; i + 1 < observed_probabilities; ++i)
     seen.accepted_probability[i] = seen.accepted_probability[i + 1];
   seen.accepted_probability[observed_probabilities - 1] = probability;
 }
 
-//! Records a decided round: the observation of round r becomes that of round r + 1. `emitted`: tokens that the round
-//! committed. `resolution`: l of the distributions, or 0 if they are not lattice points.
+//! Records a round after its verdict: the observation of round r becomes the observation of round r + 1. `emitted`:
+//! number of tokens that the round committed. `resolution`: l of the distributions, or 0 if they are not lattice
+//! points.
 constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
                             std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the inputs of a skip policy on the drafter's row: disagreements, random number, attention row.
+//! Measures the inputs of a skip policy for a drafted token: the disagreements, a random number, and the attention row.
 //!
-//! Use it before `skip.send(seen)` if you draft without a session. A session measures the same inputs.
+//! Use it before `skip.send(seen)` if you draft without a session. Sessions measure the same inputs.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
-//! Symbols:    u = disagreements / samples.
+//! Symbols:    u = disagreements / samples, the uncertainty of the token.
 //! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and
 //!             5 for the disagreements, 10 for the random number. A policy that needs neither uses no counters.
-//! Cost:       O(V) if a policy measures uncertainty; otherwise O(1).
+//! Cost:       at most O(V) per sample if the policy needs uncertainty; O(n) for an attention row of n weights;
+//!             otherwise O(1).
 //! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
 #define SPECVERIFY_POLICY_OBSERVE_SKIP_HPP
@@ -25,8 +26,8 @@ template <skip_policy Skip>
 
 namespace detail {
 
-//! Measures disagreements on `row` if its reading is precise enough, and otherwise reads the row again. It releases the
-//! workspace that it takes.
+//! Measures the disagreements on `row` if this reading serves the purpose, and otherwise on a new reading of the row.
+//! Releases the workspace that it takes.
 template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] result<disagreement> measure_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                         const perturbation_options& options,
@@ -38,9 +39,9 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
   return temperature_perturbation(*plain, token, options, random);
 }
 
-//! `attention` must be empty unless the skip policy needs it. `measure()` is called only if the policy needs
-//! disagreements. The random number and the measurement use different counters than the token's draw, so they are
-//! independent of the draw.
+//! Returns the inputs of a skip policy. `attention` must be empty unless the policy needs it. `measure()` is called
+//! only if the policy needs uncertainty. The random number and the measurement use other counters than the draw of the
+//! token, so they are independent of the draw.
 template <uniform_source Source, class Measure>
 [[nodiscard]] result<skip_observation> observation_of(std::span<const float> attention, bool needs_uncertainty,
                                                       bool needs_coin, const uniforms<Source>& random,
@@ -61,9 +62,9 @@ template <uniform_source Source, class Measure>
 
 }  // namespace detail
 
-//! Measures the inputs that `skip` needs for the drafted `token`: disagreements on the drafter's row, the random
-//! number, and whether the attention row can be used. `attention` is the row of the query that produced `row`, or
-//! empty. Then call `skip.send(seen)`.
+//! Measures the inputs that `skip` needs for the drafted `token`: the disagreements on the drafter's row, and the
+//! random number. Checks the attention row if `skip` needs it. `attention` is the attention row of the query that
+//! produced `row`, or empty. Then call `skip.send(seen)`.
 //! Errors: attention_missing, invalid_attention; invalid_argument (options), and the errors of
 //! `temperature_perturbation`.
 template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_source Source>

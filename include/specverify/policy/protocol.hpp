@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how an edge sends hidden states: with the drafts, on request, or one by one. The choice depends on the link
-//! and is made once per session.
+//! Chooses how an edge sends hidden states: with the drafts, on one request per round, or on one request per mismatch.
+//! The choice depends on the link.
 //!
 //! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
 //!             model-based rule and the lazy protocol are ours.
-//! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; R_u, R_d = rates; eps =
-//!             loss; tau = round_trip; O_u, O_d = overheads; FH = full, SH = selective.
+//! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; B_req = bits of a request
+//!             for hidden vectors; R_u, R_d = rates of uplink and downlink; tau = round_trip; O_u, O_d = overhead in
+//!             bits of a message on the uplink and the downlink; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
-//! Deviates:   until M is known, running means per L replace M and P(M > 0). These means have weight 0.05 and start at
-//!             1 and 0.7.
+//! Deviates:   M is not known before the round, so running means per L replace E[M] and P(M > 0). The newest round has
+//!             the weight 0.05 in these means, which start at 1 and 0.7.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP
@@ -25,19 +26,20 @@ SPECVERIFY_TYPES_BEGIN
 
 //! When to send the hidden vectors of a round.
 enum class hidden_protocol : std::uint8_t {
-  full = 0,       //!< FH: all L with the drafts
-  selective = 1,  //!< SH: vectors of all mismatches, on one request
-  lazy = 2        //!< one mismatch after another, until one is rejected
+  full = 0,       //!< FH: all L vectors, with the drafts
+  selective = 1,  //!< SH: the vectors of all mismatches, on one request
+  lazy = 2        //!< the vector of one mismatch per request, until a mismatch is rejected
 };
 
 //! Statistics of the rounds of one draft length.
 struct mismatch_means {
-  double mismatches = 1;   //!< E[M]
-  double any = 0.7;        //!< P(M > 0)
-  double evaluated = 0.9;  //!< mean number of mismatches up to the first rejected one, which `lazy` requests
+  double mismatches = 1;  //!< E[M]
+  double any = 0.7;       //!< P(M > 0)
+  //! mean number of mismatches up to and including the first rejected mismatch, which `lazy` requests
+  double evaluated = 0.9;
 };
 
-//! The means of each draft length up to 64; longer drafts share the last entry.
+//! Means for each draft length up to 64; longer drafts share the last entry.
 struct mismatch_history {
   static constexpr double weight = 0.05;  //!< weight of the newest round
   std::array<mismatch_means, 64> by_length{};
@@ -45,8 +47,8 @@ struct mismatch_history {
   [[nodiscard]] SPECVERIFY_INLINE constexpr const mismatch_means& of(std::uint32_t draft_length) const noexcept {
     return by_length[draft_length == 0 ? 0 : draft_length > by_length.size() ? by_length.size() - 1 : draft_length - 1];
   }
-  //! Records a round with M mismatches. `evaluated` <= M of them were scored up to and including the first rejected
-  //! one.
+  //! Records a round with M = `mismatches`. `evaluated` <= M is the number of mismatches up to and including the first
+  //! rejected mismatch.
   SPECVERIFY_INLINE constexpr void record(std::uint32_t draft_length, std::uint32_t mismatches,
                                           std::uint32_t evaluated) noexcept {
     mismatch_means& means = by_length[draft_length == 0                 ? 0
@@ -61,7 +63,7 @@ struct mismatch_history {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The testbed's rule: chooses by the round trip only, which is measured once per request.
+//! The rule of the paper's testbed: chooses by the round trip only. Measure the round trip once per text.
 struct round_trip_rule {
   double threshold = 10e-3;  //!< s
 
@@ -76,15 +78,16 @@ struct protocol_model {
   bit_accounting accounting = bit_accounting::wire;
   bool allow_lazy = false;
 
-  //! Returns E[B_req | M > 0] for E[M] / P(M > 0) mismatches, bits.
+  //! Returns E[B_req | M > 0], in bits, for a request of E[M] / P(M > 0) mismatches.
   [[nodiscard]] constexpr double request_bits(std::uint32_t draft_length, const mismatch_means& means) const noexcept {
     const double place = ceil_log2(std::uint64_t{draft_length} + 1);
     const double list = numeric::product(means.any > 0 ? means.mismatches / means.any : 0, place);
     const double shortest = list + place < draft_length ? list + place : draft_length;
     return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
   }
-  //! Returns the seconds beyond a round that sends only ids. FH: L B_h / R_u. SH: E[M] B_h / R_u + P(M>0) (tau + O_u /
-  //! R_u + E[B_req] / R_d). Lazy: a request, a response and a round trip for each evaluated mismatch.
+  //! Returns the expected seconds by which a round is longer than a round that sends only ids. FH: L B_h / R_u. SH:
+  //! E[M] B_h / R_u + P(M>0) (tau + O_u / R_u + E[B_req] / R_d). Lazy: a request, a response and a round trip for each
+  //! evaluated mismatch.
   [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length,
                                             const channel_state& link, const mismatch_means& means) const noexcept {
     const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);
@@ -101,8 +104,7 @@ struct protocol_model {
     const double one = request_bits(draft_length, {1, 1, 1});
     return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
   }
-  //! Returns the fastest protocol, and FH if FH and SH tie. `link` must be measured once per request, for all rounds of
-  //! the request.
+  //! Returns the fastest protocol, and FH if FH and SH tie. Measure `link` once per text, and use it for all rounds.
   [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link,
                                                  const mismatch_means& means) const noexcept {
     const double full = extra_time(hidden_protocol::full, draft_length, link, means);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the actions that an adaptive drafter can choose in each round: a number of drafts and a resolution.
+//! Lists the actions from which an adaptive window chooses in each round. An action is a number of drafts and a
+//! resolution.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
-//!             authors' code chooses L in {12, 10, 9, ..., 1} and l in {720, 240}, listed by L, then by l.
+//!             authors' code chooses L from {12, 10, 9, ..., 1} and l from {720, 240}.
 //! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
 //! Guarantees: pure, no allocation.
@@ -66,8 +67,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! Returns the grid of every length with every resolution, length-major. Actions after the first `max_window_actions`
-//! are dropped. Errors: as for `check`.
+//! Returns the grid of every length with every resolution; the actions of one length are neighbours. Actions after the
+//! first `max_window_actions` are dropped. Errors: as for `check`.
 [[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths,
                                                              std::span<const std::uint32_t> resolutions) noexcept {
   action_grid grid;
@@ -86,8 +87,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
-//! Returns the same lengths with the largest resolutions that two bit budgets allow. If a budget cannot pay for one
-//! count, the resolution is 1; it never exceeds 2^16.
+//! Returns the grid of the authors' draft lengths with the largest resolutions whose distributions cost at most
+//! `fine_bits` and `coarse_bits`. If even resolution 1 costs more, the resolution is 1. The resolution never exceeds
+//! 2^16.
 [[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits,
                                                  std::uint32_t vocab_size) noexcept {
   const auto of_bits = [vocab_size](std::uint64_t bits) {
@@ -110,7 +112,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return made;
 }
 
-//! Returns the bits that announce a round's action to the other side.
+//! Returns the number of bits that announce the action of a round to the other side.
 [[nodiscard]] constexpr std::uint32_t action_bits(const action_grid& grid) noexcept { return ceil_log2(grid.size); }
 
 SPECVERIFY_NAMESPACE_END

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decides whether a drafted token is uploaded for verification, or committed by the edge without the cloud. This
-//! decision is called a skip policy.
+//! Defines skip policies. A skip policy decides whether a drafted token is uploaded for verification, or committed by
+//! the edge without the cloud.
 //!
 //! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
 //!             2508.12590 (uncertain and important tokens).
@@ -25,7 +25,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Rand-HLM: sends each token with a fixed probability.
+//! Sends each token with a fixed probability, as Rand-HLM does.
 struct random_skip {
   double send_probability = 0.5;  //!< [0, 1]; if it is not finite, every token is sent
 
@@ -38,7 +38,7 @@ struct random_skip {
   }
 };
 
-//! U-HLM, CU-HLM: sends uncertain tokens.
+//! Sends uncertain tokens, as U-HLM and CU-HLM do.
 struct uncertainty_gate {
   double threshold = 0.8;  //!< u_th; if it is not finite, every token is sent
   perturbation_options perturbation{};
@@ -53,8 +53,8 @@ struct uncertainty_gate {
   [[nodiscard]] bool send(const skip_observation& seen) const noexcept { return uncertain(seen); }
 };
 
-//! Sends tokens that are uncertain and important. If the rule rejects an attention row, the token counts as important,
-//! because the edge must send a token in case of doubt.
+//! Sends tokens that are uncertain and important. If `importance` returns an error for the attention row, the token
+//! counts as important, because in case of doubt the edge must send a token.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Predicts whether drafting on the device is faster than streaming from the cloud, and the best number of drafts.
 //!
-//! Paper:      the round time of link/latency.hpp. When split decoding pays is also the subject of arXiv 2606.25091.
-//! Symbols:    L drafts; alpha = acceptance; E[tokens] = sum of alpha^k for k = 0..L; the round takes L t_d + U/R_u +
-//!             t_v + D/R_d + t_rtt. A streamed token takes max(t_v, D_1/R_d), because the round trip overlaps with the
-//!             next token.
+//! Paper:      none for the model, which uses the round time of link/latency.hpp; arXiv 2606.25091 also studies when
+//!             split decoding is faster.
+//! Symbols:    L = number of drafts; alpha = acceptance; E[tokens] = sum of alpha^k for k = 0..L. A round takes L t_d +
+//!             U/R_u + t_v + D/R_d + t_rtt, where t_d = time to draft a token, t_v = time to verify a round, U and D =
+//!             bits on the uplink and the downlink, R_u and R_d = rates, t_rtt = round trip. A streamed token takes
+//!             max(t_v, D/R_d), because its round trip overlaps with the next token.
 //! Guarantees: pure, O(L) with L <= `most_drafts`; no allocation, noexcept.
 //! Deviates:   the model has the same acceptance for every draft, and no queue in the cloud. If requests wait in a
 //!             queue, add the wait to `verify_time`.
@@ -31,9 +33,9 @@ struct split_model {
 
 struct split_plan {
   std::uint32_t draft_length = 0;  //!< the best L from 1 to most_drafts, or 0 if streaming is at least as fast
-  double tokens_per_second = 0;    //!< throughput of the better way, drafting or streaming
+  double tokens_per_second = 0;    //!< throughput of the faster way, drafting or streaming
   double split = 0;                //!< tokens per second with the best L >= 1
-  double streamed = 0;             //!< tokens per second of the cloud alone (session_mode::stream)
+  double streamed = 0;             //!< tokens per second if the cloud streams the text (session_mode::stream)
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool streams() const noexcept { return draft_length == 0; }
 };
@@ -56,7 +58,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! Returns the faster way to write a text. `model` must pass `check`, and some time in it must be positive.
+//! Returns the faster way, drafting or streaming, and both throughputs. `model` must pass `check`, and some time in it
+//! must be positive.
 [[nodiscard]] constexpr split_plan plan_split(const split_model& model) noexcept {
   split_plan made;
   const double down = downlink_time(model.bits_down, model.link);

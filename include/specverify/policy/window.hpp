@@ -5,10 +5,11 @@
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The window decides from a position's
-//!             distribution, before the token is drawn, whether to send the position.
-//! Deviates:   L >= 1 always. The paper's rule would stop forever if one token costs more than B (583 <= K <= 49770 at
-//!             V = 50257, l = 100, B = 5000). Here the support is cut to the largest top-K' within B.
+//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The window decides whether to draft a
+//!             position from the position's distribution, before the token is drawn.
+//! Deviates:   L >= 1 always. The paper's rule would stop forever if the first position costs more than B (for example,
+//!             if 583 <= K <= 49770 at V = 50257, l = 100, B = 5000). Here the support is cut to the K' largest tokens,
+//!             for the largest K' within B.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP
@@ -24,24 +25,24 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Formulas for the bits of a position.
 enum class position_accounting : std::uint8_t {
-  top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), real-valued; the drafted token is free
+  top_k = 0,      //!< K-SQS: log2 C(V,K) + log2 C(l+K-1,K-1), a real number; the drafted token is free
   threshold = 1,  //!< C-SQS: ceil log2 C(V,K) + ceil log2 V + log2 C(l+K-1,K-1); the drafted token is free
   dense = 2,      //!< QS: ceil log2 C(l+V-1,V-1) + ceil log2 V
-  drop_zero = 3   //!< our code: K+ positive counts and the token's index among them, with the coder's margin
+  drop_zero = 3   //!< our encoding: K+ positive counts, the token's index among them, and a margin for the coder
 };
 
 //! Options of `clamp_support`.
 struct clamp_options {
-  bool allow_dense = false;  //!< take the whole vocabulary if only `support_size` exceeds the budget
-  bool at_most = false;      //!< each smaller number of tokens must be within the budget, too
+  bool allow_dense = false;  //!< take the whole vocabulary if `support_size` tokens exceed the budget but all V do not
+  bool at_most = false;      //!< every smaller number of tokens must also be within the budget
 };
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns the bits of one drafted position with a support of `support_size` tokens, 1..vocab_size; for drop_zero this
-//! is K+, the number of positive counts. With `at_most` (threshold, drop_zero) it returns the cost of the most
-//! expensive distribution of that many tokens or fewer.
+//! Returns the bits of one drafted position with a support of `support_size` tokens, from 1 to vocab_size. For
+//! drop_zero, `support_size` is K+, the number of positive counts. With `at_most` (threshold, drop_zero) it returns the
+//! cost of the most expensive distribution of that many tokens or fewer.
 [[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size,
                                           std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {
@@ -52,11 +53,11 @@ SPECVERIFY_NAMESPACE_BEGIN
   switch (accounting) {
     case position_accounting::top_k:
       return top_k_law_bits(vocab_size, support_size, resolution);
-    case position_accounting::threshold: {  // grows in K while (V - K)(l + K) > K (K + 1)
+    case position_accounting::threshold: {  // the cost grows with K while (V - K)(l + K) > K (K + 1)
       const double middle = all - l - 1;
       const std::uint32_t size =
           up_to((middle + std::sqrt(numeric::product(middle, middle) + numeric::product(8 * all, l))) / 4 + 1);
-      // beyond V / 2 the rounded term falls
+      // above V / 2 the rounded term falls as K grows
       return threshold_law_bits(vocab_size, size, resolution) + (at_most && size > vocab_size / 2 ? 1 : 0);
     }
     case position_accounting::dense:
@@ -71,9 +72,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Returns the largest support of at most `support_size` tokens whose position costs at most `budget` bits. With
-//! `allow_dense` it returns the whole vocabulary if `support_size` exceeds the budget but the vocabulary does not. The
-//! result is at least 1 at any cost, because a round must draft. With `at_most`, every smaller number of tokens must be
-//! within the budget, too. O(log K).
+//! `allow_dense` it returns the whole vocabulary if `support_size` tokens exceed the budget but the whole vocabulary
+//! does not. The result is at least 1 token, even if this token exceeds the budget, because a round must draft. With
+//! `at_most`, every smaller number of tokens must also be within the budget. O(log K).
 [[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,
                                                 std::uint32_t support_size, std::uint32_t resolution, double budget,
                                                 clamp_options options = {}) noexcept {
@@ -95,27 +96,27 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {low, true, false};
 }
 
-//! Drafts while the bits of the round are within a budget.
+//! A window that drafts while the bits of the round are within a budget.
 //!
-//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. top_k charges K (after
-//! the clamp); the other accountings charge the listed tokens, so threshold needs distributions that list zero counts
-//! (law_format::sparse_paper).
+//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The number of tokens that
+//! it charges is K after the clamp for top_k, the listed tokens for threshold, and the positive counts for drop_zero.
+//! Therefore threshold needs distributions that list zero counts (law_format::sparse_paper).
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget
   std::uint32_t resolution = 100;      //!< l
   std::uint32_t support_size = 0;      //!< K without the budget; a session sets it
   std::uint32_t vocab_size = 0;        //!< V; a session sets it
   std::uint64_t budget = 5000;         //!< B, bits per round, up to 2^48
-  //! bits of the round in addition to the distributions (header, padding); 80 is enough for a message without padding
+  //! bits of a round in addition to the distributions (header, padding); 80 is enough for a message without padding
   std::uint64_t overhead = 0;
   position_accounting accounting = position_accounting::drop_zero;
-  bool allow_dense = false;  //!< if K costs more than B, send all V if they cost less
+  bool allow_dense = false;  //!< if K tokens cost more than B, send all V tokens if they are within B
 
   static constexpr std::uint64_t charge_scale = 1024;
 
   constexpr void count_with(std::uint32_t all, std::uint32_t kept) noexcept { vocab_size = all, support_size = kept; }
   [[nodiscard]] constexpr plan_range range() const noexcept { return {max_draft_length, resolution, resolution}; }
-  //! Returns K under the budget.
+  //! Returns the K that the budget allows.
   [[nodiscard]] budget_clamp clamp() const noexcept {
     return clamp_support(accounting, vocab_size, support_size, resolution, static_cast<double>(left()),
                          {allow_dense, accounting != position_accounting::top_k});
@@ -124,9 +125,9 @@ struct bit_budget_window {
     return {max_draft_length, resolution, clamp().support_size};
   }
 
-  //! Returns the budget's limit on a distribution over `kept` tokens, whose number the sparsifier chose (C-SQS). top_k
-  //! charges K, so its limit is K after the clamp. `allow_dense` has no effect here, because a threshold cannot send
-  //! all V instead.
+  //! Returns the limit of a distribution over `kept` tokens, a number that the sparsifier chose (C-SQS). top_k charges
+  //! K, so its limit is K after the clamp. `allow_dense` has no effect here, because a threshold cannot send all V
+  //! instead.
   [[nodiscard]] budget_clamp clamp(std::uint32_t kept) const noexcept {
     if (accounting == position_accounting::dense) return {kept, false, false};
     if (accounting == position_accounting::top_k) {
@@ -138,7 +139,7 @@ struct bit_budget_window {
                          {.at_most = unknown_counts});
   }
 
-  //! Returns the cost of a position with this distribution, for any token drawn from it.
+  //! Returns the cost of a position with this distribution, in units of 2^-10 bit, whichever token is drawn.
   [[nodiscard]] std::uint64_t charge(const law& next) const noexcept {
     std::uint32_t size = accounting == position_accounting::top_k ? clamp().support_size : next.size;
     if (accounting == position_accounting::drop_zero) {

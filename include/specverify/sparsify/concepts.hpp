@@ -36,9 +36,9 @@ struct drawn_token {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `request` must ask for every result of the reading that `select` uses in this state. `select` must write the
-//! support's ids, in ascending order, and weights to `scratch`, where they remain; on an error it must leave `scratch`
-//! unchanged. `workspace_size` must return enough bytes for one support.
+//! Rows are read with the request that `request` returns, so this request must include every result that `select` uses.
+//! `select` must write the support's ids, in ascending order, and weights to `scratch`, where they remain; on an error
+//! it must leave `scratch` unchanged. `workspace_size` must return enough bytes for one support.
 template <class Sparsifier>
 concept sparsifier = std::copyable<Sparsifier> && std::is_trivially_copyable_v<typename Sparsifier::state_type> &&
     requires(const Sparsifier& sparsifier, const typename Sparsifier::state_type& state, std::uint32_t vocab_size,

@@ -26,7 +26,8 @@ struct threshold;
 struct threshold {
   using state_type = no_state;
   double minimum_probability = 1e-3;  //!< beta, any number
-  //! maximum number of tokens, of which the largest are kept. Must be set; V means no limit
+  //! maximum number of tokens, of which the largest are kept. Must be set, because a flat row would keep every token; V
+  //! means no limit
   std::uint32_t max_support_size = 0;
   bool with_total_weight = false;  //!< whether to request W; without W, dropped_mass is 0
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the smallest number of most probable tokens that together have at least the mass p.
+//! Keeps the smallest number of most probable tokens that together have at least the mass p. For example, p = 0.9 keeps
+//! two tokens of a row with the probabilities 0.7, 0.2 and 0.1.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             appendix A.1 (with p = 1 - alpha).

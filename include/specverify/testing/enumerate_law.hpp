@@ -11,7 +11,7 @@
 //! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
 //! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that begins and ends between
 //!             two probes of the grid, or that appears under no setting. Therefore the function also runs at `checks`
-//!             random points, where its behaviour is compared with the prediction of the search. After a wrong
+//!             random points, and the behaviour there is compared with the prediction of the search. After a wrong
 //!             prediction, a new search has one more probe and one more setting. If a prediction is still wrong after
 //!             `refinements` such searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls.
 //!             Allocates (test kit); one thread.

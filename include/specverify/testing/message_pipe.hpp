@@ -2,8 +2,8 @@
 //! Connects two threads of one process with a blocking transport, for examples and tests. The edge uses one end and the
 //! cloud the other.
 //!
-//! The pipe has its own clock, in microseconds from 0, which does not advance while a side works. If both sides wait,
-//! the clock jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both sides
+//! The pipe has a clock, in microseconds from 0, which does not advance while a side works. If both sides wait, the
+//! clock jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both sides
 //! wait without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of blocking
 //! forever.
 //! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other end first receives the

@@ -31,9 +31,9 @@ enum class script_fill : std::uint8_t {
   scattered_first  //!< half 0 is a hash, half 1 is zero
 };
 
-//! Random numbers by counter. Each half has a k in [0, 2^53): its decision uniform is k 2^-53, and its 64 bits are k
-//! 2^11 + 2^10. The low 11 bits are in the middle of their range, so an integer draw with a bound below 2^10 never
-//! retries.
+//! Random numbers by counter. Each half has a k in [0, 2^53): the decision uniform is k 2^-53, and the 64 bits are k
+//! 2^11 + 2^10. An integer draw with a bound below 2^10 never retries, because the low 11 bits are in the middle of the
+//! range.
 class uniform_script {
  public:
   explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}

@@ -36,9 +36,9 @@ concept token_draft = requires {
 template <class Draft>
 concept lossless_draft = token_draft<Draft> && Draft::strength != guarantee::lossy;
 
-//! Provides the target's rows by index, on request. `rows(i)` must return a view of row i, and `rows.transform(i)` its
-//! transform, as a value or a reference. Row and transform must remain valid until the rule requests row i + 1 or
-//! returns. A rule requests the row and then the transform, each once.
+//! Provides the target's rows by index, on request. `rows(i)` must return a view of row i, and `rows.transform(i)` the
+//! transform of row i, as a value or a reference. Row and transform must remain valid until the rule requests row i + 1
+//! or returns. A rule requests the row and then the transform, each once.
 template <class Rows>
 concept row_provider = requires(const Rows& rows, std::uint32_t index) {
   requires is_row_scalar<typename std::remove_cvref_t<decltype(rows(index))>::scalar_type>;

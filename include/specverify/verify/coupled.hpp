@@ -2,7 +2,7 @@
 //! Verifies with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp) gives
 //! the same token. Therefore the text is the text that the target would draw without a drafter, whatever was drafted.
 //!
-//! Use it when the device can draft with the same noise: the device calls `race(noise, position)` on its reading of the
+//! Use it when the device can draft with the same noise: the device calls `race(noise, position)` on a reading of the
 //! drafter's row. Then the device sends only ids, because the cloud needs no distribution to decide.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
 //! Symbols:    p, q = distributions of target and drafter at one position; x = draft; y = winner of the race over p.

@@ -7,8 +7,8 @@
 //! Guarantees: unconditional: for any drafts, the text equals the target's greedy text. The rule reads each row once,
 //!             without a softmax (PRF-5), or twice if log-probabilities are requested. It requests no row after the
 //!             first mismatch and reads no uniforms. No allocation. Bit-exact. Ties go to the smaller id. A row counts
-//!             as a near tie if its two largest logits differ by at most 2^-20 of the larger magnitude.
-//! Deviates:   the transform's bias and mask apply, but its temperature and truncation do not affect the tokens.
+//!             as a near tie if the two largest logits differ by at most 2^-20 of the larger magnitude.
+//! Deviates:   the bias and mask of the transform apply, but temperature and truncation do not affect the tokens.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,
 //!             benchmarks/bench_greedy.cpp

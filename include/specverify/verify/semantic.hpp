@@ -81,7 +81,7 @@ struct no_rows {};
 
 }  // namespace detail
 
-//! Output arrays of `compare_greedily`, which the caller owns. After an error their contents are unspecified.
+//! Output arrays of `compare_greedily`, which the caller owns. After an error the contents are unspecified.
 struct greedy_comparison {
   std::span<token_id> best{};             //!< argmax of each row read; no_token for the other rows; drafts + 1 entries
   std::span<std::uint64_t> mismatches{};  //!< position_words(drafts) words; bit i marks draft i if it needs a score
@@ -91,7 +91,7 @@ struct greedy_comparison {
 
 //! Step 1 of a verification in two steps, for scores that arrive later: writes to `out.best` the argmax of each row
 //! that can affect the verdict, and marks the mismatches that need a score. A draft that differs from `best` and is not
-//! marked is always rejected. The request's stop tokens, budget, forced rejects and row states have their usual effect.
+//! marked is always rejected. The request's stop tokens, budget, forced rejects and row states have the usual effect.
 //! O(V) per row. Errors: the errors of `argmax` (`where` = row); output_too_small; too_few_rows; size_mismatch (too few
 //! `forced_rejects`); unsupported (the request asks for log-probabilities; use semantic_rule).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>

@@ -13,7 +13,7 @@
 //!             probability p_i(x_i), otherwise y is drawn from p_i without x_i. The rule reads each row once, O(V), and
 //!             again only if a decision needs a more precise normalizer. It requests no row after the first rejection.
 //!             No allocation. Decisions equal those of exact arithmetic unless the two sides of a comparison differ by
-//!             at most 2^-20 of their size.
+//!             at most 2^-20 of the larger side.
 //! Deviates:   if a draft has a count but no distribution, the rule cannot draw from the residual, so after a rejection
 //!             the verdict is `deferred`. Stop tokens and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
@@ -88,7 +88,7 @@ struct lossy_token_rule;
 
 struct token_rule {
   //! maximum number of proposals per draw, after which one pass over the row draws the token; the value can change the
-  //! tokens, but not their distribution
+  //! tokens, but not the distribution
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;
@@ -98,7 +98,7 @@ struct token_rule {
   //! accept draft i and to draw the token that ends the round. Errors: the errors of `read_row`, and of `accept`,
   //! `residual` and `sample` of a reading (`where` = row); too_few_rows (`where` = number of rows); output_too_small;
   //! size_mismatch (too few `forced_rejects`); workspace_too_small; invalid_resolution (the count of a claim exceeds
-  //! its resolution; `where` = index of the claim).
+  //! the resolution; `where` = index of the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,
@@ -203,7 +203,7 @@ struct token_rule {
     return row;
   }
 
-  // Counts the row if its exact normalizer was requested or was needed for a decision.
+  // Counts the row if the exact normalizer was requested or was needed for a decision.
   static void count_normaliser(const row_summary& row, detail::round& round) noexcept {
     if (round.wants_log_probabilities() || row.used_exact_normaliser()) ++round.counters().exact_normalisers;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the loss and gradient of a decision head on a batch of samples, and the AdamW step. Used by
+//! Computes the loss and the gradient of a decision head on a batch of samples, and makes AdamW steps, for
 //! decision_head/trainer.hpp.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_GRADIENT_HPP
@@ -39,7 +39,7 @@ struct mlp_parameters {
   }
 };
 
-// Intermediate values of a batch, kept between calls, because steps must not allocate.
+// Intermediate values of a batch. They are kept between calls, because steps must not allocate.
 template <class Scalar>
 struct mlp_buffers {
   matrix<Scalar> hidden{};  // w x batch, after ReLU and dropout
@@ -48,9 +48,10 @@ struct mlp_buffers {
   column<Scalar> slope{};
 };
 
-//! Returns the mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i); weight_i = positive_weight if t_i = 1,
-//! otherwise 1. `inputs` has one sample per column; `mask` (w x batch, or empty) multiplies the hidden layer. Without
-//! `gradient` it only computes the loss; logits stay in the buffers.
+//! Returns the mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i), where g_i = logit and t_i = label of sample
+//! i, and weight_i = positive_weight if t_i = 1, otherwise 1. `inputs` has one sample per column; `mask` (w x batch, or
+//! empty) multiplies the hidden layer. If `gradient` is not null, the function also writes the gradient. The logits
+//! remain in `use`.
 template <class Scalar>
 [[nodiscard]] Scalar mlp_loss(const mlp_parameters<Scalar>& at, const matrix<Scalar>& inputs,
                               const column<Scalar>& labels, Scalar positive_weight, const matrix<Scalar>& mask,
@@ -82,8 +83,8 @@ template <class Scalar>
   return loss / static_cast<Scalar>(batch);
 }
 
-//! Fills a mask of 0 and 1 / (1 - dropout), w x size; empty without dropout. Each call of `draw(sample, unit / 8)`
-//! returns eight 16-bit uniforms.
+//! Fills `mask` (width x size) with 0, with probability `dropout`, and otherwise with 1 / (1 - dropout). Without
+//! dropout the mask is not changed. Each call of `draw(sample, unit / 8)` must return eight 16-bit uniforms.
 template <class Draw>
 void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, double dropout, Draw draw) {
   const auto limit = static_cast<std::uint32_t>(dropout * 65536);
@@ -126,7 +127,7 @@ struct adam_rates {
   double epsilon = 1e-8;
 };
 
-//! Makes one AdamW step for one array; `step` counts from 1. Decay is decoupled, so it does not pass through the
+//! Makes one AdamW step for one array; `step` counts from 1. The weight decay is decoupled: it is not part of the
 //! moments.
 template <class Values>
 void adam_step(Values& at, const Values& gradient, Values& mean, Values& square, const adam_rates& rates, double decay,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads and writes the JSON of a safetensors header. It is not a complete JSON parser, because a header contains only
-//! objects, strings without escapes, and arrays of integers.
+//! Reads and writes the JSON of a safetensors header. The reader is not a complete JSON parser, because a header
+//! contains only objects, strings without escapes, and arrays of integers.
 #ifndef SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 #define SPECVERIFY_DECISION_HEAD_DETAIL_HEADER_TEXT_HPP
 
@@ -16,7 +16,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! A cursor over header text. Every step returns whether the text was valid; after false, `at()` is the offending byte.
+//! A cursor over header text. If a step fails, the text is invalid, and `at()` is the index of the offending byte.
 class header_reader {
  public:
   explicit constexpr header_reader(std::string_view text) noexcept : text_(text) {}
@@ -57,7 +57,7 @@ class header_reader {
       return std::nullopt;
     return value;
   }
-  //! Reads [a, b, ...] with at most out.size() numbers; returns the count.
+  //! Reads [a, b, ...] with at most out.size() numbers, and returns the number of numbers.
   [[nodiscard]] constexpr std::optional<std::size_t> numbers(std::span<std::uint64_t> out) noexcept {
     std::size_t count = 0;
     if (!symbol('[')) return std::nullopt;
@@ -69,7 +69,7 @@ class header_reader {
     } while (symbol(','));
     return symbol(']') ? std::optional(count) : std::nullopt;
   }
-  //! Reads {"key": value, ...}; `value(key)` must read one value.
+  //! Reads {"key": value, ...}. `value(key)` must read one value and return whether the value is valid.
   template <class ReadValue>
   [[nodiscard]] constexpr bool object(ReadValue value) noexcept {
     if (!symbol('{')) return false;
@@ -86,7 +86,7 @@ class header_reader {
   std::size_t at_ = 0;
 };
 
-//! Writes text as bytes. It also counts bytes that do not fit, so a pass over an empty span returns the size.
+//! Writes text as bytes. `size` also counts bytes that do not fit, so a pass with an empty span computes the size.
 class header_writer {
  public:
   explicit constexpr header_writer(std::span<std::byte> out) noexcept : out_(out) {}
@@ -100,7 +100,7 @@ class header_writer {
     return *this;
   }
   template <class Number>
-  header_writer& number(Number value) noexcept {  // shortest decimal that reads back as the same number
+  header_writer& number(Number value) noexcept {  // writes the shortest decimal that reads back as the same number
     char buffer[64];
     const std::to_chars_result end = std::to_chars(buffer, buffer + sizeof buffer, value);
     return text(std::string_view(buffer, static_cast<std::size_t>(end.ptr - buffer)));

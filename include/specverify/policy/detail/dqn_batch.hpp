@@ -12,7 +12,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Rows of floats at a common stride.
+//! Rows of floats in one array; row i begins at i * stride.
 struct dqn_rows {
   float* data = nullptr;
   std::uint32_t stride = 0;
@@ -21,7 +21,7 @@ struct dqn_rows {
 
 inline constexpr std::uint32_t dqn_lanes = 16;
 
-//! Computes one tile: `Rows` rows of `out`, and at most 16 outputs from `first` on.
+//! Computes one tile of a layer: `Rows` rows from `first_row` on, and at most 16 outputs from `first` on.
 template <std::uint32_t Rows>
 inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t first_row,
                      std::uint32_t first, bool rectified) noexcept {
@@ -79,8 +79,8 @@ inline void dqn_input_slopes(const dqn_weights& weights, const dqn_layer& layer,
   }
 }
 
-//! Adds the gradient of one layer. `slope`: derivative with respect to the layer's outputs before ReLU. If `back` is
-//! given, it receives the derivative with respect to the inputs.
+//! Adds the gradient of one layer to `gradient`. `slope`: derivative with respect to the layer's outputs before ReLU.
+//! If `back` is not null, the function writes the derivative with respect to the layer's inputs to it.
 inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope,
                          std::uint32_t count, dqn_weights& gradient, const dqn_rows* back) noexcept {
   float* bias = gradient.values.data() + layer.bias();
@@ -109,7 +109,7 @@ inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn
   if (back != nullptr) dqn_input_slopes(weights, layer, slope, count, *back);
 }
 
-//! Activations of a batch, and backpropagation through them.
+//! Stores the activations of a batch, and computes gradients by backpropagation.
 class dqn_batch {
  public:
   //! Returns a batch for up to `capacity` rows. Errors: invalid_argument (capacity 0).

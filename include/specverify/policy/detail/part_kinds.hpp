@@ -128,7 +128,7 @@ constexpr void explain_gate() noexcept {
       "skip_policy: static constexpr guarantee strength");
 }
 
-//! Members that a skip policy must have in addition, because of the data that it needs.
+//! Checks that a skip policy has the members that compute the data that it needs.
 template <skip_policy Part>
 constexpr void explain_needs() noexcept {
   static_assert(
@@ -139,7 +139,8 @@ constexpr void explain_needs() noexcept {
       "skip_policy: importance, because of needs_attention");
 }
 
-//! A type that has any member of a concept is taken to be meant for this concept.
+//! Explains why a type is not a part. A type that has a member of one of the three concepts is compared with this
+//! concept.
 template <class Part>
 constexpr void explain_part() noexcept {
   if constexpr (skip_policy<Part>) {

@@ -20,9 +20,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because its
-//! parameters, `enumeration_record` and `enumerate_law_options`, are defined in enumerate_law.hpp, which includes this
-//! header.
+//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because the
+//! types of the arguments, `enumeration_record` and `enumerate_law_options`, are defined in enumerate_law.hpp, which
+//! includes this header.
 template <class Record, class Options>
 class law_enumerator {
  public:
@@ -190,7 +190,7 @@ class law_enumerator {
       std::vector<point> found;
       split(left, middle, known, found);
       split(middle, right, known, found);
-      if (found.empty()) break;  // the search has used its budget
+      if (found.empty()) break;  // the search may not call the function again, because max_evaluations is reached
       breakpoints.insert(breakpoints.begin() + static_cast<std::ptrdiff_t>(i), found.begin(), found.end());
       --i;  // continue with the first new interval
     }

@@ -88,8 +88,8 @@ template <class Policy, class Draft, class Rows, class Pick>
   return round.done();
 }
 
-//! Returns whether the mask allows the token and its bias is not -infinity. `token` must not be negative. O(log
-//! bias_ids).
+//! Returns whether the mask allows the token and the token has no bias of -infinity. `token` must not be negative.
+//! O(log bias_ids).
 [[nodiscard]] inline bool allowed(const row_transform& transform, token_id token) noexcept {
   const auto word = static_cast<std::size_t>(token) / 64;
   if (!transform.mask_words.empty() &&
