@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the whole library except the test kit: the headers of `specverify.hpp`, and those for draft blocks, message
-//! codecs, both sides of a session and the host's loop. Include it if you do not want to choose single headers.
+//! Includes the headers of `specverify.hpp`, and those for draft blocks, message codecs, link models, policies, both
+//! sides of a session and the host's loop. Include it if you do not want to choose single headers. It omits testing/,
+//! cuda/, device/, core/level.hpp, host/seeded.hpp, and the trainer of the decision head.
 #ifndef SPECVERIFY_ALL_HPP
 #define SPECVERIFY_ALL_HPP
 
@@ -14,7 +15,7 @@
 // the drafts of a round, in one arena
 #include <specverify/distribution/draft_block.hpp>
 
-// skip policies: should a token be sent?
+// measurements for skip policies
 #include <specverify/uncertainty/calibration.hpp>
 #include <specverify/uncertainty/importance.hpp>
 #include <specverify/uncertainty/temperature_perturbation.hpp>

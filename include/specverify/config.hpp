@@ -2,10 +2,10 @@
 //! Defines the configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
 //!
 //! One-definition rule: every function is in an inline namespace. The name of this namespace contains the instruction
-//! set, the SIMD back end and the floating-point mode of the translation unit that includes the header. Therefore you
-//! can link object files that are built with different flags, because they never share a function body. Plain types are
-//! in the enclosing namespace `v0`, so that these object files can exchange values. For this reason, member functions
-//! of these types must always be inlined (`SPECVERIFY_INLINE`).
+//! set, the SIMD back end and the floating-point mode of the translation unit that includes the header. Object files
+//! that are built with different flags therefore never share a function body, so you can link them. Plain types are in
+//! the enclosing namespace `v0`, so that these object files can exchange values. For this reason, member functions of
+//! these types must always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -21,8 +21,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_XSIMD: 1 makes kernel/simd/pack.hpp use xsimd, 0 never includes it. Default: 1 if the header is found
-// and xsimd has batches of doubles for the target (x86 with SSE2, 64-bit Arm).
+// SPECVERIFY_WITH_XSIMD: 1 makes kernel/simd/pack.hpp use xsimd; with 0, xsimd is never included. Default: 1 if the
+// header of xsimd is found and has batches of doubles for the target (x86 with SSE2, 64-bit Arm).
 #ifndef SPECVERIFY_WITH_XSIMD
 #define SPECVERIFY_WITH_XSIMD 0
 #if defined(__has_include) && (defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(_M_ARM64))

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stops with one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++. Headers that
-//! CUDA kernels include must also compile as C++17, so the following headers do not include this file: core/random,
-//! core/status, core/views, core/execution, row/transform, row/acceptance, row/residual, verify/verdict,
-//! distribution/law, kernel/, cuda/, device/batch, device/results and device/rounds.
+//! Reports one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++. Headers that CUDA
+//! kernels include must also compile as C++17, so they do not include this file: for example core/random.hpp,
+//! row/transform.hpp, distribution/law.hpp, and the headers of kernel/.
 #ifndef SPECVERIFY_CPP20_HPP
 #define SPECVERIFY_CPP20_HPP
 

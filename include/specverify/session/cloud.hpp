@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the cloud's half of a session: it receives drafts, requests rows of the target model, verifies the drafts
+//! Implements the cloud's half of a session: receives drafts, requests rows of the target model, verifies the drafts
 //! and sends verdicts.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
 //!             with hidden states sent along or on request: WISV (2604.17701).
-//! Symbols:    n = length(); L = number of drafts in a round; T = number of accepted drafts; y = the token that the
-//!             cloud adds; r = round, numbered from 1.
-//! Guarantees: a round is decided only once, because the verdict is in the journal before it is sent. If the verdict
-//!             does not reach the edge, the cloud sends the committed tokens as text. The uniforms (random numbers) are
-//!             a function of (secret, session id, salt, position, round). No heap allocation after `make_cloud`;
-//!             noexcept. The statistics count each unused message once.
+//! Guarantees: a round is decided only once, because the verdict is in the journal before the cloud sends it. If the
+//!             verdict does not reach the edge, the cloud sends the committed tokens as text after the next handshake.
+//!             The uniforms (random numbers) are a function of (secret, session id, salt, position, round). No heap
+//!             allocation after `make_cloud`; noexcept. The statistics count unused messages, too.
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,
@@ -46,7 +44,7 @@ struct rows_of_size {
   }
   [[nodiscard]] decltype(auto) transform(std::uint32_t index) const noexcept { return rows.transform(index); }
   [[nodiscard]] std::uint32_t size() const noexcept requires sized_row_provider<Rows> { return rows.size(); }
-  //! Returns `why`, or a more precise error: the wrong size of a row, or the host's `rows.failed()`.
+  //! Returns the most precise error: the host's `rows.failed()`, the wrong size of a row, or `why`.
   [[nodiscard]] status named(status why) const noexcept {
     if (has_other) why = {errc::row_size_mismatch, part::session, other_size};
     if constexpr (requires {

@@ -26,8 +26,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! While outputs wait, each input function returns `busy`; otherwise the returned status shows whether the input was
-//! used. If a session fails, it also emits `failed` and sends the edge a refusal.
+//! The cloud's half of a session; `make_cloud` makes it. While outputs wait, each input function except `restore` and
+//! `disconnect` returns `busy`; otherwise the returned status shows whether the input was used. If a session fails, it
+//! also emits `failed` and sends the edge a refusal.
 class cloud_session : public detail::endpoint {
  public:
   //! Returns the smallest limits for sessions in this format, with up to `text_chunk` tokens per text message.
@@ -37,30 +38,32 @@ class cloud_session : public detail::endpoint {
 
   // Inputs.
 
-  //! Continues from a journal and returns the end of the last whole record. The host must truncate the file there
-  //! before it appends. If there is no journal, do not call this function: a new cloud already waits for a hello.
+  //! Continues from a journal. The result contains the end of the last whole record; the host must truncate the file
+  //! there before it appends. If there is no journal, do not call this function: a new cloud already waits for a hello.
   //! O(bytes of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
   //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's
   //! journal), output_too_small (the text is longer than max_text_length), errors of a hello that different options can
   //! fix (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
-  //! unconditional, but the edge supplied some of the text), unexpected_message (not blank).
+  //! unconditional, but the edge supplied some of the text), unexpected_message (the session has already begun).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
-  //! Takes a message. Returns ok if the message was used. Otherwise returns why it was not used: the refusal of a
-  //! hello, no_handshake (the edge is told and should send a hello), or refused_by_peer (the edge has failed, but may
-  //! connect again after a restart). If the session has failed, returns the reason.
+  //! Takes a message. Returns ok if the message was used. Otherwise the error is the reason: for example, the refusal
+  //! of a hello, no_handshake (the cloud asks the edge for a hello), checksum_mismatch (a new handshake must follow),
+  //! refused_by_peer (the edge has failed, but may connect again after a restart), session_closed (the session failed
+  //! earlier), or the reason why the session now fails.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! Reports that the connection of the last hello was lost. Until the next hello, the session sends nothing and
   //! continues no stream. The call is optional. A host must not call it for a connection that a later hello has
   //! replaced.
   void disconnect() noexcept { leave_connection(); }
   //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens, and
-  //! rows.transform(i) turns this row into a distribution. `rows` may have a member failed(), which returns the error
-  //! if a row or a transform is not available. If the edge's host has ended the text in the meantime, the rows are
-  //! dropped and the call returns ok. O(rows * V).
-  //! Errors: unexpected_message (no rows are wanted), row_size_mismatch (`where` = entries of the row, which must be
-  //! vocab_size without padding; the session has failed), beyond_limit (at_truncation: a transform takes more workspace
-  //! than the options' transform), errors of the rule (the session has failed; the edge receives a refusal).
+  //! rows.transform(i) is the transform of this row. `rows` may have a member failed(), which returns the error if a
+  //! row or a transform is not available. If the edge's host has ended the text in the meantime, the rows are dropped
+  //! and the call returns ok. O(rows * V).
+  //! Errors: unexpected_message (no rows are wanted). After any other error the session has failed and the edge
+  //! receives a refusal: row_size_mismatch (`where` = entries of the row, which must be vocab_size without padding),
+  //! beyond_limit (at_truncation: a transform takes more workspace than the options' transform), the error of
+  //! rows.failed(), errors of the rule.
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
   //! Takes tokens in place of the rows that `evaluate` requested, from an engine that samples by itself: ids[i] is the
@@ -72,10 +75,10 @@ class cloud_session : public detail::endpoint {
   //! rows_required (a different rule), size_mismatch (`where` = ids; `wanted_rows` are needed), token_out_of_range
   //! (`where` = the first i with ids[i] outside [0, vocab_size)).
   [[nodiscard]] status supply_tokens(std::span<const token_id> ids, session_time now) noexcept;
-  //! Takes the scores that `score` requested, one per named draft, ascending, in [0, 1]. If the edge has sent stop
-  //! in the meantime, the scores are dropped.
+  //! Takes the scores that `score` requested: one in [0, 1] per draft in `positions`, in ascending order. If the edge's
+  //! host has ended the text in the meantime, the scores are dropped and the call returns ok.
   //! Errors: unexpected_message (no scores are wanted), size_mismatch (a different number of scores; may be called
-  //! again), errors of `decide_semantically` (failed).
+  //! again), invalid_argument (a score is outside [0, 1]; the session has failed).
   [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
   //! Reports that the engine cannot continue; the edge receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
@@ -107,12 +110,12 @@ class cloud_session : public detail::endpoint {
     if (!detail::races(terms_)) return {noise_kind::none, 0};
     return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
   }
-  //! Returns the first position of the drafts of the open round. From this position on, the rows of supply_rows have
-  //! the target states that `score` needs.
+  //! Returns the position of the open round's first draft. Bit 0 of `positions` in the output `score` is the draft
+  //! there.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
   //! Returns the temperature and truncation that the edge's hello requests. The session does not apply them: the text
   //! follows the distribution of the rows under the transform that the host supplies with the rows. The host should
-  //! supply the requested transform with each row, or end the session by `engine_failed` with invalid_temperature or
+  //! supply the requested transform with each row, or call `engine_failed` with invalid_temperature or
   //! invalid_truncation.
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
@@ -143,7 +146,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
   }
-  //! If true, a hello is answered only after the engine's work.
+  //! Returns whether the engine works on rows or scores. A hello that arrives now is answered after this work.
   [[nodiscard]] bool engine_works() const noexcept { return wants_rows() || state_ == cloud_state::scoring; }
   //! Returns whether this side has the prompt and all text that it requested from the edge.
   [[nodiscard]] bool is_whole() const noexcept { return place_.has_prompt() && place_.length >= target_.length; }
@@ -213,21 +216,22 @@ class cloud_session : public detail::endpoint {
   channel_report channel_{};
   status failure_{};
   session_state<cloud_table> state_;
-  std::uint32_t rows_wanted_ = 0;     // rows that the engine's `evaluate` requests; 0: the engine has none
+  std::uint32_t rows_wanted_ = 0;     // rows that the last `evaluate` requested; 0: no rows are wanted
   std::optional<edge_place> owed_{};  // a hello that arrived while the engine worked
   bool shaken_ = false;               // a hello was answered over this connection
   bool peer_lists_stops_ = false;     // whether the last hello lists stop tokens
   bool stopped_ = false;              // the edge sent stop, and the host was told
   untouched_memory<std::byte> verify_space_;
   owned_memory<const prior_table*> priors_;
-  const prior_table* prior_ = nullptr;  // of the ids of this connection; nullptr: plain ids
+  const prior_table* prior_ = nullptr;  // table that codes the ids of this connection; nullptr: plain ids
 };
 
+//! Makes a cloud.
 //! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
-//!         invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*): max_draft_length
-//!         outside 1..4096, max_law_entries 0, max_message_bytes too small for a text message, or skipped ids or hidden
-//!         states that cannot be sent within max_message_bytes. Also out_of_memory. Buffers whose size is an option use
-//!         only address space until they are written.
+//! invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*): an option is outside its range,
+//! or max_message_bytes is too small for a text message, or for the maximum of skipped ids or hidden states;
+//! vocabulary_mismatch (at_priors); out_of_memory. Buffers whose size is an option use only address space until they
+//! are written.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options);
 
 SPECVERIFY_NAMESPACE_END

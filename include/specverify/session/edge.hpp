@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the edge's half of a session: it draws draft tokens, sends them to the cloud, and commits tokens
-//! according to the cloud's verdicts. The edge is a pure state machine: no I/O, no clock, no threads.
+//! Implements the edge's half of a session: draws draft tokens, sends them to the cloud, and commits tokens according
+//! to the cloud's verdicts. An edge is a pure state machine: no I/O, no clock, no threads.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
 //!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788
 //!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
-//! Symbols:    n = length(); L = number of drafts in a round; T = number of accepted drafts; y = the token that the
-//!             cloud adds; r = round, numbered from 1.
-//! Guarantees: lost connections and restarts do not change the text. No heap allocation after `make_edge`; noexcept.
-//!             The statistics count each unused message once. On each connection, messages must arrive in order and
-//!             undamaged. If the transport cannot guarantee this, use delivery/.
-//! Deviates:   after a round, the sparsifier resumes from states[min(T + 1, L)], where states[i] is its state after
-//!             draft i.
+//! Symbols:    L = number of drafts in a round; T = number of accepted drafts.
+//! Guarantees: lost connections and restarts do not change the text, if the models return the same rows again. No heap
+//!             allocation after `make_edge`; noexcept. The statistics count unused messages, too. On
+//!             each connection, messages must arrive in order and undamaged. If the transport cannot guarantee this,
+//!             use delivery/.
+//! Deviates:   after a round, the sparsifier resumes from states[min(T + 1, L)], where states[i] is the sparsifier's
+//!             state after i drafts. If a bonus token follows and the window refused a further distribution, the
+//!             sparsifier can resume from the state after this distribution.
 //! Cost:       O(limits of the options); only `make_edge` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp
@@ -30,15 +31,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Makes an edge from parts: a sparsifier (or a std::optional of one), a window and a skip policy, each at most once,
 //! in any order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`. The sparsifier
-//! sets K, the window L and l, and the options the kind of distribution; together they are the format (`format_of`).
-//! Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
-//! Errors: vocab_size_missing; secret_missing; errors of `check(wire_format)`; invalid_temperature and
-//! invalid_truncation (at_transform); invalid_argument (at_threshold, at_*; at_max_skipped: a skip policy needs room
-//! for skipped tokens, but attachments.max_skipped is 0); unsupported (at_format: token_and_count, because the edge
-//! would have to draw from the residual; at_draw_from_row: not top_k_tail); errors of a part's `check`;
-//! options_disagree (at_sparsifier: no law lists a support); out_of_memory. Buffers whose size is an option use only
-//! address space until they are written. If copying a part throws, the exception passes through and all memory is
-//! released.
+//! sets K, the window sets L and the resolution l, and the options set the kind of distribution; `format_of` returns
+//! the resulting format. Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
+//! Errors: vocab_size_missing, vocabulary_too_large, secret_missing; errors of `check(wire_format)`;
+//! invalid_temperature and invalid_truncation (at_transform); invalid_argument (at_*: an option is outside its range;
+//! at_max_skipped: a skip policy needs room for skipped tokens, but attachments.max_skipped is 0); vocabulary_mismatch
+//! (at_prior); unsupported (at_format: token_and_count, because the edge would have to draw from the residual;
+//! at_draw_from_row: the format is not top_k_tail); errors of a part's `check`; options_disagree (at_sparsifier: a
+//! sparsifier for a format that lists no support); out_of_memory. Buffers whose size is an option use only address
+//! space until they are written. If copying a part throws, the exception passes through and all memory is released.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {

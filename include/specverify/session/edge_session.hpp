@@ -49,45 +49,48 @@ struct drawn_draft {
 
 }  // namespace detail
 
-//! `make_edge` returns an edge_session. While outputs wait, each input function returns `busy`. While the session waits
-//! for the row of a token that is written ahead, all inputs except supply_row, engine_failed and stop return `busy`,
-//! too. Otherwise the returned status shows whether the input was used. If a session fails, it also emits `failed`.
+//! The edge's half of a session; `make_edge` makes it. While outputs wait, the inputs of a session that has begun
+//! return `busy`. While the session waits for the row of a token that is written ahead, all inputs except supply_row,
+//! engine_failed and stop return `busy`, too. Otherwise the returned status shows whether the input was used. `start`,
+//! `restore` and `recover` begin a session. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
 
   //! Begins a new session; the prompt must have 1 token or more. Errors: unexpected_message (not idle), prompt_empty
-  //! (at_prompt), prompt_too_long (`where` = tokens of the prompt; max_text_length or more), token_out_of_range
+  //! (at_prompt), prompt_too_long (max_text_length tokens or more; `where` = tokens of the prompt), token_out_of_range
   //! (`where` = position).
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  //! Continues from a journal and returns the end of the last whole record: the host must truncate the file there
-  //! before it appends. If the journal holds a draft of the open round, it is sent again. O(bytes of the journal).
+  //! Continues from a journal. The result contains the end of the last whole record; the host must truncate the file
+  //! there before it appends. If the journal holds a draft of the open round, the edge sends this draft again. O(bytes
+  //! of the journal).
   //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
   //! journal_corrupt, options_disagree (`where` = edge_options::at_*: an option differs from the one that the journal
   //! began with; at_sparsifier: a different sparsifier, or a cloud's journal), output_too_small (the text is longer
-  //! than max_text_length), prompt_empty and prompt_too_long (as `start`), unexpected_message (not idle).
+  //! than max_text_length), prompt_empty and prompt_too_long (as for `start`), unexpected_message (not idle).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle); prompt_empty and
   //! prompt_too_long, as for `start`.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! Takes a message. Returns ok if the message was used. Otherwise returns why it was not used: unexpected_message
-  //! (for example, sent before the handshake), checksum_mismatch (a new handshake begins), or session_closed. If the
-  //! session has failed, returns the reason.
+  //! Takes a message. Returns ok if the message was used. Otherwise the error is the reason: for example,
+  //! unexpected_message (such as a message from before the handshake), checksum_mismatch (a new handshake begins),
+  //! session_closed, or the reason why the session now fails.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Reports the time. Has no effect before `deadline()`.
+  //! Reports the time. Has no effect before `deadline()`. Errors: peer_timeout (retry_limit handshakes without
+  //! progress; the session has failed).
   [[nodiscard]] status tick(session_time now) noexcept;
-  //! Takes the row that `evaluate` requested. If the drafter knows fewer tokens than vocab_size, the row may be
-  //! shorter. O(V).
-  //! Errors: unexpected_message (no row was requested), row_size_mismatch (the row has more than vocab_size entries,
-  //! `where` of them), beyond_limit (at_truncation: the transform takes more workspace than the options' transform),
-  //! errors of the row operations (the session has failed).
+  //! Takes the row that `evaluate` requested. If the drafter has fewer tokens than vocab_size, the row may be shorter.
+  //! O(V).
+  //! Errors: unexpected_message (no row was requested). After any other error the session has failed: row_size_mismatch
+  //! (`where` = entries of the row, more than vocab_size), beyond_limit (at_truncation: the transform takes more
+  //! workspace than the options' transform), errors of the row operations.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! Takes a row together with hidden state and attention. Additional errors: hidden_state_missing, attention_missing
-  //! (the session has failed), size_mismatch.
+  //! Takes a row together with hidden state and attention. Additional errors, after which the session has failed:
+  //! hidden_state_missing, attention_missing, invalid_attention, size_mismatch (`where` = numbers of the hidden state).
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const row_extras& extras, session_time now) noexcept {
@@ -120,7 +123,7 @@ class edge_session : public detail::endpoint {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! Returns the time at which to call `tick`.
+  //! Returns the time at which to call `tick`; no value if no call is necessary.
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
     const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
@@ -264,11 +267,11 @@ class edge_session : public detail::endpoint {
   session_state<edge_table> state_;
   session_time now_ = 0;  // time of the current input
   std::optional<session_time> deadline_{};
-  owned_memory<token_id> shown_ahead_;        // tokens shown ahead; saved while text is fetched that may replace them
+  owned_memory<token_id> shown_ahead_;        // copies of the tokens shown ahead, while fetched text overwrites them
   std::size_t body_ = 0;                      // bytes of the draft that is ready in `message_`
   std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
   std::uint32_t furthest_ = 0;                // length of the longest text that the cloud has reported
-  std::uint32_t stale_from_ = 0;              // length of the text of the obsolete row on which the engine works
+  std::uint32_t stale_from_ = 0;              // length to which the cache is truncated when the obsolete row arrives
   stop_cause cause_ = stop_cause::cancelled;  // sent with `stop` if the host ends the text
   bool row_wanted_ = false;
   bool row_stale_ = false;  // the wanted row is obsolete

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The journal of a session: records of {ids, snapshot, draft} that a host appends to a file and reads again after a
-//! restart.
+//! Writes and reads the journal of a session: records of token ids, a snapshot and a draft, which a host appends to a
+//! file and reads again after a restart.
 //!
 //! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
 //!           little-endian), and a 64-bit check of these 16 bytes. The payload follows: size of the snapshot (4 bytes),
@@ -76,8 +76,8 @@ struct journal_record {
 [[nodiscard]] inline result<std::span<std::byte>> write_journal_bytes(const journal_record& record,
                                                                       std::span<std::byte> out) noexcept {
   const std::size_t bytes = journal_bytes(record.ids.size(), record.snapshot.size(), record.draft.size());
-  // The compiler must assume that the sum may wrap. If it sees that the span is small, the first comparison lets it
-  // remove the rest of the function.
+  // The first comparison is for the optimizer, because a compiler must assume that the sum `bytes` may wrap. If the
+  // compiler sees that `out` is too small even for an empty record, it can remove the rest of the function.
   if (out.size() < journal_bytes(0, 0) || out.size() < bytes)
     return status{errc::output_too_small, part::session, static_cast<std::uint32_t>(bytes)};
   std::byte* const at = out.data();
@@ -100,8 +100,8 @@ struct journal_record {
   return out.first(bytes);
 }
 
-//! Returns the payload of the first record of `rest`. An ok result without a payload means that the record is
-//! incomplete. Errors: journal_corrupt, unsupported (a different layout).
+//! Returns the payload of the first record of `rest`, or an empty span if the record is incomplete. Errors:
+//! journal_corrupt, unsupported (a different layout).
 [[nodiscard]] inline result<std::span<const std::byte>> open_record(std::span<const std::byte> rest) noexcept {
   using opened = result<std::span<const std::byte>>;
   constexpr std::span<const std::byte> unfinished{};

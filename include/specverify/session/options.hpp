@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the options of an edge and the options of a cloud.
+//! Defines the options of an edge, the options of a cloud, and the cloud's limits.
 //!
 //! Use it in code that sets options but makes no session. session/edge.hpp and session/cloud.hpp include this header.
 //! Cost: O(1); no allocation.
@@ -27,9 +27,9 @@ enum class link_loss : std::uint8_t {
   continue_local  //!< writes tentative tokens ahead of the cloud, which verifies the tokens when the link is back
 };
 
-//! Whether an edge journals the draft of a round before it sends the draft. After a restart, the edge sends a journaled
-//! draft again. Without a journaled draft, the edge fetches the text if the cloud has decided the round; otherwise it
-//! makes a new draft.
+//! Selects whether an edge journals the draft of a round before it sends the draft. After a restart, the edge sends a
+//! journaled draft again. Without a journaled draft, the edge fetches the text if the cloud has decided the round;
+//! otherwise it makes a new draft.
 enum class draft_journaling : std::uint8_t {
   automatic,  //!< only if the record has at most `automatic_draft_record` bytes
   always,
@@ -37,16 +37,16 @@ enum class draft_journaling : std::uint8_t {
 };
 inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
 
-//! value of check_bits: 8 bits if `generate` or `serve` know that the transport delivers in order and undamaged,
-//! otherwise 16.
+//! Value of check_bits: 8 bits if the host called set_ordered_and_whole(true), as `generate` and `serve` do; otherwise
+//! 16.
 inline constexpr std::uint8_t automatic_check = 255;
 
-//! Limits for all edges of a cloud. They determine the sizes of the buffers. A hello that exceeds a limit is refused
-//! with the number of the limit. The defaults are enough for edges with default options; for other formats use
-//! `cloud_session::limits_for`.
+//! Limits for all edges of a cloud. They determine the sizes of the buffers. If a hello exceeds a limit, the cloud
+//! refuses the hello with beyond_limit, and `where` is the limit's cloud_options::at_*. The defaults are enough for
+//! edges with default options; for other formats use `cloud_session::limits_for`.
 struct cloud_limits {
   std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
-  std::uint32_t max_law_entries = 4096;        //!< ids in all distributions of a message, 1 or more
+  std::uint32_t max_law_entries = 4096;        //!< maximum ids in all distributions of a message, 1 or more
   std::uint32_t max_skipped = 0;               //!< maximum skipped ids per message (committed by the edge), 0..2^16
   std::uint32_t max_hidden_bytes = 0;          //!< maximum bytes of the hidden states of all drafts of a message
   std::uint32_t max_message_bytes = 1u << 14;  //!< maximum bytes of any message of either side, including padding
@@ -69,7 +69,7 @@ struct edge_options {
   session_secret secret{};               //!< of this device; required; never sent (docs/decisions/0003)
   std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; required, and equal to the cloud's
   row_transform transform{};             //!< temperature and truncation, sent to the cloud; also sizes the workspace
-  std::uint32_t token_budget = 0;        //!< tokens to generate; 0: no limit but max_text_length
+  std::uint32_t token_budget = 0;        //!< maximum tokens to generate; 0: only max_text_length limits the text
   std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
   //! format of the distributions; the sparsifier sets K, and the window sets L and l
   law_format format = law_format::sparse_drop_zero;
@@ -90,7 +90,7 @@ struct edge_options {
   //! whether the cloud adds a token if all drafts are accepted; false: as in the rounds of HLM
   bool bonus = true;
   //! top_k_tail only: draws tokens from the whole row and sends their probability, which the acceptance test uses; the
-  //! law is used only after rejections. As in the paper; lossy
+  //! distribution that is sent is used only after rejections. As in the paper of CU-HLM; lossy
   bool draw_from_row = false;
   std::span<const token_id> stop_tokens{};  //!< copied
   //! microseconds to wait for a response before a new handshake. 0: off; the host must then report each lost
@@ -162,12 +162,12 @@ struct cloud_options {
   //! kind of noise in sessions with shared noise, for example that of the engine that supplies the tokens; none: the
   //! kind that the edge asks for. A restored session keeps the kind in its journal
   noise_kind noise = noise_kind::none;
-  //! tables by which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
-  //! session. If an edge's hello names another table, or a coded draft could exceed max_message_bytes,
-  //! the edge sends plain ids
+  //! tables with which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
+  //! session. If an edge's hello names another table, or a coded draft could exceed max_message_bytes, the edge sends
+  //! plain ids
   std::span<const prior_table* const> priors{};
 
-  // `where` of the errors of `make_cloud` and `restore`, and number of the limit that a hello exceeds
+  // `where` of the errors of `make_cloud` and `restore`, and of beyond_limit for a hello
   static constexpr std::uint32_t at_max_text_length = 0;
   static constexpr std::uint32_t at_text_chunk = 1;
   static constexpr std::uint32_t at_trial_cap = 2;

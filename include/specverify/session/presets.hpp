@@ -2,12 +2,12 @@
 //! Provides the papers' methods as presets, one function per method. A preset sets the distribution format, the kept
 //! tokens, the drafts per round and the skip policy.
 //!
-//! Use it when your code chooses a method. For example, `make_edge(options, k_sqs({.support_size = 16,
-//! .max_draft_length = 4}))`. For a name known only at run time, use session/systems.hpp.
+//! Use it when your code chooses a method, for example with `make_edge(options, k_sqs({.support_size = 16,
+//! .max_draft_length = 4}))`. If the name of the method is known only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
 //! Guarantees: a preset is a value and does not depend on the machine or the models. `make_edge` rejects options that
-//!             repeat a preset's choice.
+//!             contradict the preset, and options that set a format or attachments.
 //! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose your own values,
 //!             especially for the thresholds on the uncertainty u (docs/lab.md).
 //! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
@@ -48,7 +48,7 @@ struct preset {
   }
 };
 
-// `where` of invalid_argument: the option that repeats the preset.
+// `where` of invalid_argument: the option that the preset must set. preset_at_rule is also for the kind of noise.
 inline constexpr std::uint32_t preset_at_format = 32;  //!< edge_options::format, or attachments
 inline constexpr std::uint32_t preset_at_rule = 33;
 inline constexpr std::uint32_t preset_at_bonus = 34;
@@ -199,7 +199,7 @@ template <class Skip>
 }
 
 //! CU-HLM: like U-HLM, but uploads the k largest entries and a uniform tail. The token is drawn from the whole row. The
-//! token's probability in the row is sent, too, and the acceptance test uses this probability. Lossy.
+//! token's probability in the row is sent, too, and the acceptance test uses this probability. The text is lossy.
 struct cu_hlm_settings {
   std::uint32_t support_size = 30;  //!< k; for the online rule, the maximum of k
   std::uint32_t resolution = 255;   //!< l, the sum of the counts of the entries
@@ -225,8 +225,8 @@ template <class Sparsifier>
   return cu_hlm(set, kept);
 }
 
-//! The distributions of CU-HLM without a skip policy. Tokens are drawn from these distributions, so the text is exact.
-//! k is the smallest number with N(k) <= epsilon (sparsify/vocabulary_budget.hpp).
+//! Sends the distributions of CU-HLM, but without a skip policy. Tokens are drawn from these distributions, so the text
+//! is exact. k is the smallest number with N(k) <= epsilon (sparsify/vocabulary_budget.hpp).
 struct compressed_hlm_settings {
   std::uint32_t max_support_size = 1024;  //!< maximum k
   std::uint32_t resolution = 255;         //!< l
@@ -244,8 +244,8 @@ struct compressed_hlm_settings {
   return {.format = law_format::token_only, .window = {max_draft_length}, .rule = wire_rule::greedy};
 }
 
-//! Shared noise: both sides draw tokens by races over the same noise, and only ids are sent. The text is the target's
-//! own race, whatever is drafted (arXiv 2408.07978).
+//! Shared noise: both sides draw tokens by races over the same noise, and only ids are sent. The text equals the text
+//! that the target draws with this noise, for any drafts (arXiv 2408.07978).
 struct shared_noise_settings {
   std::uint32_t max_draft_length = 4;  //!< L
 };
@@ -255,7 +255,7 @@ struct shared_noise_settings {
   return made;
 }
 
-//! WISV: greedy, but a decision head scores mismatches from hidden states and the channel. Lossy.
+//! WISV: greedy, but a decision head scores mismatches from hidden states and the channel. The text is lossy.
 struct wisv_settings {
   std::uint32_t hidden_size = 0;       //!< d, numbers in a hidden state of the drafter; required
   bool with_draft = false;             //!< FH: hidden states are sent with each draft; false: on request (SH, lazy)

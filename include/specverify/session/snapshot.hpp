@@ -20,7 +20,8 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Snapshot of an edge without the sparsifier's state. It is written with the ids before a round's first message.
+//! Snapshot of an edge without the sparsifier's state. It is written with the prompt and with each group of committed
+//! ids.
 struct edge_snapshot_head {
   std::uint64_t session_id = 0;
   std::uint64_t prefix_hash = 0;

@@ -4,7 +4,7 @@
 //!
 //! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
 //!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.
-//!             Without assertions, `enter` is one store. After a wrong pair, the session is then in the event's target
+//!             Without assertions, `enter` is one store. After a wrong pair, the session is in the event's target
 //!             state, and later inputs check that state as usual.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp

@@ -2,8 +2,7 @@
 //! Counts the events of a session, and derives figures from the counters. Counters of several sessions can be added.
 //!
 //! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
-//! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r; y = the target's own token,
-//!             which counts as 1.
+//! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r.
 //! Guarantees: trivially copyable; merging adds counters, so the order does not matter. emitted = sum of commit lengths
 //!             + skipped; accepted <= evaluated <= drafted.
 //! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.

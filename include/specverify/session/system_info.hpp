@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Describes a method: name, settings with ranges, and shape (format, guarantee, requirements). The list of methods is
-//! in session/systems.hpp.
+//! Defines the description of a method: name, settings with ranges, and shape (format, guarantee, requirements). The
+//! list of methods is in session/systems.hpp.
 //!
 //! Cost: O(letters); no allocation.
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp

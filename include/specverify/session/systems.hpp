@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes sessions of the papers' methods by a name that is known only at run time. C++ and C hosts, programs and help
+//! Creates a session of a paper's method from a name that is known only at run time. C++ and C hosts, programs and help
 //! texts use the same list of names.
 //!
 //! Use it when a person or a file chooses the method: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If your
@@ -28,7 +28,7 @@ struct dqn_weights;
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! All methods, in the order of the pages.
+//! Returns all methods, in the order of docs/algorithms/systems.md.
 [[nodiscard]] std::span<const system_info> systems() noexcept;
 //! Returns all names as one text, for messages: "target, qs, k-sqs, ...".
 [[nodiscard]] std::string_view system_names() noexcept;
@@ -42,8 +42,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 
-//! Makes an edge for a method. If a setting occurs twice, the last value is used. `network`: required by some methods;
-//! must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
+//! Makes an edge for a method. If a setting occurs twice, the last value is used. `network`: the trained network of
+//! qs-dqn; must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options, std::string_view system,
                                              std::span<const setting> settings, const dqn_weights* network = nullptr);
 [[nodiscard]] inline result<edge_session> make_edge(const edge_options& options, std::string_view system,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the member functions of a cloud for a connection: handshake, arriving messages, refusals.
+//! Implements the member functions of a cloud for a connection: handshake, received messages, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_HANDSHAKE_HPP
 
@@ -31,7 +31,7 @@ SPECVERIFY_BODY status cloud_session::post(const result<std::span<std::byte>>& e
   owed_.reset();
 }
 
-//! Sends a refusal that names the last hello; the state of the session does not change.
+//! Sends a refusal of the last hello. The state of the session does not change.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::refuse(status reason) noexcept {
   if (const std::size_t bytes = encode_refusal(reason); bytes != 0) {
     statistics_.refusals += 1;
@@ -95,7 +95,7 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   }
 }
 
-//! Handles a message that contradicts the shared state: both sides must repeat the handshake.
+//! Handles a message that contradicts the shared state: requests a new handshake.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_misfit(status why) noexcept {
   statistics_.corrupt += 1;
   if (shaken_) leave_connection();  // otherwise a hello may be waiting for the engine
@@ -109,7 +109,7 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Handles the edge's refusal, which contains the reason why the edge failed. A restarted edge may still begin a
+//! Handles the edge's refusal, which contains the error with which the edge failed. A restarted edge can still begin a
 //! handshake. A refusal is never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
@@ -139,15 +139,16 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
   return check_terms(hello, hello.prompt_length);
 }
 
-//! Checks an edge's claim to have `claimed` tokens. This cloud has the first `own` tokens, or they are the prompt; it
-//! cannot verify later tokens. An edge may supply later tokens unless the guarantee must be unconditional.
+//! Checks an edge's claim to have `claimed` tokens. `own`: the number of tokens that this cloud has, at least the
+//! prompt. The cloud cannot verify the tokens after them, so it rejects them if the guarantee must be unconditional.
 SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
   return claimed > own && options_.required == guarantee::unconditional
              ? status{errc::unverified_text, part::session, own}
              : status{};
 }
 
-//! Checks the text and round in an edge's hello: if one side lacks text, the other side must have it.
+//! Checks the round, and the length of the text, in an edge's hello. If one side lacks text, the other side must have
+//! it.
 SPECVERIFY_BODY status cloud_session::check_text(const hello_message& hello) const noexcept {
   const std::uint32_t length = hello.length, prompt = hello.prompt_length;
   if (!detail::is_round(hello.round)) return {errc::field_out_of_range, part::session, hello.round};
@@ -202,8 +203,8 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   return {};
 }
 
-//! Chooses the table that the edge's hello names, if this cloud has it and a message coded by it cannot be too long.
-//! Otherwise the ids of this connection are plain.
+//! Chooses the table that the edge's hello names, if this cloud has it and no message with ids that it codes can be too
+//! long. Otherwise the ids of this connection are plain.
 SPECVERIFY_BODY void cloud_session::choose_prior(const std::optional<prior_fingerprint>& named) noexcept {
   prior_ = nullptr;
   wire_format& format = terms_.format;
@@ -219,8 +220,8 @@ SPECVERIFY_BODY void cloud_session::choose_prior(const std::optional<prior_finge
   format.ids = id_code::prior;
 }
 
-//! Sends this side's position. Then the side with more text sends the missing text. If the lengths are equal, both
-//! sides continue.
+//! Sends a hello with this side's position. Then the side with more text sends the missing text. If the lengths are
+//! equal, both sides continue.
 SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   const std::uint32_t mine = place_.length;
   if (edge.length <= mine && edge.hash != hash_at(edge.length))
@@ -270,7 +271,7 @@ SPECVERIFY_BODY void cloud_session::in_step() noexcept {
 }
 
 //! Enters the next state when this side has all text: the session is over, the text is complete, the stream continues,
-//! or a draft is awaited.
+//! or a draft must arrive.
 SPECVERIFY_BODY void cloud_session::settle() noexcept {
   if (place_.is_cancelled()) return state_.enter<cloud_event::agree>();
   note_end(text_limit());

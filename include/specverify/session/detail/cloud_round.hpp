@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the member functions of a cloud for a round: take a draft, give work to the engine, send the verdict,
-//! stream tokens, write the journal. Also runs the semantic rule.
+//! Implements the member functions of a cloud for a round: take a draft, request rows from the engine, send the
+//! verdict, stream tokens, write the journal. It also runs the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_ROUND_HPP
 
@@ -73,7 +73,7 @@ SPECVERIFY_BODY status cloud_session::supply_tokens(std::span<const token_id> id
   }));
 }
 
-//! Commits a verdict: journals the tokens, tells the host and the edge.
+//! Commits a verdict: journals the tokens, reports them to the host, and sends the verdict to the edge.
 SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexcept {
   if (!made) return fail(made.error());
   const verdict& decided = *made;
@@ -100,7 +100,7 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
 }
 
 //! Reports the tokens from `base` on to the host, and sends the verdict to the edge. If the edge has begun a new
-//! handshake in the meantime or is disconnected, the next hello contains the verdict instead.
+//! handshake in the meantime, or is disconnected, the cloud's next hello contains the verdict instead.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {
   const std::uint32_t drafts = base + std::exchange(drafts_.skipped, 0), drafted = drafts_.size;
@@ -169,7 +169,7 @@ SPECVERIFY_BODY void cloud_session::write_journal(std::uint32_t first_position) 
 
 // The semantic rule: requests hidden states from the edge and scores from the host, then decides the round.
 
-//! Decides the round, or requests the missing scores from the host. If hidden states are missing, it first requests
+//! Decides the round, or requests the missing scores from the host. If hidden states are also missing, first requests
 //! them from the edge.
 SPECVERIFY_BODY status cloud_session::decide_or_ask() noexcept {
   const wire_format& format = terms_.format;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes a cloud from options or restores it from a journal.
+//! Makes a cloud from options, or restores a cloud from a journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_START_HPP
 
@@ -70,8 +70,8 @@ SPECVERIFY_BODY cloud_session::cloud_session(const cloud_options& options, recei
   options_.priors = {};
 }
 
-//! Checks whether this cloud can serve a session on these terms, which come from a hello or a journal. The terms must
-//! be within the limits, because the limits determine the sizes of the buffers.
+//! Checks whether this cloud can serve a session on the terms of a hello or a journal. The terms must be within the
+//! limits, because the limits determine the sizes of the buffers.
 SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
                                                   std::uint32_t prompt_length) const noexcept {
   const wire_format& format = terms.format;
@@ -99,8 +99,9 @@ SPECVERIFY_BODY status cloud_session::check_terms(const session_terms& terms,
   return {};
 }
 
-//! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: the errors of a hello that
-//! different options can fix; journal_corrupt if no messages can lead to the snapshot.
+//! Checks whether a snapshot could follow from a hello that this cloud accepts. Errors: beyond_limit,
+//! guarantee_too_weak, vocabulary_mismatch and fingerprint_mismatch, which different options can fix; unverified_text;
+//! journal_corrupt if no messages can lead to the snapshot.
 SPECVERIFY_BODY status cloud_session::check_snapshot(const cloud_snapshot& last,
                                                      std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prefix_hash != prefix_hash(text)) return detail::corrupt_snapshot();

@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Sends the next chunk of text that the edge does not have. After the last chunk both sides have the same text. If a
-//! stop token that only this side lists ended a stream, this side reports the end to the edge.
+//! stream ended with a stop token that only this side lists, reports the end to the edge.
 [[gnu::cold]] SPECVERIFY_BODY void cloud_session::push_text() noexcept {
   const bool ends = pieces_.at == pieces_.end;
   const status why = ends ? tell_end() : post(encode_piece(terms_.format, terms_.text_chunk));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds state that a cloud keeps: the drafts of the open round, and the scores.
+//! Holds two parts of a cloud's state: the drafts of the open round, and the scores of the semantic rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_CLOUD_VIEWS_HPP
 
@@ -77,8 +77,9 @@ class round_scoring {
     return decide_semantically(drafts, {best_, mismatches, near_ties_}, std::span<const double>(scores_).first(scored_),
                                threshold, request, vocab_size);
   }
-  //! Marks the mismatches from `from` on, among `drafted` drafts, as requested; if `one`, only the first mismatch.
-  //! Moves the hidden vectors of these mismatches to the front; each has `each` bytes (0: there are no vectors).
+  //! Requests the mismatches from `from` on, among `drafted` drafts; if `one`, only the first. Unless `one` is true,
+  //! also moves the hidden vectors of these mismatches to the front; a vector has `each` bytes (0: there are no
+  //! vectors).
   void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
     std::size_t used = 0;
     std::fill(asked.begin(), asked.end(), std::uint64_t{0});

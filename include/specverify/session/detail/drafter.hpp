@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Applies an edge's parts: turns one row of the drafter's logits into the quantized distribution to draw from and to
-//! send, in the format agreed in hello.
+//! Turns one row of the drafter's logits into the distribution from which an edge draws and which it sends, in the
+//! session's format and with the edge's sparsifier, window and skip policy.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 
@@ -40,7 +40,7 @@ class drafter {
   //! Returns the number of tokens that the sparsifier kept for the last distribution; 0 if the format has no support.
   [[nodiscard]] std::uint32_t support_size() const noexcept { return has_support(format_.format) ? kept_.size() : 0; }
 
-  //! Plans a round. The plan's K and l apply to the distributions of the round; `set_resolution` can change l.
+  //! Plans a round. K and l of the plan apply to the distributions of the round; `set_resolution` can change l.
   [[nodiscard]] draft_plan plan(const observation& seen) noexcept {
     const draft_plan made = parts->plan(seen);
     format_.resolution = made.resolution;
@@ -49,15 +49,16 @@ class drafter {
   //! Sets l, which must be at most the l of the format.
   void set_resolution(std::uint32_t resolution) noexcept { format_.resolution = resolution; }
 
-  //! Reads the row as a distribution of this format requires. The reading is valid until the next call.
+  //! Reads the row, with the results that a distribution in this format needs. The reading is valid until the next
+  //! call.
   [[nodiscard]] status read(any_row& row, const std::byte* state) noexcept {
     workspace scratch{std::span<std::byte>(reading_space_)};
     const status why = row.read(wanted(parts->request(state)), scratch);
     return why.ok() ? why : named_truncation(why, edge_options::at_truncation);
   }
 
-  //! Returns the distribution of the next draft. The arrays of the distribution are valid until the next call. The
-  //! function advances `state` past this position.
+  //! Returns the distribution of the next draft, whose arrays are valid until the next call. Advances `state` past this
+  //! position.
   [[nodiscard]] result<law> draft(any_row& row, std::byte* state) noexcept {
     workspace scratch = law_space();
     const auto made = make_law_of(row, state, scratch);
@@ -68,8 +69,8 @@ class drafter {
     return drafted_;
   }
 
-  //! Like `draft`, but for a token that was drawn from the row. Returns the distribution and the token's probability,
-  //! which is sent with the distribution.
+  //! Like `draft`, but for a token that was drawn from the row. Also returns the token's probability in the row, which
+  //! is sent with the distribution.
   [[nodiscard]] result<drafted_claim> claim_law(const row_summary& row, std::byte* state,
                                                 const drawn_token& drawn) noexcept {
     workspace scratch = law_space();
@@ -95,8 +96,8 @@ class drafter {
     return kept ? keep(*kept) : kept.error();
   }
 
-  //! Returns the probability of a token in the row of the last distribution, before quantization; 0 if the reading does
-  //! not contain the token. O(log K).
+  //! Returns the probability of a token in the last row, before quantization (fp16_row: after rounding to half
+  //! precision); 0 if the token is not in the support. O(log K).
   [[nodiscard]] float probability(token_id token) const noexcept {
     if (format_.format == law_format::fp16_row)
       return static_cast<float>(drafted_.count(token)) / static_cast<float>(drafted_.resolution);
@@ -107,7 +108,8 @@ class drafter {
     return static_cast<float>(static_cast<double>(weight) / static_cast<double>(kept_.total_weight));
   }
 
-  //! Makes the skip policy's measurements for `token`, which was drawn from the row. Errors: those of the measurements.
+  //! Makes the skip policy's measurements for `token`, which was drawn from the row. Errors: the errors of the
+  //! measurement.
   [[nodiscard]] result<skip_observation> observe(any_row& row, token_id token, std::span<const float> attention,
                                                  const uniforms<>& random) noexcept {
     workspace scratch{std::span<std::byte>(scratch_).subspan(facts.law_bytes)};
@@ -122,8 +124,8 @@ class drafter {
     return workspace{std::span<std::byte>(scratch_).first(facts.law_bytes)};
   }
 
-  //! Returns the request for the next reading: the sparsifier's request `support`, extended by the results that format
-  //! and skip policy need.
+  //! Returns the request for the next reading: `support`, which is the sparsifier's request, and the results that the
+  //! format and the skip policy need.
   [[nodiscard]] read_request wanted(const read_request& support) const noexcept {
     read_request made = law_request(format_.vocab_size, support, law_options());
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
@@ -146,7 +148,7 @@ class drafter {
     return draft_law{*made, {}};
   }
 
-  //! Stores the support of this position; fails if it is too large.
+  //! Stores the support of this position. Errors: support_too_large.
   [[nodiscard]] status keep(const support& kept) noexcept {
     kept_ = kept;
     const bool fits = !has_support(format_.format) || kept.size() <= facts.most_kept + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Drafts at the edge: plans a round, draws tokens from rows, and continues from the state of the last accepted token.
-//! While the link is lost, the edge waits, stops, or writes tokens ahead of the cloud.
+//! Makes the drafts of an edge: draws tokens from rows until the window ends the draft. The skip policy decides whether
+//! the first token is sent. With link_loss::continue_local, tokens are also written ahead while the link is lost.
 //!
 //! A token that is written ahead has a position after the drafts of the open round. It is drawn from the drafter's
 //! distribution given the text shown so far, with the random numbers of its position in the open round, which no other
@@ -50,8 +50,8 @@ SPECVERIFY_BODY uniform_stream<> edge_session::draws_at(std::uint32_t position) 
   return uniforms<>{source_, position, round}.at(purpose::draft_draw);
 }
 
-//! Asks the skip policy whether the edge commits the token on its own; only for the first token of a draft. The
-//! decision is a function of (prefix, round, key), so a restarted edge makes the same decision.
+//! Asks the skip policy whether the edge commits the token on its own. Only the first token of a draft can be committed
+//! in this way. The decision is a function of (prefix, round, key), so a restarted edge makes the same decision.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::ask_gate(detail::any_row& row, token_id token,
                                                                    std::span<const float> attention) noexcept {
   detail::drawn_draft drawn{token};
@@ -212,7 +212,7 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 }
 
 //! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so that the host can check
-//! its transport between two tokens.
+//! the transport between two tokens.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
@@ -220,8 +220,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
     ahead_.deadline = now_;
 }
 
-//! Sets the token at `position`. If a different token was shown there, retracts it. That happens only if the round's
-//! plan gives a different distribution for the same text.
+//! Sets the token at `position`. If a different token was shown there, retracts the shown tokens from there on. This
+//! happens only if the round's plan gives a different distribution for the same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {
     ahead_.shown_end = 0;

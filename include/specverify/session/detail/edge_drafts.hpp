@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds the drafts of an edge's open round, the hidden states of the drafts, and the record of a complete draft. The
-//! journal holds this record from before the draft is sent until the round is decided.
+//! Holds the drafts of an edge's open round, their hidden states, and the record of a complete draft. If drafts are
+//! journaled, the journal holds this record from before the draft is sent until the round is decided.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFTS_HPP
 
@@ -22,7 +22,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! First part of a kept draft: identifies the round, and gives the sizes of the other parts.
+//! First part of the record of a draft: identifies the round, and contains the sizes of the other parts.
 struct kept_draft {
   std::uint32_t round = 0;
   std::uint32_t length = 0;      //!< tokens of the committed text
@@ -40,8 +40,8 @@ constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::i
 }
 
 //! The record of a complete draft: {kept_draft, tokens, body of the message, sparsifier states before each draft and
-//! after the last, probabilities, hidden states}. The body does not depend on the connection; padding and check turn it
-//! into a message.
+//! after the last draft, probabilities, hidden states}. The body does not depend on the connection; padding and a check
+//! turn the body into a message.
 class draft_record {
  public:
   kept_draft head{};
@@ -83,8 +83,8 @@ class draft_record {
     store_snapshot(kept, bytes_.data());
     return true;
   }
-  //! Restores a record of the open round. Returns false if the record is damaged. A record of another round, or a
-  //! record that is too long, is ignored.
+  //! Restores a record of the open round. Returns false if the record is damaged. Ignores a record of another round, or
+  //! a record that is too long for the options.
   [[nodiscard]] bool restore(std::span<const std::byte> record, std::uint32_t round, std::uint32_t length) noexcept {
     used_ = 0;
     kept_draft read;
@@ -173,7 +173,7 @@ class edge_drafts {
     open = complete = false;
   }
   //! Restores a complete draft from a journal. The journal holds the distributions only inside the encoded message, so
-  //! they are not restored here.
+  //! they are not restored as distributions.
   void restore(std::span<const token_id> tokens, std::uint32_t of_laws) noexcept {
     clear();
     for (const token_id token : tokens) add(token);
@@ -209,8 +209,8 @@ class edge_drafts {
 
   //! Returns the size in bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  //! Replaces the plain ids at the end of an encoded message by ids that are coded by a prior. `known` must hold the
-  //! skipped ids after the text. Returns the bytes of the message.
+  //! Replaces the plain ids at the end of an encoded message by ids that a table of weights codes. `known`: the text,
+  //! followed by the skipped ids. Returns the bytes of the message.
   [[nodiscard]] result<std::size_t> code_ids(const wire_format& format, const prior_text& known, std::uint32_t skipped,
                                              std::span<std::byte> body) const noexcept;
   //! Encodes the message with plain ids, without padding and check.

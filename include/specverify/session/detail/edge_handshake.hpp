@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the member functions of an edge for a connection: handshake, arriving messages, deadline, refusals.
+//! Implements the member functions of an edge for a connection: handshake, received messages, deadline, refusals.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_HANDSHAKE_HPP
 
@@ -128,7 +128,7 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   }
 }
 
-//! Handles a message that contradicts the shared state: both sides must repeat the handshake.
+//! Handles a message that contradicts the shared state: begins a new handshake, unless one is in progress.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_misfit(status misfit) noexcept {
   statistics_.corrupt += 1;
   if (state_ != edge_state::handshaking) {
@@ -143,8 +143,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Checks that the cloud's hello repeats this side's terms, and that the cloud's text and round are possible. With
-//! different terms the cloud would write a different text.
+//! Checks that the cloud's hello repeats this side's terms, and that the cloud's text and round are possible. A cloud
+//! with different terms would write a different text.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::check_hello(const hello_message& theirs) const noexcept {
   const auto wrong = [](errc code, std::uint32_t where) { return status{code, part::session, where}; };
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
@@ -220,8 +220,8 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return drafts_.open ? status{} : begin_round();
 }
 
-//! Handles a refusal, which must name the hello of this connection, because a broker can deliver refusals of earlier
-//! connections.
+//! Handles a refusal. Only a refusal of this connection's hello counts, because a broker can deliver refusals of
+//! earlier connections.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::on_refusal(std::span<const std::byte> message) noexcept {
   result<refuse_message> read = decode_refuse(name_, message);
   const bool is_named = read.ok();
@@ -245,7 +245,8 @@ SPECVERIFY_BODY status edge_session::in_step() noexcept {
   return fail({errc::refused_by_peer, part::session, static_cast<std::uint32_t>(reason.code)});
 }
 
-//! Fails, and reports the error to the cloud unless the cloud already knows it or cannot be reached.
+//! Ends the session with an error. Reports the error to the cloud unless the cloud refused the session or cannot be
+//! reached.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::fail(status why) noexcept {
   const bool tells = is_connected() && refusal_.ok() && why.code != errc::link_lost;
   leave_connection();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the member functions of an edge for a round: open it, request rows, draw drafts, send the draft message,
-//! commit the verdict, write the journal.
+//! Implements the member functions of an edge for a round: begin the round, request rows, collect drafts, send the
+//! draft message, commit the verdict, write the journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_ROUND_HPP
 
@@ -30,7 +30,7 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   return want_next_row();
 }
 
-//! Requests the row of token `end - 1` from the engine. A row has no number, so an engine that still works on an
+//! Requests the row of token `end - 1` from the engine. Rows are not numbered, so an engine that still works on an
 //! obsolete row must deliver the obsolete row first.
 SPECVERIFY_BODY status edge_session::want_row(std::uint32_t end) noexcept {
   if (row_wanted_) return {};
@@ -60,8 +60,9 @@ SPECVERIFY_BODY status edge_session::take_draft(token_id token, std::span<const 
   return want_next_row();
 }
 
-//! Closes and sends the draft. The draft is journaled before it is sent, so an edge never forgets a draft that the
-//! cloud may decide. Without a connection, the draft is sent after the next handshake.
+//! Closes and sends the draft. If drafts are journaled and the record has room, the draft is journaled before it is
+//! sent, so a restarted edge sends the same draft again. Without a connection, the draft is sent after the next
+//! handshake.
 SPECVERIFY_BODY status edge_session::close_block() noexcept {
   drafts_.close();
   body_ = 0;
@@ -84,8 +85,8 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   return {};
 }
 
-//! Codes the ids at the end of `message_` by the prior, if this connection has one. `body`: bytes of the draft with
-//! plain ids. Returns the bytes of the coded draft.
+//! Codes the ids at the end of `message_` with the table of weights, if this connection uses one. `body`: bytes of the
+//! draft with plain ids. Returns the bytes of the coded draft.
 SPECVERIFY_BODY result<std::size_t> edge_session::code_ids(std::size_t body) noexcept {
   if (format().ids == id_code::plain) return body;
   return drafts_.code_ids(format(), {options_.prior, text_, place_.agreed}, place_.pending(), message_);
@@ -111,8 +112,8 @@ SPECVERIFY_BODY void edge_session::keep_draft() noexcept {
   states_.store(kept);
 }
 
-//! Sends the draft message whose body was just encoded or stored, with a check for the present position. A stored body
-//! has plain ids, because the cloud of the next connection may have no prior.
+//! Sends the draft message whose body was just encoded or is in the record, with a check for the present position. The
+//! body in the record has plain ids, because the cloud may not have the table on the next connection.
 SPECVERIFY_BODY status edge_session::send_draft() noexcept {
   state_.enter<edge_event::send_draft>();
   if (body_ == 0 && kept_.any()) {
@@ -162,8 +163,8 @@ SPECVERIFY_BODY void edge_session::learn() noexcept {
   for (const float probability : states_.probabilities(verdict_.accepted)) record_accepted(link_.seen, probability);
 }
 
-//! Commits the token without the cloud, which receives the token with the next draft message. The round stays open, but
-//! the first draft moves to the next position.
+//! Commits the token without the cloud. The cloud receives the token with the next draft message. The round stays open,
+//! but its first draft moves to the next position.
 SPECVERIFY_BODY status edge_session::commit_alone(token_id token) noexcept {
   const std::uint32_t position = place_.length;
   replace_shown(position, token);
@@ -243,8 +244,8 @@ SPECVERIFY_BODY session_terms edge_session::terms(std::uint32_t prompt_length) c
   return made;
 }
 
-//! Writes a journal record, but only if the whole prompt is known: an edge can recover without a journal, but not with
-//! a journal that holds only a part of the prompt.
+//! Writes a journal record, but only if the whole prompt is present: an edge can recover without a journal, but not
+//! with a journal that holds only a part of the prompt.
 SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) noexcept {
   if (!place_.has_prompt()) return;
   edge_snapshot_head now;
@@ -266,7 +267,7 @@ SPECVERIFY_BODY void edge_session::write_journal(std::uint32_t first_position) n
   record(first_position, states_.snapshot(now));  // no draft is open
 }
 
-//! Counts the decided round for the host and the policies.
+//! Counts the decided round for the host, the window and the skip policy.
 SPECVERIFY_BODY void edge_session::count_round(std::uint32_t emitted) noexcept {
   const auto source = static_cast<token_source>(verdict_.source);
   const bool rejected = source == token_source::residual || source == token_source::residual_fallback;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes an edge, starts it, restores it from a journal, or recovers it without one.
+//! Makes an edge, and begins a session: with a prompt, from a journal, or without a journal.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
@@ -94,7 +94,8 @@ SPECVERIFY_BODY result<edge_session> detail::edge_maker::make(const edge_options
   return edge_session(options, facts, std::move(parts), *std::move(drafts));
 }
 
-//! Checks the length of a prompt: it must have at least one token and leave room for one more.
+//! Checks the length of a prompt: at least one token, and fewer than max_text_length. Errors: prompt_empty,
+//! prompt_too_long.
 SPECVERIFY_BODY status edge_session::check_prompt(std::size_t length) const noexcept {
   if (length == 0) return {errc::prompt_empty, part::session, options_.at_prompt};
   if (length >= options_.max_text_length)
@@ -120,7 +121,7 @@ SPECVERIFY_BODY status edge_session::start(std::span<const token_id> prompt, ses
   return connect();
 }
 
-//! Checks whether the terms in the journal agree with the options.
+//! Checks whether the terms in the journal agree with the options. Errors: options_disagree.
 SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last) const noexcept {
   const auto other = [](std::uint32_t where) { return status{errc::options_disagree, part::session, where}; };
   if (last.session_id != options_.session_id) return other(options_.at_session_id);
@@ -133,8 +134,8 @@ SPECVERIFY_BODY status edge_session::check_terms(const edge_snapshot_head& last)
   return differs == detail::term::none ? status{} : other(detail::where_of(differs));
 }
 
-//! Checks whether this session could have written the snapshot. Errors: journal_corrupt; those of `check_terms` and
-//! `check_prompt`.
+//! Checks whether this session could have written the snapshot. Errors: journal_corrupt, options_disagree,
+//! prompt_empty, prompt_too_long.
 SPECVERIFY_BODY status edge_session::check_snapshot(const edge_snapshot_head& last,
                                                     std::span<const token_id> text) const noexcept {
   if (last.length != text.size() || last.prompt_length > last.base_length || last.base_length > last.length)

@@ -28,8 +28,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   static_cast<void>(in_step());
 }
 
-//! Prepares to receive text. Incoming text overwrites the drafts and the tokens shown after them, so both are saved
-//! until the text is complete. An incomplete draft was never sent, so the text cannot contain a verdict on it.
+//! Prepares to receive text. Incoming text overwrites the drafts and the tokens shown after them, so these tokens are
+//! kept elsewhere until the text is complete. An incomplete draft was never sent, so the text cannot contain a verdict
+//! on it.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_fetch(const hello_message& theirs) noexcept {
   if (drafts_.open) discard_draft();
   fetched_ = {theirs.length, theirs.round, theirs.prefix_hash, last_verdict(theirs), place_.agreed, place_.hash};
@@ -38,7 +39,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   await_answer();
 }
 
-//! Restores the drafts that `begin_fetch` saved.
+//! Restores the tokens that the incoming text overwrites.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::drop_fetch() noexcept {
   drafts_.copy_to(text_.data() + place_.length);
   for (std::uint32_t at = block_end(); at < ahead_.shown_end; ++at) text_[at] = shown_ahead_[at - block_end()];
@@ -81,8 +82,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return true;
 }
 
-//! Called when the fetched text is complete. If the text contains the verdict on the open draft, commits it. Otherwise
-//! journals the text and announces it to the host.
+//! Called when the fetched text is complete. If the text contains the verdict on the open draft, commits this verdict.
+//! Otherwise journals the text and reports it to the host.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::take_fetched() noexcept {
   if (fetched_.so_far != fetched_.hash) return fail({errc::prefix_mismatch, part::session, fetched_.length});
   const std::uint32_t shown = place_.length, agreed = place_.agreed, end = fetched_.length;
@@ -160,8 +161,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return finish();
 }
 
-//! Ends the text at the host's request. The end is journaled first. The cloud is told at once if the handshake is done,
-//! otherwise after the next handshake.
+//! Ends the text at the host's request. The end is journaled first. The edge reports the end to the cloud at once if
+//! the handshake is done, otherwise after the next handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds state that an edge keeps: tokens written ahead of the cloud, the link, and the sparsifier's learned states.
+//! Holds three parts of an edge's state: tokens written ahead of the cloud, the link, and the sparsifier's learned
+//! states.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_VIEWS_HPP
 
@@ -41,8 +42,8 @@ struct ahead_view {
   }
 };
 
-//! The round and the link as the policies see them. New measurements become visible in the next round, because a round
-//! that is drafted again after a restart must see the same values.
+//! The round and the link as the policies see them. New measurements become visible only in the next round, because a
+//! round that is drafted again after a restart must see the same values.
 struct link_view {
   observation seen{};
   observation measured{};
@@ -68,7 +69,7 @@ struct link_view {
 //! The learned states of a sparsifier, as bytes: after the committed text, along the open round, and along the tokens
 //! written ahead. A round has a state before each draft, a state after the last draft, and one more state if the window
 //! refused a further distribution. If the window needs the probabilities of the drafts in the rows, this class keeps
-//! the probabilities, too.
+//! these probabilities, too.
 class sparsifier_states {
  public:
   //! Whether the window refused a distribution after the last draft. If a bonus token follows, the sparsifier learns

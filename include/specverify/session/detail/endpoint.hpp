@@ -25,7 +25,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The queue of outputs, at most 8 per input.
+//! A queue of the outputs of one input.
 class output_queue {
  public:
   SPECVERIFY_INLINE void push(const session_output& output) noexcept {
@@ -48,7 +48,7 @@ class output_queue {
   std::size_t count_ = 0;
 };
 
-//! The journal records that one input writes, one after another, and the size of the host's journal.
+//! The journal records of one input, one after another, and the size of the host's journal.
 class journal_buffer {
  public:
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
@@ -59,9 +59,10 @@ class journal_buffer {
     length_ = length;
     file_ = file;
   }
-  //! Writes a record of `text` from `first` on, or from the end of the journal if that is earlier, so that no token is
-  //! missing. If there is no snapshot, the record holds an open draft. If the journal is too long, the record replaces
-  //! it. So a journal has at most the text and the snapshot twice, plus `compaction_slack` bytes, plus one record.
+  //! Writes a record with the ids of `text` from `first` on, or from the end of the journal if it ends earlier, so that
+  //! no token is missing. A record without a snapshot holds an open draft. If the journal is too long, the record
+  //! replaces the journal. So a journal has at most the text and the snapshot twice, plus `compaction_slack` bytes,
+  //! plus one record.
   [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
                                      std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
     const bool replaces =
@@ -92,7 +93,7 @@ struct endpoint_sizes {
   std::size_t records = 0;   //!< maximum bytes of the journal records of one input
 };
 
-//! Base class of both sides: the functions for the host, and storage for outputs, text and journal.
+//! Base class of both sides: functions for the host, and storage for outputs, text and journal.
 class endpoint {
  public:
   //! Returns whether `next` may return more outputs. Take all outputs before the next input; otherwise that input may
@@ -112,9 +113,9 @@ class endpoint {
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
   //! Returns the reason why one side refused the session, as it was sent: code, part and `where`, for `to_string`; ok
-  //! if neither side refused. If an edge has been refused, it has failed with refused_by_peer, unknown_session or
-  //! unverified_text. A cloud returns the reason for a refused hello, an error of the cloud, or the error of a failed
-  //! edge.
+  //! if neither side refused. In an edge, the reason is the cloud's refusal; the edge has then failed with
+  //! refused_by_peer, unknown_session or unverified_text. In a cloud, the reason is that of a refused hello, the error
+  //! with which the cloud failed, or the error that a failed edge reported.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:
@@ -133,15 +134,15 @@ class endpoint {
   endpoint& operator=(endpoint&&) = default;
   ~endpoint() = default;
 
-  //! Records that both sides have `count` more tokens, and also the tokens before them that only the edge had.
+  //! Records that both sides now have the next `count` tokens, and all tokens before them that only the edge had.
   void agree(std::uint32_t count) noexcept {
     const std::uint32_t end = place_.length + count;
     place_.stand_at(end, end, steps_.extend(std::span<const token_id>(text_).first(end), place_.agreed, place_.hash));
   }
   //! Returns the hash of the first `length` tokens. Both sides must have these tokens.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! Encodes a hello on these terms into `message_`. Only a cloud has `last` and a key. `prior`: the table, if the
-  //! terms say that ids are coded by one.
+  //! Encodes a hello on these terms into `message_`. Only a cloud passes `last` and a key. `prior`: the table, if the
+  //! terms have id_code::prior.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
                                                               std::uint64_t noise_key,
                                                               const prior_table* prior) noexcept {
@@ -162,8 +163,8 @@ class endpoint {
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }
-  //! Encodes a refusal of the last hello, or of a message after it. If a code must not be sent, engine_failed is sent
-  //! instead.
+  //! Encodes a refusal of the last hello, or of a message after this hello. If the code of `reason` must not be sent,
+  //! encodes engine_failed instead.
   [[nodiscard]] std::size_t encode_refusal(status reason) noexcept {
     auto bytes = encode_refuse(name_, reason, message_);
     if (!bytes) bytes = encode_refuse(name_, {errc::engine_failed, part::host, 0}, message_);

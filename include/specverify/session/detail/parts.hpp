@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hides types from an edge by interfaces: `edge_parts` hides the types of the sparsifier, window and skip policy;
+//! Hides types from an edge behind interfaces: `edge_parts` hides the types of the sparsifier, window and skip policy;
 //! `any_row` hides the execution policy and scalar type of a row.
 //!
 //! An `any_row` is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only a
@@ -59,7 +59,7 @@ class edge_parts {
   virtual void initial(std::byte* state) const noexcept = 0;
   //! Plans a round within the agreed format; K is valid until the next plan.
   [[nodiscard]] virtual draft_plan plan(const observation& seen) noexcept = 0;
-  //! Returns the request for a reading from which `select` can choose the support.
+  //! Returns the request for a reading that has all results which `select` needs.
   [[nodiscard]] virtual read_request request(const std::byte* state) const noexcept = 0;
   //! Selects the support of a position and advances `state` past the position. `drawn` points to the token that was
   //! drawn from the row, which the sparsifier may use; it is nullptr if no token was drawn.
@@ -89,7 +89,7 @@ class any_row {
   any_row& operator=(const any_row&) = delete;
 
   [[nodiscard]] virtual result<token_id> most_probable() noexcept = 0;
-  //! Reads the row once. The functions below require this call.
+  //! Reads the row once. All functions below require this call first.
   [[nodiscard]] virtual status read(const read_request& request, workspace& scratch) noexcept = 0;
   [[nodiscard]] const row_summary& summary() const noexcept { return *summary_; }
   [[nodiscard]] virtual result<token_id> sample(const uniform_stream<>& stream) noexcept = 0;

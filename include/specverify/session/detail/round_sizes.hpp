@@ -65,8 +65,9 @@ constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t
   if constexpr (counting_window<Window>) window.count_with(vocab_size, most_kept(sparsifier, format, vocab_size));
 }
 
-//! Returns the format of the messages of an edge with these parts. The window must already know V and K. `Chosen`:
-//! edge_options or a preset, which choose the kind of distribution, the attachments and the padding.
+//! Returns the format of the messages of an edge with these parts. The window must already have V and K
+//! (`count_with_sizes`). `Chosen`: edge_options or a preset, which choose the kind of distribution, the attachments and
+//! the padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const Sparsifier& sparsifier, const Window& window) noexcept {
@@ -91,7 +92,7 @@ template <class Chosen, class Sparsifier, class Window>
   return made;
 }
 
-//! Like `format_with`, but for parts as the user gave them. Copying a part may throw.
+//! Like `format_with`, but with the parts that the user passed. Copying a part may throw.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_of_parts(const Chosen& chosen, std::uint32_t vocab_size,
                                                     const std::optional<Sparsifier>& given, Window window) {

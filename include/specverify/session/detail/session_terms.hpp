@@ -25,8 +25,8 @@ namespace detail {
   return format.format == law_format::token_only ? guarantee::unconditional : guarantee::honest_drafter;
 }
 
-//! Returns `why`. If a row's transform needs more workspace than the options' transform, the error names the option
-//! instead.
+//! Returns `why`. But if a row's transform needs more workspace than the options' transform, returns beyond_limit with
+//! `where` = `at_truncation`.
 [[nodiscard]] constexpr status named_truncation(status why, std::uint32_t at_truncation) noexcept {
   return why.code == errc::workspace_too_small ? status{errc::beyond_limit, part::session, at_truncation} : why;
 }
@@ -43,7 +43,7 @@ namespace detail {
   return made;
 }
 [[nodiscard]] constexpr bool races(const session_terms& terms) noexcept { return terms.noise != noise_kind::none; }
-//! Returns whether rows are read as distributions, not only for the argmax.
+//! Returns whether the rule needs the distributions of rows, and not only their argmax.
 [[nodiscard]] constexpr bool reads_laws(const session_terms& terms) noexcept {
   return (terms.rule != wire_rule::greedy || races(terms)) && !compares(terms) && !transform_of(terms).greedy();
 }
@@ -83,7 +83,7 @@ namespace detail {
   return known ? status{} : status{errc::invalid_argument, part::session, where};
 }
 
-//! Returns the option that determines a term, for `where`.
+//! Returns the option that determines a term, as a number for `where` (edge_options::at_*).
 [[nodiscard]] constexpr std::uint32_t where_of(term id) noexcept {
   using options = edge_options;
   if (id <= term::fingerprint_high) return options::at_fingerprint;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the methods with name, settings and preset. Include session/systems.hpp instead of this header.
+//! Lists the methods, each with name, settings and preset. Include session/systems.hpp instead of this header.
 #ifndef SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 #define SPECVERIFY_SESSION_DETAIL_SYSTEM_LIST_HPP
 
@@ -12,9 +12,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-// A method is a struct. `settings` calls a visitor with each setting and its range. The member's value is the default;
-// if it is below the range, the setting is required. `make` returns the preset. If the types of the parts depend on the
-// settings, `make` instead passes the preset to `use`.
+// Each method is a struct. `settings` calls a visitor with each setting and the range of its values. The value of the
+// member is the default; if the default is below the range, the setting is required. `make` returns the preset. If the
+// types of the parts depend on the settings, `make` takes a function `use` and returns use(preset).
 
 inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_lattice_resolution,
                         most_drafts = max_wire_draft_length;

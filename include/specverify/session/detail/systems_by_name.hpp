@@ -23,7 +23,8 @@ template <class Number>
   return errc::ok;
 }
 
-//! Applies the settings to a method. Errors: those of `shape_of` that concern settings.
+//! Applies the settings to a method. Errors: unknown_setting, setting_out_of_range (`where` = index in `given`);
+//! setting_missing (`where` = index in the method's list).
 template <class System>
 [[nodiscard]] constexpr status apply(System& system, std::span<const setting> given) noexcept {
   for (std::uint32_t i = 0; i < given.size(); ++i) {

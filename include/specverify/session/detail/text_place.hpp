@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stores the text of one side, with a hash of the prefix at every 1024th token. Without these hashes, a short message
-//! could make a side hash the whole text.
+//! Stores the position of one side in a session, and hashes of its text: one for the prefix at every 1024th token.
+//! Without these hashes, a short message could make a side hash the whole text.
 #ifndef SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 #define SPECVERIFY_SESSION_DETAIL_TEXT_PLACE_HPP
 
@@ -62,7 +62,7 @@ struct text_place {
   }
 };
 
-//! The text that a side sends because the other side has less text. Each call of `next` encodes one chunk.
+//! The rest of a text that a side sends because the other side has less text. `next` sends one chunk per call.
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;
