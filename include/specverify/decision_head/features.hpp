@@ -8,10 +8,10 @@
 //!             mean) / scale; d_in = drafter_size + target_size + 5.
 //! Guarantees: no allocation, noexcept. Near-tie: the floats are bit-identical on one machine, but can differ between
 //!             machines.
-//! Deviates:   the paper does not specify which hidden states belong to position i, so a head has a mode, which
-//!             `check_states` compares with the engine's mode. In the mode `predicting` they are the states whose
-//!             logits give the distributions at i, which need no extra pass. In the mode `consuming` they are the
-//!             states at input x_i. The features of c are our choice.
+//! Deviates:   the mode of a head selects which hidden states belong to position i; `check_states` compares this mode
+//!             with the engine's mode. In the mode `predicting` they are the states whose logits give the distributions
+//!             at i, so no extra pass is needed. In the mode `consuming` they are the states at input x_i. The features
+//!             of c are our choice.
 //! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP
@@ -35,7 +35,7 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::size_t channel_feature_count = 5;
 inline constexpr std::uint32_t max_head_size = std::uint32_t{1} << 16;
 
-//! Selects the hidden states that belong to draft i, x_i, at position n + i.
+//! Selects the hidden states that belong to the position of a draft x_i.
 enum class hidden_mode : std::uint8_t {
   predicting = 0,  //!< outputs at the input before x_i, whose logits give the distributions of x_i
   consuming = 1    //!< outputs at input x_i; the drafter needs one more pass for the last draft

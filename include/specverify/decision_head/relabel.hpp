@@ -163,9 +163,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns, by bisection, the smallest price at which `label_by_price` labels at most `budget` mismatches. If the
-//! scores are distinct, it labels exactly `budget` mismatches, or all important mismatches if there are fewer. Scores
-//! must be in [0, 1].
+//! Returns a price at which `label_by_price` labels at most `budget` mismatches, by bisection. If the scores are
+//! distinct, it labels exactly `budget` mismatches, or all important mismatches if there are fewer. Scores must be in
+//! [0, 1].
 [[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
                                             std::uint32_t budget) noexcept {
   double low = -1, high = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps a sparsifier so that the distribution of one draft never costs more bits than a window's bit budget for a
-//! round.
+//! Wraps a sparsifier so that the distribution of one draft stays within a window's bit budget for a round. It keeps at
+//! least one token, whatever this costs.
 //!
 //! Use it to draft with a `budgeted_window`, as sessions do. If the sparsifier keeps a fixed number of tokens, the
 //! window's plan sets this number, and `budgeted` only marks a support that the budget has cut. If the sparsifier

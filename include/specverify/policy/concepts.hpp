@@ -4,7 +4,8 @@
 //!
 //! A window looks at the distribution of a position and decides whether to draft this position, before the token is
 //! drawn. The decision must not depend on the token, because otherwise the text would not follow the target's
-//! distribution (erratum T34). A skip policy may use the token, so all skip policies except `always_send` are lossy.
+//! distribution (conformance test T34). A skip policy may use the token, so all skip policies except `always_send` are
+//! lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chooses how an edge sends hidden states: with the drafts, on one request per round, or on one request per mismatch.
-//! The choice depends on the link.
+//! The choice depends on the link and takes effect when the next session is opened.
 //!
 //! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms"; the
 //!             model-based rule and the lazy protocol are ours.
 //! Symbols:    L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector; B_req = bits of a request
-//!             for hidden vectors; R_u, R_d = rates of uplink and downlink; tau = round_trip; O_u, O_d = overhead in
-//!             bits of a message on the uplink and the downlink; FH = full, SH = selective.
+//!             for hidden vectors; R_u, R_d = rates of uplink and downlink after losses; tau = round_trip; O_u = bits
+//!             of overhead of an upload; FH = full, SH = selective.
 //! Guarantees: pure, O(1), no allocation. The choice changes when and how often bits are sent, but never the verdict.
 //! Deviates:   M is not known before the round, so running means per L replace E[M] and P(M > 0). The newest round has
-//!             the weight 0.05 in these means, which start at 1 and 0.7.
+//!             the weight 0.05 in these means, which start at 1 and 0.7. The mean of the evaluated mismatches starts at
+//!             0.9.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP
@@ -63,7 +64,7 @@ struct mismatch_history {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The rule of the paper's testbed: chooses by the round trip only. Measure the round trip once per text.
+//! The rule of the paper's testbed: chooses by the round trip only, which is measured before a session is opened.
 struct round_trip_rule {
   double threshold = 10e-3;  //!< s
 
@@ -104,7 +105,8 @@ struct protocol_model {
     const double one = request_bits(draft_length, {1, 1, 1});
     return means.evaluated * (vector + exchange_time(format.uplink_overhead, one, link));
   }
-  //! Returns the fastest protocol, and FH if FH and SH tie. Measure `link` once per text, and use it for all rounds.
+  //! Returns the protocol with the least `extra_time`, and FH if FH and SH tie. Returns `lazy` only if `allow_lazy` is
+  //! set.
   [[nodiscard]] constexpr hidden_protocol choose(std::uint32_t draft_length, const channel_state& link,
                                                  const mismatch_means& means) const noexcept {
     const double full = extra_time(hidden_protocol::full, draft_length, link, means);

@@ -98,9 +98,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! A window that drafts while the bits of the round are within a budget.
 //!
-//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The number of tokens that
-//! it charges is K after the clamp for top_k, the listed tokens for threshold, and the positive counts for drop_zero.
-//! Therefore threshold needs distributions that list zero counts (law_format::sparse_paper).
+//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The cost depends on K
+//! after the clamp for top_k, on the number of listed tokens for threshold, and on the number of positive counts for
+//! drop_zero. Therefore threshold needs distributions that list zero counts (law_format::sparse_paper). For dense the
+//! cost is fixed.
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget
   std::uint32_t resolution = 100;      //!< l
