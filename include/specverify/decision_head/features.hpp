@@ -38,7 +38,8 @@ inline constexpr std::uint32_t max_head_size = std::uint32_t{1} << 16;
 //! Selects the hidden states that belong to the position of a draft x_i.
 enum class hidden_mode : std::uint8_t {
   predicting = 0,  //!< outputs at the input before x_i, whose logits give the distributions of x_i
-  consuming = 1    //!< outputs at input x_i; the drafter needs one more pass for the last draft
+  //! outputs at input x_i; the drafter needs one more pass, because the last draft is otherwise no input
+  consuming = 1
 };
 
 using channel_vector = std::array<float, channel_feature_count>;

@@ -237,7 +237,8 @@ inline void position_logits(const head_weights& head, const position_states& sta
 
 //! Returns a bound on the change of g if `part`, the output of `device_part`, is sent as `format`. For float16 the
 //! bound depends on each number of the part; for int8 it depends on the scale, max|part| / 127, which is rounded up to
-//! 17 bits. It includes the float rounding of the sum. Returns infinity for hidden_format::none.
+//! 17 bits. It includes the float rounding of the sum. Returns infinity for hidden_format::none, because nothing is
+//! sent.
 [[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
                                        hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;

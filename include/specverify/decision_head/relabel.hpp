@@ -122,7 +122,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Labels the important mismatches with the `budget` largest scores (29); ties go to the smaller index.
-//! Errors: size_mismatch (1 important, 2 labels).
+//! Errors: size_mismatch (`where` = 1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_budget(std::span<const double> scores,
                                                                      std::span<const std::uint8_t> important,
                                                                      std::uint32_t budget,
@@ -142,7 +142,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Labels the important mismatches with a score above `price` (30): writes a_j = o_j 1[s_j > lambda]. Errors:
-//! size_mismatch (1 important, 2 labels).
+//! size_mismatch (`where` = 1 important, 2 labels).
 [[nodiscard]] inline result<std::span<std::uint8_t>> label_by_price(std::span<const double> scores,
                                                                     std::span<const std::uint8_t> important,
                                                                     double price,

@@ -12,7 +12,7 @@
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
 //!             standardized over the training set. `head` folds mean and scale into W_1 and b_1, because a finished
 //!             head takes raw states. Only c keeps a separate standardization.
-//! Cost:       O(N d_in w) per training epoch; only `make` allocates.
+//! Cost:       O(N d_in w) per training epoch; allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP

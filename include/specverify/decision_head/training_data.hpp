@@ -3,10 +3,10 @@
 //!
 //! Include this header to collect samples; unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
-//! Symbols:    S = number of mismatches with hidden states, N = number of samples, w = width of the head, d_in = its
-//!             number of inputs.
-//! Guarantees: options and views are trivially copyable; the checks read every number once, O(S d_in + N), and do not
-//!             allocate.
+//! Symbols:    S = number of mismatches with hidden states, N = number of samples, w = width of the head, d_in = number
+//!             of inputs of the head.
+//! Guarantees: options and views are trivially copyable; the checks read every number once, O(S d_in + N); no
+//!             allocation.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP

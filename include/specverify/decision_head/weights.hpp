@@ -228,7 +228,7 @@ template <std::size_t Count>
   return out.first(size);
 }
 
-//! A head that owns its weights.
+//! A head that owns the weights, so it stays valid after the file or the arrays are gone.
 class decision_head {
  public:
   //! Reads a file.

@@ -70,8 +70,8 @@ struct claimed_draft {
   std::uint32_t resolution = 0;
 };
 
-//! A token that was drawn from a different distribution than the one that it is verified against (sample-then-quantize
-//! and compressed-upload baselines). Always lossy.
+//! A token that was drawn from a different distribution than the distribution against which it is verified (baselines
+//! that sample before they quantize or compress). Always lossy.
 struct mismatched_draft {
   static constexpr guarantee strength = guarantee::lossy;
   token_id token = no_token;

@@ -52,10 +52,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Plans the drafts of each round. `begin(observation)` must return the plan of a round. `proceed(position, law, bits)`
 //! must return whether the round also drafts this position, which has this distribution; `bits` is the cost of the
-//! distributions before it. Both functions must be pure. A policy whose `proceed` is always true can set `unconditional
-//! = true`. A policy that reads `observation::accepted_probability` must set `needs_probabilities = true`, because a
-//! session measures these probabilities only then. A policy that counts in a unit other than bits also has
-//! `charge(law)`; `bits` is then the sum of the earlier charges. A session limits L and l of a plan to the window's
+//! earlier distributions of the round. Both functions must be pure. A policy whose `proceed` is always true can set
+//! `unconditional = true`. A policy that reads `observation::accepted_probability` must set `needs_probabilities =
+//! true`, because a session measures these probabilities only then. A policy that counts in a unit other than bits also
+//! has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits L and l of a plan to the window's
 //! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
 //! round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>

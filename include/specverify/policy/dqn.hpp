@@ -9,8 +9,8 @@
 //!             the joined layers 176-128 (ReLU)-22.
 //! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
 //!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
-//!             defect. Near-tie: if two actions have almost equal values, float
-//!             rounding can decide which of them is chosen.
+//!             defect. Near-tie: if two actions have almost equal values, float rounding can decide which action is
+//!             chosen.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP

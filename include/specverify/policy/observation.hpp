@@ -60,7 +60,7 @@ struct observation {
 struct draft_plan {
   std::uint32_t max_draft_length = 0;  //!< L; 0: no drafts
   std::uint32_t resolution = 0;        //!< l of the lattice, in [1, 2^16]; 0: the maximum
-  std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: its default
+  std::uint32_t support_size = 0;      //!< K of the sparsifier; 0: the sparsifier's default
 
   friend SPECVERIFY_INLINE constexpr bool operator==(const draft_plan& a, const draft_plan& b) noexcept {
     return a.max_draft_length == b.max_draft_length && a.resolution == b.resolution && a.support_size == b.support_size;

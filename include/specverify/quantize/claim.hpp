@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes claims: drafts whose token is drawn from the row itself, before the distribution is compressed. A claim
-//! consists of the token, its probability in the row, and the compressed distribution. The papers draft in this order.
+//! consists of the token, its probability in the row, and the compressed distribution. The paper drafts in this order.
 //! It is lossy, because a rejection subtracts the compressed distribution, from which the token was not drawn.
 //!
 //! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
@@ -30,7 +30,7 @@ SPECVERIFY_TYPES_BEGIN
 //! All views point into the workspace of the call.
 struct drafted_claim {
   law claimed{};                 //!< x^, which is sent, and which a rejection subtracts
-  support kept{};                //!< X with weights: input of a sparsifier's `advance`
+  support kept{};                //!< the support: input of a sparsifier's `advance`
   std::uint32_t count = 0;       //!< x_d = count / resolution, which is sent, and against which the token is tested
   std::uint32_t resolution = 0;  //!< positive
 };

@@ -38,7 +38,7 @@ struct draft_law_options {
 //! All views point into the workspace of the call.
 struct draft_law {
   law drafted{};   //!< q^, to draw from and to send
-  support kept{};  //!< X with weights: input of a sparsifier's `advance`; empty for fp16_row
+  support kept{};  //!< X with the weights: input of a sparsifier's `advance`; empty for fp16_row
 };
 
 SPECVERIFY_TYPES_END

@@ -43,8 +43,8 @@ struct lattice {
 
   //! Quantizes with bounds on W. Returns an empty span if it cannot prove that every W between the bounds gives the
   //! same counts. For the proof, both bounds must give the same b', and the same counts b after the sum is repaired.
-  //! This suffices because b' is monotone in W, and the differences that order the repair, those of b' - l w / W, are
-  //! linear in 1 / W. `kept.total_weight` is ignored. Errors: as for `quantize`.
+  //! This suffices because b' is monotone in W, and the repair orders the entries by b' - l w / W, whose differences
+  //! are linear in 1 / W. `kept.total_weight` is ignored. Errors: as for `quantize`.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize_within(const support& kept, weight_bounds total,
                                                                  std::uint32_t resolution,
                                                                  std::span<std::uint32_t> counts,

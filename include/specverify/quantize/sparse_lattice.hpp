@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, after normalizing its weights to the
+//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, after normalizing the weights to the
 //! sum 1.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,

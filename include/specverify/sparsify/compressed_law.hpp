@@ -5,12 +5,13 @@
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, (14), (15).
 //! Symbols:    x = drafter's distribution; V = vocabulary size; k = kept.size(); x^ = the resulting distribution; TV =
-//!             total variation distance; d = drawn token; r = resolution (sum of the counts) of the lattice; b_i =
-//!             lattice count of entry i; D = sum of the rounded counts minus r.
+//!             total variation distance; d = drawn token; x_d = probability of d under x; r = resolution (sum of the
+//!             counts) of the lattice; b_i = lattice count of entry i; D = sum of the rounded counts minus r.
 //! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
-//!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), counts b_i (V - k) and
-//!             tail_count b_tail, sum r (V - k). The counts define the distribution, whatever the rounding, so tokens
-//!             that are drawn from it and verified against it are lossless. O(k + |D| log k), no allocation, bit-exact.
+//!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), with the counts b_i (V
+//!             - k) and the tail_count b_tail, which sum to r (V - k). The counts define the distribution, whatever the
+//!             rounding, so tokens that are drawn from it and verified against it are lossless. O(k + |D| log k), no
+//!             allocation, bit-exact.
 //! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` takes a token that was drawn from x
 //!             instead, which is the paper's lossy order.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
@@ -27,7 +28,7 @@ SPECVERIFY_TYPES_BEGIN
 
 enum class value_format : std::uint8_t {
   exact,   //!< counts with 32 bits
-  lattice  //!< counts of a lattice with resolution r; b bits per value are r = 2^b - 1
+  lattice  //!< counts of a lattice with resolution r; for b bits per value set r = 2^b - 1
 };
 
 struct compressed_law_options {

@@ -34,8 +34,8 @@ enum class conformal_update : std::uint8_t {
   logarithmic  //!< moves ln beta instead; adapts to flat rows within tens of tokens instead of 10^4
 };
 
-//! The learned state. It counts only positions whose update was applied: if a session returns to an earlier state, it
-//! restores all of these fields.
+//! The learned state. A session that returns to an earlier state restores all of these fields, so no field counts an
+//! update that was taken back.
 struct conformal_state {
   double beta = 0;            //!< current threshold beta, at most 1
   double dropped = 0;         //!< sum of d_n

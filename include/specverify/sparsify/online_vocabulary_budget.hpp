@@ -28,8 +28,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z). It exceeds max(0, z) by at most ln 2 / sharpness;
-//! the maximum is at z = 0. `sharpness` must be > 0.
+//! Returns ln(1 + e^(sharpness z)) / sharpness, a smooth max(0, z). It exceeds max(0, z) by at most ln 2 / sharpness,
+//! at z = 0. `sharpness` must be > 0.
 [[nodiscard]] inline double softplus(double z, double sharpness) noexcept {
   const double scaled = numeric::product(sharpness, z);
   return ((scaled > 0 ? scaled : 0.0) + std::log1p(std::exp(scaled > 0 ? -scaled : scaled))) / sharpness;

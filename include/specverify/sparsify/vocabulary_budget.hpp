@@ -11,9 +11,9 @@
 //!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double, which differs by at
 //!             most 2^-50 r_k from the N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from the N(k) of
 //!             the exact distribution, because weights have 31 bits. If N(k) <= epsilon, the following holds for any y.
-//!             A token d that is drawn from x and tested against x_d has a distribution within epsilon of y. A token
-//!             that is drawn from x^_k and verified against x^_k has exactly the distribution y, and the acceptance
-//!             probability falls by at most epsilon / 2.
+//!             A token d that is drawn from x and tested against x_d has a distribution whose total variation distance
+//!             from y is at most epsilon. A token that is drawn from x^_k and verified against x^_k has exactly the
+//!             distribution y, and the acceptance probability falls by at most epsilon / 2.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,
@@ -27,8 +27,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Computes N(k), and the smallest k whose N(k) is within a budget. A view of arrays in a workspace: the weights of a
-//! distribution in descending order, and their prefix sums.
+//! Computes N(k), and the smallest k whose N(k) is within a budget. The object is a view of two arrays in a workspace:
+//! the weights of a distribution in descending order, and their prefix sums.
 class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;

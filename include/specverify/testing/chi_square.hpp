@@ -42,8 +42,8 @@ struct chi_square_result {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns P(chi-square with `degrees_of_freedom` > statistic), the regularized upper incomplete gamma function Q(d /
-//! 2, x / 2).
+//! Returns the probability that a chi-square variable exceeds x = `statistic`: the regularized upper incomplete gamma
+//! function Q(d / 2, x / 2), with d = `degrees_of_freedom`.
 [[nodiscard]] inline double chi_square_tail(double statistic, double degrees_of_freedom) noexcept {
   const double a = degrees_of_freedom / 2, x = statistic / 2;
   if (a <= 0 || x <= 0) return 1;
@@ -174,7 +174,8 @@ template <class Value>
   if (!shift) return shift.error();
   if (shift->impossible > 0) return 1.0;
   if (shift->degrees_of_freedom == 0) return 0.0;
-  // The noncentral chi-square is a Poisson(lambda / 2) mixture of central ones with d + 2 j degrees of freedom.
+  // The noncentral chi-square distribution is a Poisson(lambda / 2) mixture of chi-square distributions with d + 2 j
+  // degrees of freedom.
   const double critical = chi_square_critical(shift->degrees_of_freedom, level), half = shift->statistic / 2;
   const double reach = 12 * std::sqrt(half) + 40;
   double sum = 0;

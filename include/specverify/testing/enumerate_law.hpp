@@ -6,8 +6,8 @@
 //! counters read. The numbers read earlier are fixed. The numbers read later take several settings (all 0, all near 1,
 //! middle, scattered), so that a breakpoint is found even if it appears only when a later number is small. The widths
 //! of intervals are multiples of 2^-53 and are summed without rounding.
-//! Paper:      none. A test that uses it measures the library's own function, so the test needs no formula for the
-//!             acceptance.
+//! Paper:      none. A test with `enumerate_law` measures the library's own function, so the test needs no formula for
+//!             the acceptance.
 //! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
 //! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that begins and ends between
 //!             two probes of the grid, or that appears under no setting. Therefore the function also runs at `checks`

@@ -85,8 +85,8 @@ struct value_range {
 
 //! Fits the rejection probability to the uncertainty by least squares. If all rejection probabilities are equal, the
 //! slope is 0 and r_squared is 1. O(n).
-//! Errors: size_mismatch, size_mismatch (the spans differ in length), invalid_argument (fewer than 2 points, a value
-//!         that is not finite, all uncertainties equal, or overflow).
+//! Errors: size_mismatch (the spans differ in length), invalid_argument (fewer than 2 points, a value that is not
+//!         finite, all uncertainties equal, or overflow).
 [[nodiscard]] inline result<linear_fit> fit_linear(std::span<const double> uncertainty,
                                                    std::span<const double> rejection) noexcept {
   if (const status why = detail::check_points(uncertainty, rejection); !why.ok()) return why;

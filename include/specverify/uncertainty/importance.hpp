@@ -13,8 +13,8 @@
 //! Deviates:   the paper does not specify which attention row, which statistic of the k largest weights, or which kind
 //!             of standard deviation to use. According to the paper's text, the rule should accept rows with a few
 //!             large weights (sharp rows), but the rule accepts rows with many weights near the largest. The option
-//!             `inverted` selects the complement of the rule, if n >= k (for n >= k), which accepts sharp rows, but
-//!             also exactly uniform rows.
+//!             `inverted` selects the complement of the rule (if n >= k), which accepts sharp rows, but also exactly
+//!             uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
@@ -72,7 +72,7 @@ struct importance_rule;
 struct importance_rule {
   std::uint32_t k = 3;    //!< >= 1
   double gamma = 1.5;     //!< finite
-  bool inverted = false;  //!< the complement of the rule
+  bool inverted = false;  //!< use the complement of the rule (if n >= k)
   importance_statistic statistic = importance_statistic::kth_largest;
 
   //! Returns whether the token is important.

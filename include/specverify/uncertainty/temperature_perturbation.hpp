@@ -180,8 +180,8 @@ template <execution_policy Policy, class Scalar>
   return sum / static_cast<double>(options.samples);
 }
 
-//! Returns bounds on u-bar that differ by at most `width`, but possibly by up to 4e-12. It uses `tempered_bounds`,
-//! which reads the row as few times as the width allows.
+//! Returns bounds on u-bar that differ by at most `width`, or by at most 4e-12 if `width` is smaller. It uses
+//! `tempered_bounds`, which reads the row as few times as the width allows.
 //! Errors: as for `expected_disagreement`; invalid_argument (a width below 0 or not finite).
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<disagreement_bounds> expected_disagreement_within(const row_reading<Policy, Scalar>& row,

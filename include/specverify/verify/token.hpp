@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies token by token: accepts or replaces drafts so that the committed tokens have exactly the target's
-//! distribution. Each draft must carry the distribution from which it was drawn, but this distribution may be any.
+//! distribution. Each draft must carry the distribution from which it was drawn, which can be any distribution.
 //!
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
@@ -88,7 +88,7 @@ struct lossy_token_rule;
 
 struct token_rule {
   //! maximum number of proposals per draw, after which one pass over the row draws the token; the value can change the
-  //! tokens, but not the distribution
+  //! tokens, but not the distribution of the tokens
   std::uint32_t trial_cap = 32;
 
   static constexpr guarantee strength = guarantee::unconditional;

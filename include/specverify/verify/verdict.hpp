@@ -43,7 +43,7 @@ enum class token_source : std::uint8_t {
   residual,           //!< the residual after a rejection; greedy and semantic rule: argmax; coupled rule: race
   bonus,              //!< the target's distribution after the last accepted draft
   residual_fallback,  //!< the target's distribution, because the residual's mass is below 1e-12
-  forced              //!< as without a draft, because the caller forced the rejection
+  forced              //!< as if there were no draft, because the caller rejected the draft
 };
 
 //! Reasons to end the text after this round.
@@ -65,7 +65,7 @@ struct verdict_counters {
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
   std::uint32_t exact_normalisers = 0;   //!< rows whose exact normalizer was computed
   std::uint32_t forced_rejects = 0;      //!< drafts rejected because of `forced_rejects`
-  //! tested ids outside the target's vocabulary; they are rejected and never used as an index
+  //! drafts reached whose id is outside the target's vocabulary; such drafts are rejected, and the id is never an index
   std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: scored drafts, which differ from the target's argmax
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted

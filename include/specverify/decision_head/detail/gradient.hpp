@@ -39,7 +39,7 @@ struct mlp_parameters {
   }
 };
 
-// Intermediate values of a batch. They are kept between calls, because steps must not allocate.
+// Intermediate values of a batch. They are kept between calls, so steps with batches of one size do not allocate.
 template <class Scalar>
 struct mlp_buffers {
   matrix<Scalar> hidden{};  // w x batch, after ReLU and dropout
