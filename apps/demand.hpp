@@ -11,11 +11,11 @@
 
 namespace programs {
 
-//! Throws std::runtime_error with the operation's name and the error's text, unless `why` is no error.
+//! Throws std::runtime_error with the operation's name and the error's text, unless `why` is ok.
 inline void demand(specverify::status why, const char* operation) {
   if (!why.ok()) throw std::runtime_error(std::string(operation) + ": " + why.text().c_str());
 }
-//! Returns the value, or throws as the function above does.
+//! Returns the value of `made`, or throws std::runtime_error as above.
 template <class Value>
 Value demand(specverify::result<Value> made, const char* operation) {
   demand(made.error(), operation);

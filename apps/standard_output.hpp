@@ -12,9 +12,9 @@
 
 namespace programs {
 
-//! If the caller closed one of the three standard files (`>&-`), the next file that a program opens would get its
-//! number, and a journal or a connection would receive the printed text. Therefore /dev/null is opened under this
-//! number, in a mode that makes writing fail.
+//! Opens /dev/null for each of the three standard files that the caller closed (`>&-`), in a mode that makes writing
+//! fail. Otherwise the next file that the program opens would get the closed file's number, and a journal or a
+//! connection would receive the printed text.
 inline void keep_standard_files() {
   for (const int file : {0, 1, 2}) {
     if (::fcntl(file, F_GETFD) < 0) (void)!::open("/dev/null", file == 2 ? O_WRONLY : O_RDONLY);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads intermediate results of a llama.cpp graph for each row of logits: the hidden state, and the attention weights
-//! of the row's query.
+//! Reads two intermediate results of a llama.cpp graph for each row of logits: the hidden state, and the attention
+//! weights of the row's position.
 //!
 //! Use it for the skip policy of `ui` (attention of the drafter) and the decision head of `wisv` (hidden states):
 //!   llama_cpp::inside seen;          // declared before the context, because it must outlive it
@@ -34,12 +34,12 @@ struct inside_parts {
   bool hidden = true, attention = true;
 };
 
-class inside {  // keeps the tensors of one context
+class inside {  // copies the tensors of one context
  public:
   explicit inside(inside_parts wanted = {}) : wanted_(wanted) {}
   inside(inside&&) = delete;  // llama.cpp keeps the object's address
 
-  //! Must be called before the context is opened. If no attention is needed, the flash attention setting is unchanged.
+  //! Must be called before the context is opened. If no attention is wanted, the flash attention setting is unchanged.
   void watch(llama_context_params& settings, const llama_model* weights) {
     settings.cb_eval = hear;
     settings.cb_eval_user_data = this;
@@ -63,7 +63,7 @@ class inside {  // keeps the tensors of one context
     if (shown) at.keep(*one, state ? at.hidden_ : at.attention_);
     return true;
   }
-  //! Keeps the last rows of a tensor [numbers, rows, heads], as means over the heads. A state has one head.
+  //! Copies the last rows of a tensor [numbers, rows, heads], averaged over the heads. A hidden state has one head.
   void keep(const ggml_tensor& from, seen_rows& to) const {
     std::vector<float> head(static_cast<std::size_t>(from.ne[0]));
     for (std::int64_t i = std::max<std::int64_t>(0, from.ne[1] - rows_); i < from.ne[1]; ++i) {

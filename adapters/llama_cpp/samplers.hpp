@@ -2,12 +2,12 @@
 //! Converts llama.cpp samplers (penalties, grammars) to a bias and a mask for each row, in the same way on both sides.
 //!
 //! Wrap `model` in `constrained` if both sides must apply the same penalties and grammar: `constrained(model,
-//! penalties, grammar, prompt_length)`. If the memory cannot be truncated, also wrap the result:
+//! penalties, grammar, prompt_length)`. If llama.cpp cannot truncate the model's memory, also wrap the result:
 //! `rewinding<constrained<model>>`.
-//! Guarantees: the samplers of a row have accepted exactly the tokens before it, so discarded drafts leave no trace. A
-//!             sampler that drops candidates becomes a mask; one that changes a logit becomes a bias.
-//! Deviates:   do not use samplers that draw tokens, change the temperature or need a seed, because the session does
-//!             this. The bias and mask of the base transform are replaced.
+//! Guarantees: the samplers of a row have accepted exactly the tokens before it, so discarded drafts leave no trace.
+//!             Candidates that a sampler drops become the mask; logits that a sampler changes become the bias.
+//! Deviates:   do not use samplers that draw tokens, change the temperature or need a seed, because the session draws
+//!             tokens and applies the temperature. The bias and mask of the base transform are replaced.
 //! See:        docs/llama.md, tests/adapters/llama_samplers_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
@@ -38,7 +38,7 @@ using owned_sampler = std::unique_ptr<llama_sampler, sampler_deleter>;
 template <class Model>
 class constrained {
  public:
-  //! `penalties` sees every token, and `grammar` the tokens from `prompt_length` on. Either may be null. The given
+  //! `penalties` accepts every token, and `grammar` the tokens from `prompt_length` on. Either may be null. The given
   //! samplers stay unchanged and are cloned.
   constrained(Model& model, owned_sampler penalties, owned_sampler grammar, std::uint32_t prompt_length)
       : model_(&model), first_{std::move(penalties), std::move(grammar)}, prompt_length_(prompt_length) {
@@ -109,7 +109,7 @@ class constrained {
       if (to.grammar && from >= prompt_length_) llama_sampler_accept(to.grammar.get(), ids_[from]);
     }
   }
-  //! `left` may have fewer candidates, in a different order.
+  //! Returns the bias and mask that turn `logits` into `left`, which may have fewer candidates, in a different order.
   row_transform differences(final_row& made, std::span<const float> logits, std::span<const llama_token_data> left,
                             const row_transform& base) {
     final_.assign(logits.size(), -std::numeric_limits<float>::infinity());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Properties of a llama.cpp vocabulary that a session needs: the bytes of each token, the fingerprint, and the tokens
-//! that end a text.
+//! Reads from a llama.cpp vocabulary the properties that a session needs: the bytes of each token, the fingerprint, and
+//! the tokens that end a text.
 //!
-//! Guarantees: keeps no state. It throws only exceptions of std::string and std::vector.
+//! Guarantees: the functions keep no state, and throw only exceptions of std::string and std::vector.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_VOCABULARY_HPP

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Starts a child process of the demo, which is this program with other arguments, and waits for its end.
+//! Starts a child process of the demo, which runs this program with other arguments, and checks whether the child has
+//! ended.
 #ifndef EDGE_CLOUD_CHILD_PROCESS_HPP
 #define EDGE_CLOUD_CHILD_PROCESS_HPP
 
@@ -44,7 +45,7 @@ class child_process {
     int code = 0;
   };
 
-  //! Returns at once whether the child has ended.
+  //! Returns whether and how the child has ended, without waiting.
   [[nodiscard]] ending poll() {
     int state = 0;
     if (id_ <= 0 || ::waitpid(id_, &state, WNOHANG) != id_) return {};

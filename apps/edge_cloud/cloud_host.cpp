@@ -26,7 +26,7 @@ std::optional<mismatch_scorer> make_scorer(const run_settings& run, const side_m
 
 specverify::cloud_session make_session(const run_settings& run, const side_model& model,
                                        const std::optional<mismatch_scorer>& scorer) {
-  specverify::wire_format bulkiest;  // in this demo
+  specverify::wire_format bulkiest;  // format with the largest messages in this demo
   bulkiest.vocab_size = model.vocab_size;
   bulkiest.format = specverify::law_format::fp16_row;
   bulkiest.resolution = 0;
@@ -64,7 +64,8 @@ void cloud_host::receive(std::span<const std::byte> message) {
   take();
 }
 
-//! Passes the results to the session. If the session has ended meanwhile, it ignores them without an error.
+//! Passes the computed results to the session. A session that has ended in the meantime ignores them, which is no
+//! error.
 void cloud_host::work() {
   const specverify::session_wait ready = std::exchange(ready_, specverify::session_wait::peer);
   if (!prepared_.ok()) {
@@ -91,7 +92,8 @@ run_report cloud_host::report() const {
   return made;
 }
 
-//! Computes the requested rows or scores. The engine keeps the states of the round's last pass until the verdict.
+//! Computes the requested rows or scores. The engine keeps the hidden states of the round's last pass until the
+//! verdict.
 specverify::status cloud_host::prepare(const specverify::session_work& work) {
   const specverify::session_output& asked = work.asked;
   if (work.wait == specverify::session_wait::scores) {
@@ -112,7 +114,7 @@ void cloud_host::hear(const specverify::session_output& out) {
 void cloud_host::take() {
   const specverify::session_work work =
       specverify::take_outputs(session_, [this](const specverify::session_output& out) { hear(out); });
-  // if the edge gave up, it reported the reason, and it may be started again
+  // if the edge gave up, it has reported the reason, and may be started again
   if (work.reason.code != specverify::errc::refused_by_peer) require(work.reason, "the session failed");
   if (work.wait == specverify::session_wait::rows || work.wait == specverify::session_wait::scores) {
     prepared_ = prepare(work);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs the cloud without a network: a session, the target model, and the journal. The edge's hello specifies the
-//! format, the draft length and the length of the text. The cloud itself has only the target model, the secret and the
-//! limits.
+//! format, the draft length and the length of the text. The cloud's own settings are the target model, the secret and
+//! the limits.
 #ifndef EDGE_CLOUD_CLOUD_HOST_HPP
 #define EDGE_CLOUD_CLOUD_HOST_HPP
 
@@ -26,8 +26,8 @@ class cloud_host {
 
   void receive(std::span<const std::byte> message);
 
-  //! Returns whether rows or scores are ready for the session. `work` passes them on; the owner can send and receive
-  //! messages before it calls `work`.
+  //! Returns whether rows or scores are ready for the session. `work` passes them to the session. The owner can send
+  //! and receive messages before it calls `work`.
   [[nodiscard]] bool has_work() const noexcept { return ready_ != specverify::session_wait::peer; }
   void work();
 
@@ -46,7 +46,7 @@ class cloud_host {
   std::function<void(std::span<const std::byte>)> send_;
   std::vector<double> scores_;
   std::vector<std::array<std::uint32_t, 3>> scored_rounds_;
-  // results that `work` must pass to the session; peer: none
+  // kind of the results that `work` must pass to the session; `peer`: none
   specverify::session_wait ready_ = specverify::session_wait::peer;
   specverify::status prepared_{};  // error of the engine or the head, or ok
   std::uint32_t noted_round_ = 0;

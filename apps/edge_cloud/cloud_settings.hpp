@@ -13,7 +13,8 @@
 
 namespace edge_cloud {
 
-//! Makes a cloud without a text. If the run has no salt, the cloud gets a new one. Throws the library's error.
+//! Makes a cloud session without a text. If the run has no salt, the session gets a random salt. Throws if the library
+//! rejects the options.
 [[nodiscard]] inline specverify::cloud_session make_cloud(const run_settings& run, const side_model& model,
                                                           const specverify::cloud_limits& limits,
                                                           specverify::guarantee required = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes one end of a connection reliable, although the connection loses frames: the library's `delivery` delivers
-//! whole messages in order, each exactly once.
+//! Makes one end of a connection that loses frames reliable. The library's `delivery` delivers whole messages in order,
+//! each exactly once.
 #ifndef EDGE_CLOUD_DELIVERED_END_HPP
 #define EDGE_CLOUD_DELIVERED_END_HPP
 
@@ -23,15 +23,15 @@ namespace edge_cloud {
 struct delivered_events {
   std::function<void(std::span<const std::byte>)> send;  //!< sends a frame, which may be lost
   std::function<void(frame)> on_message;
-  // These callbacks are only for a client, as in link_events.
+  // These callbacks are called only for a client, as in link_events.
   std::function<void()> on_connect = {};
   std::function<void()> on_loss = {};
 };
 
 class delivered_end {
  public:
-  //! `retry_ms`: milliseconds until a client sends again (0: never). After `retry_limit` attempts the messages count as
-  //! lost.
+  //! `retry_ms`: milliseconds until a client sends again (0: never). After `retry_limit` attempts the messages are
+  //! considered lost.
   delivered_end(asio::io_context& io, specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit,
                 delivered_events events)
       : delivery_(made(side, retry_ms, retry_limit)),
@@ -67,7 +67,7 @@ class delivered_end {
   }
 
  private:
-  // lost: the other end does not answer, or does not have the incarnation any more
+  // gone: no connection; there: connected; lost: the other end does not answer, or no longer has this incarnation
   enum class way { gone, there, lost };
 
   static specverify::delivery made(specverify::delivery_side side, std::uint32_t retry_ms, std::uint32_t retry_limit) {
@@ -88,7 +88,7 @@ class delivered_end {
     delivery_.open(microseconds_now());
     work();
   }
-  //! Handles an error. A client whose incarnation is lost begins a new incarnation.
+  //! Handles a status of `delivery`. A client whose incarnation is lost begins a new incarnation.
   void after(specverify::status why) {
     if (why.code == specverify::errc::link_lost || why.code == specverify::errc::peer_timeout) {
       connect();

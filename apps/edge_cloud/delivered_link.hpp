@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connects an edge to a cloud over a link that loses frames.
+//! Connects an edge to a cloud over a link that loses frames, with the library's `delivery` on top.
 #ifndef EDGE_CLOUD_DELIVERED_LINK_HPP
 #define EDGE_CLOUD_DELIVERED_LINK_HPP
 

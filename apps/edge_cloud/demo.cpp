@@ -25,7 +25,7 @@ namespace {
 //! Returns a port below the range of outgoing connections, because an outgoing connection could otherwise take the port
 //! before the cloud listens.
 std::uint16_t free_port() {
-  // several demos at a time begin with different ports
+  // demos that run at the same time begin with different ports
   static std::uint32_t next = 131u * static_cast<std::uint32_t>(::getpid());
   constexpr std::uint32_t lowest = 20000, count = 12000;
   asio::io_context io;
@@ -40,8 +40,8 @@ std::uint16_t free_port() {
   throw std::runtime_error("no free port from 20000 to 31999");
 }
 
-//! Returns the longest round trip and the longest time to send `bits` up. Only times at which a state begins are
-//! compared, which is nearly the maximum over all times.
+//! Returns the longest round trip and the longest time to send `bits` up. Compares only the times at which a state
+//! begins, so the result is nearly the maximum over all times.
 double longest_on_trace_ms(const link_settings& link, double bits) {
   const link_lane lane(uplink(link), link.seed, 0);
   double trip = 0, way = 0;
@@ -53,8 +53,8 @@ double longest_on_trace_ms(const link_settings& link, double bits) {
   return trip + way;
 }
 
-//! Returns the milliseconds that the edge should wait for an answer: the longest round of this system on this link,
-//! plus a margin for a slow machine.
+//! Returns the milliseconds that the edge should wait for an answer: the time of the longest round of this system on
+//! this link, plus a margin for a slow machine.
 std::uint32_t patience_ms(const link_settings& link, const chosen_system& system, const side_model& drafter,
                           std::string_view pace) {
   const specverify::wire_format format = system.shape(drafter.vocab_size, drafter.hidden_size).format;

@@ -46,7 +46,8 @@ std::unique_ptr<const specverify::dqn_weights> network_of(const run_settings& ru
   return chosen_system(run.system).info().needs_network ? load_policy(run.policy) : nullptr;
 }
 
-//! Returns the prompt after an end-of-text token, because both models were trained on texts that begin so.
+//! Returns an end-of-text token followed by the prompt, because both models were trained on texts that begin with this
+//! token.
 std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tinylm::tokenizer& vocabulary) {
   std::vector<tinylm::token_id> ids = vocabulary.encode(run.prompt);
   ids.insert(ids.begin(), tinylm::tokenizer::end_token);
@@ -177,7 +178,7 @@ run_report edge_host::report() const {
   return made;
 }
 
-//! Does the session's work until it waits for the cloud.
+//! Does the session's work until the session waits for the cloud.
 void edge_host::work() {
   const auto hears = [this](const specverify::session_output& out) { hear(out); };
   require(specverify::drive(session_, engine_, hears, session_clock{}), "the session failed");

@@ -13,7 +13,7 @@
 
 namespace edge_cloud {
 
-//! Events of a link. After a loss the link reconnects, and the host does nothing.
+//! Callbacks for a link's events. The link reconnects after a loss without help from the host.
 struct link_events {
   std::function<void(frame)> on_frame;
   std::function<void()> on_connect;
@@ -27,7 +27,7 @@ class edge_link {
   virtual void send(std::span<const std::byte> message) = 0;
 };
 
-//! Starts to connect. If this throws, the process ends.
+//! Function that makes a link and starts to connect it. If it throws, the process ends.
 using make_link = std::function<std::unique_ptr<edge_link>(asio::io_context&, link_events)>;
 
 }  // namespace edge_cloud

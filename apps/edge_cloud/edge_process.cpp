@@ -80,7 +80,7 @@ class edge_process {
     });
   }
 
-  //! Waits briefly, so that the last message (stop) can be sent.
+  //! Waits for 20 ms, so that the last message can be sent.
   void finish() {
     deadline_.expires_after(std::chrono::milliseconds(20));
     deadline_.async_wait([this](asio::error_code error) {

@@ -11,9 +11,9 @@ namespace edge_cloud {
 
 //! Returns the exit code of the process.
 int run_edge_process(const run_settings& run, const make_link& link);
-//! Runs over datagrams that may be lost.
+//! Runs the edge over a link whose datagrams may be lost.
 int run_delivered_edge(run_settings run, const make_link& over);
-//! Runs over the demo's link on the loopback, which loses frames.
+//! Runs the edge over the demo's emulated link on the loopback interface, which may lose frames.
 int run_edge_process(const run_settings& run, std::uint16_t port);
 
 }  // namespace edge_cloud

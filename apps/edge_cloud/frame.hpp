@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Frames messages on a TCP stream: three bytes with the length, least significant first, then the message. Every bit
-//! count of this example includes the three bytes, because they are part of the cost of a message.
+//! Frames messages on a TCP stream: three bytes with the length, least significant first, then the message. Every count
+//! of sent bits in this program includes the three bytes, because they are part of the cost of a message.
 #ifndef EDGE_CLOUD_FRAME_HPP
 #define EDGE_CLOUD_FRAME_HPP
 

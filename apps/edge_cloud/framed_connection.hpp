@@ -56,7 +56,7 @@ class basic_framed_connection : public std::enable_shared_from_this<basic_framed
   }
 
   //! Sends the waiting bytes, then discards input until the peer closes, because closing a socket with unread bytes
-  //! would discard sent data. If the peer does not close, the owner must.
+  //! would discard sent data. If the peer does not close, the owner must call close().
   void finish() {
     finishing_ = true;
     if (unsent() == 0) stop_sending();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs both hosts in one process without link and clock, and passes messages directly. The text must equal the text of
-//! two processes, because it depends only on the keys and the models.
+//! Runs both hosts in one process without an emulated link, and passes messages directly. The text must equal the text
+//! of two processes, because it depends only on the keys and the models.
 #ifndef EDGE_CLOUD_IN_PROCESS_HPP
 #define EDGE_CLOUD_IN_PROCESS_HPP
 

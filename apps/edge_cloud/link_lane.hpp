@@ -44,7 +44,8 @@ class link_lane {
     }
   }
 
-  //! Delay and loss are taken from the state at the time when the last bit leaves.
+  //! Sends a frame at `now`. The state of the link at the time when the last bit leaves determines the delay and the
+  //! probability of loss.
   [[nodiscard]] passage send(time_point now, std::uint64_t bytes) {
     free_at_ = carried(std::max(free_at_, now), static_cast<double>(bytes) * 8);
     const lane_state there = at(free_at_);

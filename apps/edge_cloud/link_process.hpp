@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the process of the emulated link.
+//! Runs the process of the emulated link between the edge and the cloud.
 #ifndef EDGE_CLOUD_LINK_PROCESS_HPP
 #define EDGE_CLOUD_LINK_PROCESS_HPP
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints a text while it grows, and shows the origin of each token by colour on a terminal, and otherwise by marks.
+//! Prints a text while it grows. Colours show the origin of each token on a terminal, and marks show it in other
+//! output.
 #ifndef EDGE_CLOUD_LIVE_TEXT_HPP
 #define EDGE_CLOUD_LIVE_TEXT_HPP
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the example programs. `edge_cloud demo` runs everything on this machine, and `edge_cloud trace` makes a channel
-// trace for the demo. `edge_cloud serve` is a server for many devices, and `edge_cloud device` is a device. `edge_cloud
-// cloud`, `edge_cloud link` and `edge_cloud edge` are the three parts of the demo, each for a separate terminal.
+// Runs the commands of the example program. `edge_cloud demo` runs everything on this machine, and `edge_cloud trace`
+// makes a channel trace for the demo. `edge_cloud serve` runs a server for many devices, and `edge_cloud device` runs a
+// device. `edge_cloud cloud`, `edge_cloud link` and `edge_cloud edge` run the three parts of the demo, each in a
+// separate terminal.
 #include "../standard_output.hpp"
 #include "cloud_process.hpp"
 #include "demo.hpp"

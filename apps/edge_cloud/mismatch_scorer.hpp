@@ -14,7 +14,7 @@
 
 namespace edge_cloud {
 
-//! Scores mismatches from the hidden states that the edge sent, and the states of the target's last pass.
+//! Scores mismatches from the hidden states that the edge sent and the hidden states of the target's last pass.
 class mismatch_scorer {
  public:
   //! Only the edge can check the size of the drafter's states, because it has the drafter.
@@ -24,8 +24,8 @@ class mismatch_scorer {
 
   [[nodiscard]] std::uint32_t hidden_size() const { return head_.view().shape.drafter_size; }
 
-  //! Scores the mismatches of a `score` output in ascending order of position. Errors: the errors of the head, the
-  //! vectors and the channel.
+  //! Scores the mismatches of a `score` output in ascending order of position. Errors: the errors of the decision head,
+  //! of the hidden states and of the channel report.
   [[nodiscard]] specverify::status score(const specverify::session_output& asked,
                                          const specverify::channel_report& channel, const engine& target,
                                          std::vector<double>& scores) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the error for a valid journal whose session has other options. The journal is left unchanged.
+//! Makes the error message for a valid journal whose session has other options than this run.
 #ifndef EDGE_CLOUD_OTHER_OPTIONS_HPP
 #define EDGE_CLOUD_OTHER_OPTIONS_HPP
 
@@ -11,7 +11,7 @@
 
 namespace edge_cloud {
 
-//! Returns whether `restore` found damage or another layout, so that no options could restore the file.
+//! Returns whether `restore` found damage or another file layout, so that no options could restore the session.
 [[nodiscard]] constexpr bool is_damage(specverify::status why) noexcept {
   using specverify::errc;
   return why.code == errc::journal_corrupt || why.code == errc::truncated || why.code == errc::unsupported;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws the table of the demo as a picture with gnuplot: speed, uplink cost, and growth of the texts.
+//! Draws the results of the demo with gnuplot: speed, uplink cost, and growth of the texts.
 #ifndef EDGE_CLOUD_PLOT_HPP
 #define EDGE_CLOUD_PLOT_HPP
 

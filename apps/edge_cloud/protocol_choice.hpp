@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses the protocol of hidden states for a system that leaves it open. The choice is made once per text, when the
-//! text begins, from the link and from statistics of earlier scored rounds.
+//! Chooses how hidden states are sent (the protocol FH, SH or lazy) for a system that does not set it. The choice is
+//! made once per text, when the text begins, from the link and from statistics of earlier scored rounds.
 #ifndef EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 #define EDGE_CLOUD_PROTOCOL_CHOICE_HPP
 
@@ -38,12 +38,12 @@ namespace edge_cloud {
   return "lazy";
 }
 
-//! Adds these rounds to the means for the next text.
+//! Adds the scored rounds of a report to the statistics for the next text's choice.
 inline void record_rounds(const run_report& report, specverify::mismatch_history& history) {
   for (const auto& [drafted, mismatches, scored] : report.scored_rounds) history.record(drafted, mismatches, scored);
 }
 
-//! Returns the system of a run. If the system leaves the protocol open, it gets the run's protocol.
+//! Returns the system of a run. If the system does not set the protocol, it gets the run's protocol.
 [[nodiscard]] inline chosen_system settled_system(const run_settings& run) {
   chosen_system system(run.system);
   if (!leaves_protocol_open(system)) return system;

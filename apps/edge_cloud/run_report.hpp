@@ -18,7 +18,7 @@ struct run_report {
   std::vector<double> arrival;  //!< seconds from the first message to each token's commit
   std::uint64_t rounds = 0;     //!< number of verdicts, or of tokens if the target streams
   std::uint64_t drafted = 0;
-  //! drafts that the cloud tested: per round, the accepted ones and the first rejected one
+  //! drafts that the cloud tested: in each round, the accepted drafts and the first rejected draft
   std::uint64_t evaluated = 0;
   std::uint64_t accepted = 0;
   std::uint64_t resolution_sum = 0;  //!< sum of the resolutions of all drafts' distributions; 0 if no lattice is used
@@ -35,7 +35,7 @@ struct run_report {
   std::uint64_t skipped_uncertain = 0;  //!< skipped tokens that were uncertain but unimportant
   //! tokens drafted while the link was lost, and verified later
   std::uint64_t written_ahead = 0;
-  std::uint64_t mismatches = 0;           //!< drafts that a scorer decided
+  std::uint64_t mismatches = 0;           //!< drafts that the decision head scored
   std::uint64_t accepted_mismatches = 0;  //!< scored drafts that were accepted
   std::uint64_t draft_bytes = 0;          //!< bytes of draft messages, without framing
   std::uint64_t supply_bytes = 0;         //!< bytes of supply messages, which carry hidden states after their draft
@@ -43,10 +43,10 @@ struct run_report {
   //! texts whose hidden states were sent with the drafts
   std::uint64_t texts_with_states = 0;
   std::uint64_t resumes = 0;  //!< restarts of either side during the run
-  //! per round of a scored system: drafts, mismatches, and mismatches up to the first rejected one
+  //! per round of a system with a decision head: drafts, mismatches, and mismatches up to the first rejected mismatch
   std::vector<std::array<std::uint32_t, 3>> scored_rounds;
 
-  //! Appends another text of the same system, written after this one.
+  //! Adds the report of the next text that the same system generated.
   void add(const run_report& later) {
     const double offset = seconds();
     tokens.insert(tokens.end(), later.tokens.begin(), later.tokens.end());
@@ -93,7 +93,8 @@ struct run_report {
   [[nodiscard]] double accepted_mismatch_share() const { return ratio(accepted_mismatches, mismatches); }
   [[nodiscard]] double uplink_bits_per_token() const { return 8 * ratio(bytes_up, tokens.size()); }
 
-  //! Returns the speed with other models: replaces the measured seconds of forward passes by fixed times per pass.
+  //! Returns the tokens per second with other models: replaces the measured times of forward passes by fixed times per
+  //! pass.
   [[nodiscard]] double modelled_tokens_per_second(double edge_pass_seconds, double cloud_pass_seconds) const {
     const double modelled = seconds() - edge_compute - cloud_compute +
                             static_cast<double>(edge_passes) * edge_pass_seconds +

@@ -29,16 +29,17 @@ struct run_settings {
   secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< secret of the cloud, for verdicts
   std::uint64_t salt = 0;                                        //!< salt of the cloud; 0: a new one at each start
   std::uint32_t retry_ms = 1000;                                 //!< milliseconds until the edge asks again
-  //! wait, stop, or local: the edge writes ahead, and the cloud verifies later
+  //! wait, stop, or local (the edge drafts without the cloud, which verifies later)
   std::string on_link_loss = "wait";
   std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
-  //! weights of the scorer of mismatches; may be empty
+  //! file with the weights of the decision head; may be empty
   std::filesystem::path head;
-  //! weights of the network that plans rounds; may be empty
+  //! file with the weights of the network that plans rounds; may be empty
   std::filesystem::path policy;
-  double threshold = -1;  //!< threshold of the scorer; negative: the head's own
+  double threshold = -1;  //!< threshold for scores; negative: the head's own
   bool lazy = false;      //!< whether the cloud requests one mismatch's state at a time
-  //! protocol of a system that leaves it open: fh, sh, lazy, or round-trip, which chooses by round-trip time
+  //! protocol of hidden states if the system does not set it: fh, sh, lazy, or round-trip, which chooses by round-trip
+  //! time
   std::string protocol = "round-trip";
   std::uint32_t pad_to = 1;     //!< messages of both sides are padded to a multiple of this many bytes
   std::string pace = "none";    //!< pace of the models: paper or none (pace.hpp)

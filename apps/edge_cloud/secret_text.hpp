@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stores texts that hold a secret, and wipes their memory before it is released.
+//! Stores a text that holds a secret, and wipes the memory before it is released.
 #ifndef EDGE_CLOUD_SECRET_TEXT_HPP
 #define EDGE_CLOUD_SECRET_TEXT_HPP
 

@@ -7,7 +7,8 @@
 
 namespace edge_cloud {
 
-//! Errors: invalid_temperature, invalid_truncation.
+//! Compares the requested transform with the cloud's transform. Errors: invalid_temperature, invalid_truncation (they
+//! differ).
 [[nodiscard]] inline specverify::status check_served(const specverify::row_transform& asked,
                                                      const specverify::row_transform& served) {
   using specverify::errc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the exception for an edge whose session cannot continue, with the reason.
+//! Defines the exception that reports why an edge's session cannot continue.
 #ifndef EDGE_CLOUD_SESSION_FAILURE_HPP
 #define EDGE_CLOUD_SESSION_FAILURE_HPP
 

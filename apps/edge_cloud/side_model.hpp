@@ -19,7 +19,7 @@ namespace edge_cloud {
 
 struct side_model {
   tinylm::tokenizer vocabulary;
-  specverify::vocabulary_fingerprint fingerprint;  //!< the cloud refuses hello if the two models' fingerprints differ
+  specverify::vocabulary_fingerprint fingerprint;  //!< the cloud refuses a hello with another fingerprint
   std::shared_ptr<const tinylm::weights> weights;
   std::uint32_t vocab_size = 0;
   std::uint32_t hidden_size = 0;  //!< numbers in a hidden state

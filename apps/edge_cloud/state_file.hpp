@@ -46,7 +46,7 @@ class state_file {
     const std::uint64_t dropped = cut(bytes);
     if (dropped > 0) std::fprintf(stderr, "%s: %s\n", path_.c_str(), unfinished_text(dropped).c_str());
   }
-  //! Removes the journal, so that the next `load` finds nothing.
+  //! Removes the journal, so that the next `load` returns nothing.
   void remove() {
     out_.close();
     std::filesystem::remove(path_);

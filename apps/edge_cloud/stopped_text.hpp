@@ -29,7 +29,7 @@ class stopped_text {
     if (ended()) text_.resize(shown_);
     return std::string_view(text_).substr(before, shown_ - before);
   }
-  //! Returns the waiting bytes. If the text ends without a stop string, they belong to it.
+  //! Returns the waiting bytes. If the text ends without a stop string, these bytes belong to the text.
   [[nodiscard]] std::string_view waiting() const { return std::string_view(text_).substr(shown_); }
 
   [[nodiscard]] bool ended() const noexcept { return ends_.found(); }

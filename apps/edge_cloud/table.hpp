@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints the table of the demo.
+//! Prints the demo's table of results, one row per system.
 #ifndef EDGE_CLOUD_TABLE_HPP
 #define EDGE_CLOUD_TABLE_HPP
 
@@ -70,7 +70,7 @@ inline constexpr std::array<own_column, 10> own_columns{{
      2},
 }};
 
-//! Milliseconds per pass, mean over all reports.
+//! Mean milliseconds per pass over all reports.
 struct mean_passes {
   double edge = 0, cloud = 0;
 };

@@ -14,7 +14,7 @@ using time_point = std::chrono::steady_clock::time_point;
 
 struct trace_clock {
   double state_seconds = 1;               //!< seconds per state, > 0
-  std::uint64_t origin_microseconds = 0;  //!< time at which the first state begins; the state also holds earlier
+  std::uint64_t origin_microseconds = 0;  //!< time at which the first state begins; it also applies before this time
 
   [[nodiscard]] std::uint64_t step(time_point now) const {
     return now <= origin() ? 0 : static_cast<std::uint64_t>((now - origin()) / state_time());

@@ -60,7 +60,7 @@ struct comparison {
   std::string what, paper, ours, why;
 };
 
-//! A statement that must hold. The program's exit code is 0 only if all checks pass.
+//! A statement that must be true. The program's exit code is 0 only if all checks pass.
 struct check {
   std::string what;
   bool holds = false;
@@ -86,7 +86,7 @@ struct figure {
     tables.push_back({std::move(heading), std::move(columns), {}});
     return tables.back();
   }
-  //! None of the four strings may be empty, because two numbers need a comment to be a comparison.
+  //! Adds a comparison. None of the four strings may be empty, because the reader needs to know why the numbers differ.
   void compare(std::string what, std::string paper, std::string ours, std::string why) {
     if (what.empty() || paper.empty() || ours.empty() || why.empty())
       throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
@@ -136,7 +136,7 @@ namespace detail {
   return quoted + "'";
 }
 
-//! Writes one block per curve to one file; gnuplot finds blocks by number.
+//! Writes one block per curve to one file; gnuplot selects blocks by number.
 inline void write_plot_data(const figure& f, const std::filesystem::path& file) {
   std::ofstream out(file);
   out.precision(10);
@@ -176,7 +176,7 @@ inline void write_plot_script(const figure& f, const std::filesystem::path& data
         << plot_text(p.y_label) << "\n";
     if (p.log_x) out << "set logscale x\n";
     if (p.log_y) out << "set logscale y\n";
-    bool below_zero = false;  // bars grow from 0 unless a bar is below zero
+    bool below_zero = false;  // the axis begins at 0 unless a bar is below 0
     for (const curve& c : p.curves) {
       for (std::size_t i = 0; i < c.y.size(); ++i)
         below_zero = below_zero || c.y[i] < 0 || (i < c.low.size() && c.low[i] < 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the figures of the HLM family: uncertainty and rejection, tokens that a threshold skips, cost of
+//! Computes the figures of HLM and CU-HLM: uncertainty and rejection, tokens that a threshold skips, cost of
 //! compression, and speed over SNR.
 #ifndef SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
 #define SPECVERIFY_APPS_LAB_HLM_FIGURES_HPP
@@ -18,7 +18,7 @@ namespace lab {
 inline constexpr double hlm_temperature = 1.0;
 inline constexpr std::uint32_t hlm_problem_tokens = 64, hlm_prose_tokens = 48;
 
-//! Drafted tokens of texts that the target verified one by one, with data of both models.
+//! Drafted tokens of texts in which the target verified every token, with data of both models.
 struct hlm_record {
   std::vector<std::uint32_t> text;  //!< text of each token
   std::vector<double> uncertainty, entropy, rejection, confidence;
@@ -154,7 +154,7 @@ struct binned {
   return made;
 }
 
-//! Return the record for the figures, and the record for thresholds and fits. Each record is made once per context.
+//! The records of a context: `test` for the figures, `tune` for thresholds and fits. Each is made once per context.
 struct hlm_study {
   hlm_record test, tune;
   specverify::linear_fit fit{};  //!< line fitted to rejection over uncertainty on the tuning record
@@ -194,7 +194,7 @@ struct hlm_study {
   return chosen;
 }
 
-//! Uncertainty and entropy over rejection, per token and in bins.
+//! Compares uncertainty and entropy with the probability of rejection, per token and in bins.
 inline void run_hlm_uncertainty(lab_context& context, figure& f) {
   const hlm_record& r = hlm_study_of(context).test;
   const std::uint64_t seed = context.seed("hlm_uncertainty");
@@ -239,7 +239,7 @@ inline void run_hlm_uncertainty(lab_context& context, figure& f) {
          number(detail::uncertainty_bins(part.uncertainty, part.rejection).correlation(), 3),
          number(area_under_curve(part.uncertainty, part.rejected), 3)});
   }
-  // u shuffled: one permutation with an interval, and the mean of the bin correlation over many
+  // Correlations with shuffled u: one permutation, with an interval, and the mean over many permutations for bins.
   const std::vector<double> permuted = detail::shuffled(r.uncertainty, seed + 1);
   const estimate by_chance = detail::correlation_over_texts(r, permuted, r.rejection, seed);
   constexpr int permutations = 200;
@@ -545,7 +545,8 @@ struct hlm_outcome {
   return solved;
 }
 
-//! Accuracy and payload over the number of entries sent, in the paper's order and in the lossless order.
+//! Computes accuracy and payload over the number of entries sent. In the paper's order the token is drawn before
+//! compression; in the lossless order it is drawn from the sent distribution.
 inline void run_hlm_size(lab_context& context, figure& f) {
   const auto problems = context.problems("test", context.scaled<std::size_t>(120, 12));
   const std::uint64_t seed = context.seed("hlm_size");
@@ -583,7 +584,7 @@ inline void run_hlm_size(lab_context& context, figure& f) {
     }
   }
   const estimate gap = paired_difference(outcomes.back().solved, outcomes[2 * sizes.size() - 1].solved, seed);
-  // Loss with k entries against the full distribution, problem by problem: [order][size].
+  // Accuracy lost with k entries relative to the full distribution, paired by problem: [order][size].
   std::array<std::vector<estimate>, 2> lost;
   for (const std::size_t order : {0u, 1u}) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -647,13 +648,13 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
   const std::uint64_t seed = context.seed("hlm_systems");
   const auto vocab_size = static_cast<std::uint32_t>(context.pair().drafter->vocab);
   const specverify::hlm_format ours{vocab_size}, papers{};
-  // the paper's share of uploads, with the threshold that gives it on the tuning texts
+  // shares of uploads, each with the threshold that gives it on the tuning texts; the second is the paper's share
   const std::array<double, 4> shares{0.1, 0.252, 0.5, 0.75};
   constexpr std::size_t paper_share = 1;
   std::array<double, 4> chosen{};
   for (std::size_t i = 0; i < shares.size(); ++i) chosen[i] = threshold_for(study.tune, shares[i]);
   const specverify::uncertainty_gate gate{chosen[paper_share]};
-  // k* from the tuning texts: uploaded rounds, mean of N(k) / TV(x, y)
+  // k* from the tuning texts: the mean of N(k) / TV(x, y) over the uploaded rounds
   std::vector<double> sums(1024, 0.0);
   specverify::offline_calibration offline{sums};
   const auto tuning = context.problems("tune", context.scaled<std::size_t>(30, 4));
@@ -785,7 +786,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
             standing(outcomes[3].upload_share(), 0.252, 0.03) + ": u_th = " + number(gate.threshold) +
                 " was chosen for it on other problems; the paper's 0.8 would send " +
                 number(100 * outcomes[7].upload_share(), 3) + " % here");
-  // Problems solved relative to HLM, problem by problem, next to Table I.
+  // Share of solved problems relative to HLM, paired by problem, for comparison with Table I.
   const auto of_hlm = [&](std::size_t s) {
     const std::vector<double> ones(problems.size(), 1.0);
     estimate e = ratio_change(outcomes[s].solved, ones, outcomes[1].solved, ones, seed);
@@ -803,7 +804,7 @@ inline void run_hlm_systems_figure(lab_context& context, figure& f) {
               standing(e, share) + "; one wrong digit fails a problem, but the paper scores the similarity of texts");
   }
   const double sent = outcomes[3].upload_share();
-  const std::vector<double> tossed = solved_at(coins, sent);  // random skips with as many uploads
+  const std::vector<double> tossed = solved_at(coins, sent);  // random skips with the same share of uploads
   const std::vector<double> each(problems.size(), 1.0);
   const auto kept_by = [&](const std::vector<double>& solved_problems) {
     const estimate e = ratio_change(solved_problems, each, outcomes[1].solved, each, seed);

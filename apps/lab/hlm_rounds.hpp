@@ -3,10 +3,11 @@
 //! compress, verify.
 //!
 //! A round drafts one token and has no bonus token. The target is fed only if the token is sent, with all tokens kept
-//! since the last feed. With `as_session`, a text equals that of a session whose id is the text's seed, with
-//! `hlm_secret` on both sides: token for token with whole distributions, and with entries as far as the session's
-//! lattice allows (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds by tokens and draw from the row
-//! itself. Systems then use equal random numbers, so texts differ only because the systems send different data.
+//! since the last feed. With `as_session`, a text equals the text of a session whose id is the text's seed, with
+//! `hlm_secret` on both sides. With whole distributions all tokens are equal; with the largest entries only, they can
+//! differ because the session rounds to a lattice (tests/unit/apps/lab_hlm_rounds_test.cpp). The figures number rounds
+//! by tokens and draw from the row itself. Systems then use equal random numbers, so texts differ only because the
+//! systems send different data.
 #ifndef SPECVERIFY_APPS_LAB_HLM_ROUNDS_HPP
 #define SPECVERIFY_APPS_LAB_HLM_ROUNDS_HPP
 
@@ -25,8 +26,8 @@
 
 namespace lab {
 
-//! One of the presets: skip policy, entries if the distribution is not whole, and whether the token is drawn from the
-//! row or from the sent distribution.
+//! One of the presets. They differ in the skip policy, in the number of entries sent, and in the distribution from
+//! which the token is drawn: the row's or the sent one.
 using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specverify::top_k, specverify::random_skip>,
                                 specverify::preset<specverify::top_k, specverify::uncertainty_gate>,
                                 specverify::preset<specverify::top_k, specverify::uncertainty_and_importance_gate>,
@@ -40,7 +41,7 @@ using hlm_preset = std::variant<specverify::preset<>, specverify::preset<specver
   made.draw_from_row = false;
   return made;
 }
-//! Returns the system with every token sent and none measured.
+//! Returns a system that sends every token and measures none.
 template <class Preset>
 [[nodiscard]] specverify::preset<> all_sent(const Preset& gated) {
   return {gated.format, gated.sparsifier, gated.window,       {}, gated.attachments, gated.rule,
@@ -50,8 +51,8 @@ template <class Preset>
 struct hlm_system {
   std::string label;
   hlm_preset preset{};
-  //! rounds are numbered by uploads from 1, and whole distributions are half-precision rows, which tokens are drawn
-  //! from
+  //! rounds are numbered by uploads, from 1, and tokens are drawn from half-precision rows if whole distributions are
+  //! sent
   bool as_session = false;
 
   [[nodiscard]] bool sends_whole_laws() const {
@@ -98,7 +99,7 @@ struct hlm_numbers {
   }
 };
 
-//! Memory of one text's computation, reused for each token.
+//! Buffers of one text's computation, reused for each token.
 struct hlm_memory {
   std::vector<std::byte> digest, skip, verify, law, kept;
   static specverify::workspace over(std::vector<std::byte>& bytes, std::size_t size) {
@@ -116,8 +117,8 @@ struct hlm_view {
   std::span<const float> attention{};
 };
 
-//! Writes one text of at most `tokens` tokens. With `ask_always` the target is also fed at kept tokens, but only for
-//! the record: the text does not change. `observe(step, view)` is called for each step with a target row.
+//! Writes one text of at most `tokens` tokens. If `ask_always` is true, the target is also fed at tokens that are not
+//! sent, which does not change the text. `observe(step, view)` is called for each step with a target row.
 template <class Observe>
 [[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system,
                                       double temperature, std::uint32_t tokens, std::uint64_t seed, bool ask_always,

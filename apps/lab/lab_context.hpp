@@ -30,7 +30,7 @@ struct lab_problem {
   int answer = 0;
 };
 
-//! Data of one thread: its own texts over the shared traces.
+//! Models of one thread, which share the traces with other threads.
 struct lab_worker {
   replayed_model drafter;
   replayed_model target;
@@ -103,7 +103,7 @@ class lab_context {
     return answer && *answer == problem.answer;
   }
 
-  //! Calls work(worker, i) for i in [0, count) on all jobs. The work must write its result to index i, because the
+  //! Calls work(worker, i) for i in [0, count) on all threads. `work` must write its result to index i, because the
   //! order of completion varies.
   template <class Work>
   void for_each(std::size_t count, Work work) {
@@ -154,7 +154,7 @@ class lab_context {
     return sum;
   }
 
-  //! Loads traces of earlier runs. If a trace does not fit, it is reported and ignored.
+  //! Loads traces of earlier runs. A file that is damaged or was made by other models is reported and ignored.
   void load_traces(std::FILE* log) {
     for (const auto& [trace, name] : {std::pair{drafter_trace_, "drafter.trace"}, {target_trace_, "target.trace"}}) {
       const auto path = settings_.out / name;

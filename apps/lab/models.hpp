@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides two implementations of a model in the lab: a live model, and a model that reads a trace if the trace has
-//! the result. Both give identical bits.
+//! Provides two implementations of a model in the lab: a live model, and a model that reads results from a trace if
+//! they are recorded. Both give bit-identical results.
 #ifndef SPECVERIFY_APPS_LAB_MODELS_HPP
 #define SPECVERIFY_APPS_LAB_MODELS_HPP
 
@@ -19,9 +19,9 @@ namespace lab {
 using programs::demand;
 
 //! One text of one model. `feed` appends tokens. Afterwards logits, hidden state and attention row of the last `rows`
-//! tokens can be read; i = 0 is the first of these. Hidden state and attention row are those of that token, and its
-//! logits give the distribution of the next token. Spans are valid until the next feed. Errors are exceptions, because
-//! the lab cannot use a text after an error.
+//! tokens can be read; i = 0 is the first of these. The hidden state and the attention row belong to that token, and
+//! the logits give the distribution of the token after it. Spans are valid until the next feed. Errors are exceptions,
+//! because the lab cannot use a text after an error.
 template <class Model>
 concept language_model = requires(Model& model, const Model& fixed, std::span<const token_id> ids,
                                   std::uint32_t count) {
@@ -139,7 +139,8 @@ class replayed_model {
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(model_->vocab); }
   [[nodiscard]] std::uint32_t hidden_size() const { return static_cast<std::uint32_t>(model_->dim); }
 
-  //! Returns the head's product with the hidden state. It is computed on the first call and kept while there is room.
+  //! Returns the logits: the output matrix times the hidden state. They are computed on the first call, and cached
+  //! while there is space.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i) const {
     const node_id node = nodes_[first_ + i];
     if (node == no_node) {
@@ -176,7 +177,7 @@ class replayed_model {
   void multiply(std::uint32_t i, std::vector<float>& row) const {
     const auto begin = std::chrono::steady_clock::now();
     row.resize(stride_);
-    // The head only reads its input, but row_block has no const form.
+    // `multiply` only reads its input, but row_block has no const form.
     model_->head.multiply({const_cast<float*>(hidden(i).data()), model_->dim}, {row.data(), stride_}, 1);
     counters_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }

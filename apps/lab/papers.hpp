@@ -9,8 +9,8 @@
 
 namespace lab {
 
-//! `run` fills in the figure: panels, tables, comparisons, checks. `seconds` is the time on 2 cores, for the progress
-//! display.
+//! A figure and the function `run` that fills in its panels, tables, comparisons and checks. `seconds` is the time on 2
+//! cores, for the progress display.
 struct planned_figure {
   std::string name;  //!< base name of the files, "<paper>_<what>"
   std::string title;

@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-//! A way to generate a text in the quality figure.
+//! One of the methods that generate a text in the quality figure.
 struct qs_writer {
   const char* label;
   enum class kind : std::uint8_t { target, drafter, sample_quantize, quantize_sample } how;
@@ -26,8 +26,8 @@ constexpr std::array<qs_writer, 6> writers{{{"target", qs_writer::kind::target},
                                             {"Q-S, l = 12", qs_writer::kind::quantize_sample, 12},
                                             {"Q-S, l = 240", qs_writer::kind::quantize_sample, 240}}};
 
-//! Returns the distribution of an emitted token if a draft from `drawn` is tested as if it came from `claimed`: out(v)
-//! = d(v) a(v) + P(reject) res(v).
+//! Returns the distribution of an emitted token if a draft from `drawn` (d) is tested as if it came from `claimed`:
+//! d(v) a(v) + P(reject) res(v), where a is the acceptance probability and res the residual.
 std::vector<double> emitted_law(const std::vector<double>& drawn, const std::vector<double>& claimed,
                                 const std::vector<double>& p) {
   std::vector<double> out(p.size()), residual(p.size());
@@ -51,7 +51,8 @@ std::vector<double> law_of_writer(const qs_writer& writer, dense_quantizer& quan
   return emitted_law(writer.how == qs_writer::kind::quantize_sample ? coarse : q, coarse, p);
 }
 
-//! Counts tokens over equal cells of a distribution. The counts are even if the tokens were drawn from it.
+//! Counts tokens in cells of equal probability. The counts are about equal if the tokens were drawn from the
+//! distribution.
 struct place_counts {
   std::array<std::uint64_t, 20> cells{};
 
@@ -88,8 +89,8 @@ struct written {
   place_counts in_own, in_target;  //!< of a writer that drafts
 };
 
-//! Draws one token of S-Q by the library's rule: drawn from q, sent with the quantized distribution, verified against
-//! that.
+//! Draws one token of sample-then-quantize (S-Q): the token is drawn from q, sent with the quantized distribution, and
+//! verified against it by the library's rule.
 token_id sample_then_quantize(lab_worker& worker, const dense_quantizer& quantizer, double temperature,
                               const std::vector<double>& q, const specverify::philox& source, std::uint32_t t,
                               std::vector<std::byte>& memory) {
@@ -117,7 +118,7 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
   std::vector<token_id> text;
   const bool in_session = writer.how == qs_writer::kind::quantize_sample;
-  if (in_session) {  // the library's sessions with real bytes
+  if (in_session) {  // with the library's sessions and real messages
     run_options options;
     options.prompt = problem.prompt;
     options.tokens = budget;
@@ -155,8 +156,8 @@ written write(lab_context& context, lab_worker& worker, const lab_problem& probl
           token_at(out, specverify::decision_uniform(source({t, index, 0, specverify::purpose::training, 6})))));
     }
     if (by_rule || in_session) {
-      // Ordered by the difference between the distributions of S-Q and the target, because that shows a writer like S-Q
-      // soonest.
+      // Tokens are ordered by the difference between the distributions of S-Q and the target, because this order
+      // detects S-Q with the fewest tokens.
       std::vector<double> lean(p.size());
       const std::vector<double> other =
           by_rule ? out

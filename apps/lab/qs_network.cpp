@@ -7,7 +7,8 @@ namespace lab {
 
 namespace {
 
-//! The demo's vocabulary, the times in its modelled column, and its link in both of QS's states.
+//! Returns the demo's setting: the vocabulary size, the times of the modelled column, and the demo's link in both
+//! states of QS.
 qs_setting demo_setting(std::uint32_t vocab_size) {
   qs_setting made;
   made.prefix_free = false;

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t qs_tokens = 52;
 
 inline constexpr specverify::action_grid paper_grid = specverify::paper_action_grid();
 
-//! The player of a text: a fixed action, the model-based window or a network.
+//! Chooses the action of each round: a fixed action, the model-based window or a network.
 struct qs_player {
   std::string label;
   specverify::window_action fixed{};
@@ -36,7 +36,8 @@ struct qs_player {
   }
 };
 
-//! Returns the model of a setting: its costs and the times of its passes. Rates come from observations.
+//! Returns the model-based window with the costs and pass times of a setting. The window gets the rates from
+//! observations.
 [[nodiscard]] inline specverify::model_window heuristic_for(const qs_setting& setting) {
   specverify::model_window window;
   window.model.vocab_size = setting.vocab_size;

@@ -84,8 +84,8 @@ using qs_text = std::vector<qs_position>;
   return resolution == 720 ? 0 : resolution == 240 ? 1 : 2;
 }
 
-//! Records texts of the target at a temperature, at most `tokens` tokens each, with the drafter's behaviour at each
-//! position.
+//! Records texts that the target generates at a temperature, at most `tokens` tokens each, with the acceptance of the
+//! drafter's tokens at each position.
 [[nodiscard]] inline std::vector<qs_text> record_texts(lab_context& context, const std::vector<lab_problem>& problems,
                                                        double temperature, std::uint32_t tokens, std::uint64_t seed) {
   const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
@@ -138,7 +138,7 @@ struct qs_setting {
   return link;
 }
 
-//! One player's run through a world: link, texts, observations. Two runs with one seed get the same link.
+//! The state of one player's run: link, texts, observations. Two runs with the same seed get the same link.
 class qs_run {
  public:
   qs_run(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed)
@@ -156,7 +156,7 @@ class qs_run {
 
   struct outcome {
     std::uint32_t tokens = 0;
-    double expected_tokens = 0;  //!< expected value, given the acceptance of the positions
+    double expected_tokens = 0;  //!< expected number of tokens, given each position's acceptance probability
     double seconds = 0;
     bool text_ends = false;
   };
@@ -188,7 +188,7 @@ class qs_run {
     show_link();
     return made;
   }
-  //! Begins another text with nothing accepted, but keeps the mean acceptance.
+  //! Begins the next text. The probabilities of accepted drafts are forgotten, but the mean acceptance is kept.
   void next_text() {
     text_ = (text_ + 1) % texts_.size();
     at_ = 0;
@@ -236,9 +236,9 @@ class qs_run {
   return sum;
 }
 
-//! Learns in a `qs_run`. The reward of a round is, as in the authors' code, half the expected tokens divided by the
-//! round's time. It is then divided by 30, so that values are near 1. In the prefix-free world the expectation also
-//! covers the positions.
+//! The environment in which a network learns: a `qs_run`. As in the authors' code, the reward of a round is half the
+//! expected tokens divided by the round's time. The reward is then divided by 30, so that values are near 1. In the
+//! prefix-free world the expectation also covers the positions.
 class qs_environment {
  public:
   qs_environment(const qs_setting& setting, std::span<const qs_text> texts, std::uint64_t seed, bool shuffled)
@@ -297,7 +297,7 @@ class qs_environment {
 };
 
 //! Returns the long-run tokens per second in the prefix-free world if `choose(observation)` plays `rounds` rounds.
-//! Tokens are replaced by the expectation, which is exact in this world; only the link's states are drawn.
+//! Expected tokens replace drawn tokens, which is exact in this world, so only the link's states are random.
 template <class Choose>
 [[nodiscard]] double prefix_free_throughput(const qs_setting& setting, std::span<const qs_text> texts,
                                             std::uint32_t rounds, std::uint64_t seed, Choose choose) {
@@ -312,7 +312,7 @@ template <class Choose>
   return tokens / seconds;
 }
 
-//! Tokens and seconds of every text if `choose(observation)` plays all texts `passes` times.
+//! Tokens and seconds of every text after `choose(observation)` has played all texts `passes` times.
 struct qs_played {
   std::vector<double> tokens, seconds;
   [[nodiscard]] double throughput() const { return mean_of(tokens) / mean_of(seconds); }
@@ -366,8 +366,8 @@ struct qs_optimum {
   return best;
 }
 
-//! Training settings of the lab: those of the paper, but with a higher rate and fewer episodes, so that a training
-//! takes seconds.
+//! Training settings of the lab: the paper's settings, but with a higher learning rate and fewer episodes, so that a
+//! training takes seconds.
 struct qs_training {
   std::uint32_t episodes = 300;
   std::uint32_t learn_every = 4;
@@ -390,7 +390,7 @@ struct qs_training {
   return std::move(trainer).value();
 }
 
-//! Figures in qs_policies.cpp and qs_network.cpp.
+//! Compute figures; the definitions are in qs_policies.cpp and qs_network.cpp.
 void run_qs_speed(lab_context& context, figure& f);
 void run_qs_regret(lab_context& context, figure& f);
 void run_qs_network(lab_context& context, figure& f);

@@ -10,7 +10,7 @@
 
 namespace lab {
 
-//! A paper and the figures that were run.
+//! A paper and the figures that this run computed.
 struct reported_paper {
   paper about;
   std::vector<figure> figures;
@@ -99,7 +99,7 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
 
 }  // namespace detail
 
-//! Writes all comparisons and all checks as CSV, for other tools than the page.
+//! Writes all comparisons and all checks as CSV, for other programs.
 inline void write_lists(const std::vector<reported_paper>& papers, const std::filesystem::path& folder) {
   std::ofstream comparisons(folder / "comparisons.csv"), checks(folder / "checks.csv");
   const auto line = [](std::ostream& out, std::initializer_list<std::string> cells) {

@@ -27,8 +27,8 @@ conformal threshold_rule(double target, double step, double first, conformal_upd
 
 std::string percent(double share, int digits = 3) { return number(100 * share, digits) + " %"; }
 
-//! Runs all systems on all texts at one setting: [system][text]. Texts of one prompt share draws as long as they are
-//! equal.
+//! Runs all systems on all texts with one setting. Returns the runs by [system][text]. Texts with the same prompt get
+//! the same random draws as long as the tokens are equal.
 std::vector<std::vector<sqs_run>> write_all(lab_context& context, std::span<const sqs_system> systems,
                                             const sqs_setting& setting,
                                             const std::vector<std::vector<token_id>>& prompts) {
@@ -51,12 +51,12 @@ estimate ratio_over(const std::vector<sqs_run>& runs, std::uint64_t seed, Above 
   return ratio_estimate(numerator, denominator, seed, 400);
 }
 
-estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // result in milliseconds per token
+estimate latency(const std::vector<sqs_run>& runs, std::uint64_t seed) {  // milliseconds per token
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return 1e3 * r.text.seconds; },
       [](const sqs_run& r) { return static_cast<double>(r.text.emitted()); });
 }
-// result in rejected and resampled tokens per batch
+// Returns the number of rejected and resampled tokens per round.
 estimate resampling(const std::vector<sqs_run>& runs, std::uint64_t seed) {
   return ratio_over(
       runs, seed, [](const sqs_run& r) { return static_cast<double>(r.rejected); },
@@ -91,7 +91,7 @@ struct sqs_sums {
   [[nodiscard]] double batch() const { return mean_of(drafts) / mean_of(batches); }
 };
 
-//! Two systems on the same prompts and draws.
+//! Results of a fixed and a learning threshold on the same prompts and random draws.
 struct sqs_rivals {
   std::string fixed_label, learned_label;
   sqs_sums fixed, learned;
@@ -460,7 +460,7 @@ void run_bits(lab_context& context, figure& f) {
     t.rows.push_back({learns ? "C-SQS, paper's constants" : "K = " + std::to_string(sizes[s]), number(all.kept / n),
                       number(all.positive / n), number(all.formula / n), number(all.paper_wire / n),
                       number(all.drop_formula / n), number(all.drop_wire / n)});
-    // Beyond the formula: kind and check, divided among 8 drafts, the index of the token, and the loss of the code.
+    // Bits beyond the formula: kind and check, divided among 8 drafts, the token's index, and the loss of the code.
     const double place = std::log2(std::max(1.0, all.positive / n));
     worst = std::max(worst, all.drop_wire / n - all.drop_formula / n - place);
     if (learns) {

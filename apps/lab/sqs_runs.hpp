@@ -19,8 +19,8 @@
 
 namespace lab {
 
-//! Result of a sparsifier at one position, in the order of computation. `beyond`: the budget closed the window before
-//! it.
+//! Result of a sparsifier at one position; results are stored in the order of computation. `beyond`: the budget closed
+//! the window before this position.
 template <class State>
 struct support_note {
   State before{};
@@ -29,7 +29,7 @@ struct support_note {
   bool beyond = false;
 };
 
-//! A sparsifier that records the tokens it keeps.
+//! A sparsifier that records the tokens that it keeps.
 template <specverify::sparsifier Sparsifier>
 struct noted : Sparsifier {
   using state_type = typename Sparsifier::state_type;
@@ -67,7 +67,7 @@ struct sqs_setting {
   std::uint32_t tokens = 48;          //!< tokens per text
   double temperature = 1;
   double uplink_rate = 1e6;  //!< bit/s
-  bool paper_code = true;    //!< supports and counts in the paper's code; otherwise in ours, without zero counts
+  bool paper_code = true;    //!< the paper's code for supports and counts; otherwise the library's, without zero counts
 };
 
 //! A drafted position that the cloud tested. The committed text before it is the prefix.
@@ -149,7 +149,7 @@ struct sqs_run {
   return made;
 }
 
-//! Computes distributions of rows like a session.
+//! Computes the distributions of rows as a session does.
 class law_maker {
  public:
   template <specverify::sparsifier Sparsifier>

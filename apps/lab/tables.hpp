@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the results that need only the link models: the two published tables, and speed over SNR from a
-//! transmission rate and payloads.
+//! Computes results that need only link models: two published tables, and speed over SNR from the share and the
+//! payloads of uploads.
 #ifndef SPECVERIFY_APPS_LAB_TABLES_HPP
 #define SPECVERIFY_APPS_LAB_TABLES_HPP
 
@@ -24,7 +24,7 @@ struct speed_system {
   std::string label;
   double upload_share = 1;                     //!< TR, in [0, 1]
   std::vector<double> upload_bits = {736000};  //!< bits of the first, second, ... upload, in turn
-  //! whether round 0, 1, ... uploads, in turn, as measured; empty: random with that share
+  //! whether round 0, 1, ... uploads, in turn, as measured; empty: random, with the share `upload_share`
   std::vector<std::uint8_t> uploads = {};
 };
 
@@ -139,7 +139,7 @@ template <class Rate>
 }
 
 //! Adds a panel "tokens/s against SNR" (median of answers, band from the 10th to the 90th percentile) and a table with
-//! both estimators. Target and drafter without the other use no link, so they are added as lines.
+//! both estimators. The target only and the drafter only do not use the link, so they are added as lines.
 inline void add_speed_panel(figure& f, const std::string& title, std::span<const speed_system> systems,
                             const speed_options& options) {
   panel& p = f.add_panel(title, "mean SNR in dB", "tokens/s");
@@ -163,14 +163,14 @@ inline void add_speed_panel(figure& f, const std::string& title, std::span<const
   t.rows = std::move(rows);
 }
 
-//! Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token. The time on the link comes from a
-//! payload at g = 1.
+//! Computes Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token. The time on the link
+//! comes from a payload at g = 1.
 inline void show_hlm_table(figure& f) {
   using namespace specverify;
   struct line {
     const char* label;
     double draft, transfer, verify, throughput;  // ms, tokens/s as printed
-    std::uint32_t support_size;                  // V: the full law
+    std::uint32_t support_size;                  // V: the full distribution
   };
   const line printed[] = {
       {"U-HLM", 25.6, 6.3, 31.1, 15.9, 32000},
@@ -226,7 +226,7 @@ inline void show_hlm_table(figure& f) {
                       detail::percent(18.7 / 15.9 - 1, 1));
 }
 
-//! Speed over SNR at the operating point that CU-HLM reports.
+//! Computes speed over SNR at the operating point that CU-HLM reports.
 inline void show_hlm_links(figure& f) {
   using namespace specverify;
   const hlm_format format;
@@ -274,7 +274,8 @@ inline void show_hlm_links(figure& f) {
             std::fabs(drawn.back().ratio_of_sums / hlm - 1) <= 0.05, number(drawn.back().ratio_of_sums));
 }
 
-//! Table I of WISV (arXiv 2604.17701) from a line through the five greedy rows and the payloads of each method.
+//! Computes Table I of WISV (arXiv 2604.17701) from a line through the five greedy rows and the payloads of each
+//! method.
 inline void show_wisv_table(figure& f) {
   using namespace specverify;
   using specverify_test::wisv_cell;

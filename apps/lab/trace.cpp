@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes figures on the lab itself: the time that a trace saves, and the equality of replay and live run.
+// Computes figures about the lab itself: the time that a trace saves, and whether replayed and live models give equal
+// results.
 #include "papers.hpp"
 #include "virtual_run.hpp"
 

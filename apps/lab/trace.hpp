@@ -53,7 +53,7 @@ struct trace_sizes {
   std::size_t attention_rows = 0;
 };
 
-//! Threads can share a trace, and call any member except `load` at any time.
+//! The recorded results of one model. Threads can share a trace, and call any member except `load` at any time.
 class model_trace {
  public:
   explicit model_trace(std::shared_ptr<const tinylm::weights> model, std::size_t max_states = 400'000)
@@ -97,7 +97,7 @@ class model_trace {
     return true;
   }
 
-  //! Returns false if the trace is full.
+  //! Stores a node's results. Returns false if the trace is full.
   bool record(node_id node, std::span<const float> hidden, std::span<const float> attention) {
     if (node == no_node) return false;
     const std::unique_lock lock(mutex_);
@@ -117,7 +117,7 @@ class model_trace {
     return {nodes_.size(), states_, attention_.size()};
   }
 
-  //! Returns an empty string, or the error.
+  //! Writes the trace to a file. Returns an empty string, or the error.
   [[nodiscard]] std::string save(const std::filesystem::path& path) const;
   //! Replaces all contents by those of the file. Returns an empty string, or the file's error; then nothing changes.
   [[nodiscard]] std::string load(const std::filesystem::path& path);

@@ -9,8 +9,8 @@
 
 namespace lab {
 
-//! At the default of 0.8 our pair uploads too few tokens for a second skip policy to matter; the figure gives the
-//! number.
+//! Threshold on u. At the default of 0.8 the embedded pair uploads too few tokens for a second skip policy to matter;
+//! the figure shows the number.
 inline constexpr double ui_threshold = 0.2;
 
 //! Joules per token, in total and on the device, over a Rayleigh link at 10 dB. Every upload is a full distribution,
@@ -37,7 +37,7 @@ struct ui_energy {
   return {mean(everybody), mean(device)};
 }
 
-//! One point of the grid.
+//! Results for one point of the grid.
 struct ui_point {
   std::string label;
   double solved = 0, low = 0, high = 0, saved = 0, device_saved = 0, upload_share = 0, reject_rate = 0;
@@ -58,7 +58,7 @@ struct ui_point {
   return front;
 }
 
-//! The k x gamma grid, as printed and inverted, next to the systems without the second skip policy.
+//! Runs the k x gamma grid, with the rule as printed and inverted, and the systems without the second skip policy.
 inline void run_ui_grid(lab_context& context, figure& f) {
   using specverify::importance_rule;
   const auto problems = context.problems("test", context.scaled<std::size_t>(100, 10));
@@ -112,7 +112,7 @@ inline void run_ui_grid(lab_context& context, figure& f) {
   const std::vector<std::size_t> front = pareto_front(points);
   curve& line = plane.add("Pareto front");
   for (const std::size_t i : front) line.add(points[i].saved, points[i].solved);
-  // SLM and HLM are the ends of both families.
+  // SLM uploads nothing and HLM everything, so both belong to both families.
   std::vector<const hlm_outcome*> gates{&outcomes[0], &outcomes[1]}, coins = gates;
   for (std::size_t s = 2; s < without_grid; ++s) (s < first_coin ? gates : coins).push_back(&outcomes[s]);
   panel& over = f.add_panel("Accuracy over uploads", "share of tokens uploaded, TR", "problems solved");

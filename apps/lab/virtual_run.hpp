@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Generates one text with the library's two sessions in one process on a virtual clock. Messages are the real bytes,
-//! but the times of the link and of forward passes are given numbers.
+//! Generates one text with the library's two sessions in one process on a virtual clock. Messages have the real bytes,
+//! but the times of the link and of forward passes are settings.
 //!
 //! Time: a message of b bytes takes 8 b / rate / (1 - loss) and half a round trip; a pass takes `compute_times`. The
 //!       handshake and the prompt's own pass are free, as in the papers. There is one channel state per round: step s
@@ -66,7 +66,7 @@ template <specverify::channel_model Channel>
   return replayed(std::move(states));
 }
 
-//! Seconds of a forward pass. The presets are those in the papers' tables.
+//! Seconds of forward passes and other work. The defaults are from the papers' tables.
 struct compute_times {
   double draft_pass = 25.6e-3;    //!< seconds of the drafter per token
   double target_pass = 104.6e-3;  //!< seconds of the target per pass, for any number of positions
@@ -75,7 +75,7 @@ struct compute_times {
   double score = 0;               //!< seconds of the decision head per mismatch
 };
 
-//! One mismatch that the semantic rule asks to score.
+//! A mismatch for which the semantic rule requests a score.
 struct score_request {
   std::uint32_t draft = 0;  //!< index in the window, from 0
   //! the edge's hidden state as sent and decoded; empty if the format carries none
@@ -90,16 +90,16 @@ struct run_options {
   std::uint32_t tokens = 64;     //!< maximum
   double temperature = 1.0;      //!< sampling temperature of both models
   double threshold = 0.5;        //!< for the semantic rule
-  //! semantic rule: hidden states are requested one by one
+  //! semantic rule: whether hidden states are requested one by one
   bool lazy = false;
   std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
   //! data that the edge sends instead of its hidden state (split head)
   std::function<void(std::span<const float>, std::span<float>)> project{};
-  //! with the secrets and the salt it determines the keys of all draws
+  //! id that determines the keys of all draws, together with the secrets and the salt
   std::uint64_t session_id = 1;
   specverify::session_secret edge_secret = specverify::secret_from_hex("6564676520616c6f6e65206b6e6f7773");
   specverify::session_secret cloud_secret = specverify::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
-  std::uint64_t salt = 1;  //!< one for all texts, because each text has another session id
+  std::uint64_t salt = 1;  //!< the same for all texts, because each text has another session id
   compute_times compute{};
   channel_function channel = steady({});
 };
@@ -111,7 +111,7 @@ struct round_entry {
   bool skipped = false;  //!< whether the edge committed the token without the cloud
   //! semantic rule: decided drafts that differ from the target's choice
   std::uint32_t mismatches = 0;
-  std::uint32_t accepted_mismatches = 0;  //!< accepted ones of these
+  std::uint32_t accepted_mismatches = 0;  //!< accepted mismatches
   std::uint32_t state = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
@@ -217,7 +217,7 @@ class virtual_pair {
     double at = 0;
     std::vector<std::byte> bytes;
   };
-  //! The drafter: a pass takes its time, and the session gets the link's state.
+  //! The drafter as the session sees it. A pass takes the time of the settings, and the session gets the link's state.
   struct drafting {
     virtual_pair& run;
     [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
@@ -233,7 +233,7 @@ class virtual_pair {
     [[nodiscard]] std::span<const float> hidden(std::uint32_t i) { return run.hidden_to_send(i); }
     [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return run.drafter_.attention(i); }
   };
-  //! The target: a pass takes its time.
+  //! The target as the session sees it. A pass takes the time of the settings.
   struct verifying {
     virtual_pair& run;
     [[nodiscard]] specverify::status feed(std::uint32_t position, std::span<const token_id> tokens,
@@ -246,7 +246,7 @@ class virtual_pair {
     }
     [[nodiscard]] specverify::row_view<float> row(std::uint32_t i) const { return row_of(run.target_, i); }
   };
-  //! Returns the microseconds of the side that is further.
+  //! Gives the time in microseconds of the side whose time is later.
   struct virtual_clock {
     const virtual_pair& run;
     [[nodiscard]] specverify::session_time now() const { return run.now(); }
@@ -316,7 +316,7 @@ class virtual_pair {
     return projected_;
   }
 
-  //! Scores the mismatches that the cloud names.
+  //! Scores the mismatches for which the cloud requests a score.
   void score(const specverify::session_output& asked) {
     if (!options_.score) throw std::logic_error("the semantic rule needs a scorer");
     const specverify::attachment_format& format = system_.format.attachments;
@@ -459,8 +459,8 @@ class virtual_pair {
 }
 
 //! Writes one text by `system` with a session made from `edge_options_of`. The session may be any type with the inputs,
-//! outputs and statistics of the library's. It clears the models' caches first, because results must depend only on the
-//! text.
+//! outputs and statistics of the library's. The function clears the models' caches first, because results must depend
+//! only on the text.
 template <language_model EdgeModel, language_model CloudModel, class Session>
 [[nodiscard]] run_result run_session(const run_options& options, EdgeModel& drafter, CloudModel& target,
                                      Session session, const specverify::system_shape& system) {

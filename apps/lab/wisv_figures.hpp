@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the semantic figures: labels, heads, and accuracy over the threshold.
+//! Computes WISV's figures about labels, decision heads, and accuracy over the threshold.
 #ifndef SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
 #define SPECVERIFY_APPS_LAB_WISV_FIGURES_HPP
 
@@ -9,7 +9,7 @@
 
 namespace lab {
 
-//! Returns the context's study. The first figure that needs a part creates it.
+//! Returns the study of a context. The first figure that needs a part of the study computes this part.
 [[nodiscard]] inline wisv_study& study_of(lab_context& context) {
   static const lab_context* whose = nullptr;
   static std::unique_ptr<wisv_study> study;
@@ -33,7 +33,7 @@ namespace detail {
   return names[link];
 }
 
-//! Returns the loss of accuracy, problem by problem.
+//! Returns the loss of accuracy, paired by problem.
 [[nodiscard]] inline estimate accuracy_loss(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   return paired_difference(solved_of(greedy), solved_of(semantic), seed);
 }
@@ -66,7 +66,7 @@ namespace detail {
   });
 }
 
-//! Returns that difference over mismatches scored on both links, along the target's own text.
+//! Returns the same difference over the mismatches along the target's own text, each scored on both links.
 [[nodiscard]] inline estimate forced_difference(const std::vector<forced_problem>& forced, std::uint64_t seed) {
   return bootstrap(forced.size(), seed, [&](std::span<const std::size_t> places) {
     double more = 0, all = 0;
@@ -83,7 +83,7 @@ namespace detail {
 
 }  // namespace detail
 
-//! Labels: share of important mismatches, and the labels that each link keeps.
+//! Computes the share of important mismatches, and the labels that remain on each link.
 inline void run_wisv_labels(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const mismatch_set& set = study.mismatches();
@@ -144,7 +144,7 @@ inline void run_wisv_labels(lab_context& context, figure& f) {
             "the paper only states that the outcome is checked; the order of the search is AutoJudge's");
 }
 
-//! Training, and the choice of a threshold on the tuning problems.
+//! Shows the training of heads, and the choice of thresholds on the tuning problems.
 inline void run_wisv_heads(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& tuned = study.tunings();
@@ -188,7 +188,7 @@ inline void run_wisv_heads(lab_context& context, figure& f) {
   }
 }
 
-//! Accuracy over the threshold, and the gain of the semantic rule for the loss.
+//! Computes accuracy over the threshold, and the gain in accepted length at each loss of accuracy.
 inline void run_wisv_accuracy(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();

@@ -32,10 +32,10 @@ struct channel_range {
   return made;
 }
 
-//! Settings for the training of a head.
+//! Settings with which a head is trained.
 struct head_plan {
   std::string name;
-  bool relabelled = true;   //!< false: the labels of the search, for every channel
+  bool relabelled = true;   //!< false: every channel gets the labels of the search
   bool use_channel = true;  //!< false: the head does not see the channel
   std::uint32_t draws = 4;  //!< channels per episode
   std::uint32_t epochs = 10;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the semantic figures over links: accepted length, rounds and latency, protocols of hidden states,
-//! ablations.
+//! Computes WISV's figures over links: accepted length, rounds and latency, protocols of hidden states, ablations.
 #ifndef SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
 #define SPECVERIFY_APPS_LAB_WISV_LINKS_HPP
 
@@ -35,7 +34,7 @@ namespace detail {
 
 }  // namespace detail
 
-//! Accepted length, rounds and latency over links and windows.
+//! Computes accepted length, rounds and latency over links and windows.
 inline void run_wisv_grid(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -79,7 +78,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
   }
   lengths.curves.push_back(greedy_length), lengths.curves.push_back(reject_length);
   rounds.curves.push_back(greedy_rounds), rounds.curves.push_back(reject_rounds);
-  // Next to Table I: changes relative to greedy in the paper's rows and in ours.
+  // A row of the comparison with Table I: changes relative to greedy in the paper and in our results.
   struct compared_row {
     std::size_t link = 0;
     std::uint32_t length = 0;
@@ -225,7 +224,7 @@ inline void run_wisv_grid(lab_context& context, figure& f) {
             number(100 * worst_adaptive, 3) + " %");
 }
 
-//! FH, SH and lazy over the same changing link, only with the rules.
+//! Compares FH, SH and lazy over the same changing link with the acceptance rules only, without sessions.
 inline void run_wisv_protocols(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -253,7 +252,7 @@ inline void run_wisv_protocols(lab_context& context, figure& f) {
   f.require("FH, SH and lazy write the same tokens in the same rounds, by the rules", same);
 }
 
-//! FH, SH and lazy in the two sessions, with messages.
+//! Compares FH, SH and lazy with the two sessions and real messages.
 inline void run_wisv_sessions(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -346,7 +345,7 @@ inline void run_wisv_sessions(lab_context& context, figure& f) {
             split_same * 100 >= count * 99, std::to_string(split_same) + " of " + std::to_string(count));
 }
 
-//! The head without the channel, and without relabelling.
+//! Evaluates the head without the channel, and without relabelling.
 inline void run_wisv_ablations(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();
@@ -379,7 +378,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
     d.rows.push_back({heads[h].plan.name, detail::points(detail::acceptance_difference(r.by_head[h][0], r.by_head[h][1],
                                                                                        context.seed("wisv_run")))});
   }
-  // The full head compared with each ablation, problem by problem.
+  // Compares the full head with an ablation, paired by problem.
   const auto against = [&](std::size_t other, std::size_t link) {
     const scored_set &whole = r.by_head[wisv_study::full_head][link], &part = r.by_head[other][link];
     return std::pair{detail::length_gain(part, whole, context.seed("wisv_gain")),
@@ -418,7 +417,7 @@ inline void run_wisv_ablations(lab_context& context, figure& f) {
             context.quick() ? seen.value >= 0 : seen.low > 0, detail::points(seen));
 }
 
-//! A narrow head whose first layer is computed on both sides, compared with the wide head on whole states.
+//! Compares a narrow head, whose first layer is computed on both sides, with the wide head on whole states.
 inline void run_wisv_split(lab_context& context, figure& f) {
   wisv_study& study = study_of(context);
   const auto& r = study.tests();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies greedy drafts greedily and semantically, window by window, with the library's rules; and computes the cost
-//! of the rounds on a link.
+//! Verifies greedy drafts window by window with the library's greedy rule and semantic rule, and computes the cost of
+//! the rounds on a link.
 #ifndef SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 
@@ -147,7 +147,7 @@ template <class Rows>
 
 }  // namespace detail
 
-//! Writes one text. It clears the models' caches first; both models stop at `end`.
+//! Writes one text, which ends at the token `end`. Clears the models' caches first.
 template <language_model Drafter, language_model Target>
 [[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt,
                                                token_id end, const semantic_settings& settings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the study behind the semantic figures once per run: mismatches, heads, thresholds chosen on the tuning
-//! problems, and results on the test problems.
+//! Runs the study for WISV's figures once per run: mismatches, heads, thresholds chosen on the tuning problems, and
+//! results on the test problems.
 #ifndef SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 #define SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 
@@ -35,7 +35,7 @@ inline constexpr std::array<double, 12> shown_thresholds{0,   0.02, 0.05, 0.1,  
 }
 inline constexpr std::size_t poor = 0, good = 3;  //!< indices in grid_links
 
-//! Both models over traces of one problem, so that results for one setting are reused for the next.
+//! Both models with traces of one problem, so that the next setting reuses the results of earlier settings.
 struct problem_models {
   replayed_model drafter, target;
   explicit problem_models(const tinylm::model_pair& pair)
@@ -75,16 +75,16 @@ using scored_set = std::vector<scored_problem>;
   return mean_of(sums_of(set, &semantic_round::emitted)) / mean_of(rounds_of(set));
 }
 
-//! Along the target's own text, every mismatch is scored under several channels, problem by problem. The decisions do
-//! not influence each other.
+//! Scores of the mismatches along the target's own text of one problem, under several channels. The text is fixed, so
+//! decisions do not influence each other.
 struct forced_problem {
   double mismatches = 0;
   std::array<double, 2> accepted{};  //!< poor, good
   // The narrow head on the same mismatches, on both links: whole and split, with the device's part as int8.
   double split_differs = 0;  //!< decisions that differ from the whole head on the drafter's exact state
   double half_differs = 0;   //!< decisions that differ if the whole head gets a half-precision state
-  double apart = 0;          //!< largest |change of g| of the split
-  double of_bound = 0;       //!< largest |change of g| over part_bound
+  double apart = 0;          //!< largest change of g by the split, in absolute value
+  double of_bound = 0;       //!< largest ratio of |change of g| to part_bound
   double largest_bound = 0;  //!< largest part_bound
 };
 

@@ -4,8 +4,8 @@
 //!
 //! The target's own greedy text is the first reference. Its mismatches are tried from left to right: the draft replaces
 //! the reference's token and the target continues. If the answer stays, the new text becomes the reference and the
-//! mismatch is unimportant. Otherwise the reference stays and the mismatch is important. A hidden state is the one
-//! whose logits predict the position (predicting).
+//! mismatch is unimportant. Otherwise the reference stays and the mismatch is important. The hidden state of a position
+//! is the state whose logits predict this position's token.
 #ifndef SPECVERIFY_APPS_LAB_WISV_TRACES_HPP
 #define SPECVERIFY_APPS_LAB_WISV_TRACES_HPP
 
@@ -159,7 +159,8 @@ template <language_model Drafter, language_model Target, class Outcome>
   return file && !error;
 }
 
-//! Returns nothing if the file is missing or damaged, or if models or number of episodes differ.
+//! Returns the mismatches in the file, or nothing if it is missing or damaged, or if models or number of episodes
+//! differ.
 [[nodiscard]] inline std::optional<mismatch_set> load_mismatches(std::uint64_t fingerprint, std::uint64_t episodes,
                                                                  const std::filesystem::path& path) {
   std::error_code error;
@@ -192,11 +193,11 @@ template <language_model Drafter, language_model Target, class Outcome>
   return set;
 }
 
-//! Must change with the search in `collect_episode` or with the definition of an answer, because older files are then
-//! invalid.
+//! Version of the search. Must change if `collect_episode` or the definition of an answer changes, because older files
+//! are then invalid.
 inline constexpr std::uint64_t mismatch_search = 1;
 
-//! Fingerprint of everything that the labels of `problems` depend on.
+//! Returns a fingerprint of everything that the labels of `problems` depend on.
 [[nodiscard]] inline std::uint64_t fingerprint_of(const tinylm::model_pair& pair,
                                                   const std::vector<lab_problem>& problems, std::uint32_t longest) {
   checksum sum;

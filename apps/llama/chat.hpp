@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Formats prompts as the model was trained on them: with the model's chat template, or as plain text.
+//! Formats prompts in the form on which the model was trained: with the model's chat template, or as plain text.
 #ifndef LLAMA_PAIR_CHAT_HPP
 #define LLAMA_PAIR_CHAT_HPP
 
@@ -44,7 +44,7 @@ struct turn {
   }
   made.resize(static_cast<std::size_t>(std::max(length, 0)));
   if (std::count(made.begin(), made.end(), mark[0]) != static_cast<std::ptrdiff_t>(turns.size()))
-    made.assign(turns.size(), mark[0]);  // llama.cpp cannot fill any template: use plain texts
+    made.assign(turns.size(), mark[0]);  // llama.cpp cannot fill this template: use plain texts
   std::vector<specverify::token_id> ids;
   const auto add = [&](std::string_view text, control_tokens control) {
     const auto more = tokens_of(side.vocab(), text, ids.empty(), control);

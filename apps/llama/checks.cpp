@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_checks: checks of `./run engine --test` on a real engine, with both sides in one thread and messages in memory.
-//   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS     compares texts with the target alone, and lists near ties
-//   llama_checks prompts DRAFTER TARGET PROMPTS TOKENS    control tokens of a prompt come only from the chat template
-//   llama_checks kills DRAFTER TARGET PROMPTS TOKENS      100 kills of either side's process at random times
-//   llama_checks samplers DRAFTER TARGET PROMPTS TOKENS   greedy with a penalty and a grammar, against the target
-//   llama_checks share DRAFTER TARGET PROMPTS TOKENS      the library's share of a round's CPU time
+//   llama_checks greedy DRAFTER TARGET PROMPTS TOKENS compares texts with the target's own, and lists near ties
+//   llama_checks prompts DRAFTER TARGET PROMPTS TOKENS control tokens of a prompt come only from the chat template
+//   llama_checks kills DRAFTER TARGET PROMPTS TOKENS 100 kills of either side's process at random times llama_checks
+//   samplers DRAFTER TARGET PROMPTS TOKENS greedy with a penalty and a grammar, against the target llama_checks share
+//   DRAFTER TARGET PROMPTS TOKENS the library's share of a round's CPU time
 #include <specverify/codec/message.hpp>
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
@@ -119,7 +119,7 @@ std::vector<sv::token_id> control_tokens_in(const engine& side, std::vector<sv::
   return ids;
 }
 
-//! Fills the template with the text itself and tokenizes the result at once, as in training.
+//! Fills the template with the text and tokenizes the result as a whole, as in training.
 std::vector<sv::token_id> read_whole(const engine& side, const std::string& text) {
   const llama_chat_message asked{"user", text.c_str()};
   std::string made(text.size() + 4096, '\0');
@@ -129,8 +129,8 @@ std::vector<sv::token_id> read_whole(const engine& side, const std::string& text
   return sv::llama_cpp::tokens_of(side.vocab(), made, true, sv::llama_cpp::control_tokens::by_name);
 }
 
-//! A prompt without names of control tokens must give the tokens of training, and each such name must add no control
-//! token.
+//! Checks that a prompt without names of control tokens gives the tokens of training, and that a name of a control
+//! token in a prompt adds no control token.
 int check_prompts(const engine& side, const arguments& given) {
   std::size_t same = 0, names = 0, added = 0, printed = 0;
   const auto prompts = lines_of(given.prompts_file);
@@ -183,7 +183,7 @@ struct comparison {
   std::size_t same = 0, near = 0, others = 0;
 };
 
-//! Compares a text with the target alone under the same samplers, which accept one token after another.
+//! Compares a text with the text of the target only, under the same samplers, which accept one token after another.
 void compare_under(engine& large, std::span<const sv::token_id> prompt, std::span<const sv::token_id> text,
                    comparison& found) {
   const limits alone(large);

@@ -27,7 +27,7 @@ class emulated_pipe {
   };
 
  public:
-  //! A transport (host/language_model.hpp). `change` may alter a message; if it empties the message, the message is
+  //! A transport (host/language_model.hpp). `change` may alter a message. If it makes the message empty, the message is
   //! lost.
   class end {
    public:
@@ -87,7 +87,7 @@ class emulated_pipe {
       : lanes_{edge_cloud::link_lane(uplink(link), link.seed, 0), edge_cloud::link_lane(downlink(link), link.seed, 1)} {
   }
 
-  //! Both sides get link_lost after the messages in flight.
+  //! Closes the pipe. Both sides receive the messages in flight, then link_lost.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

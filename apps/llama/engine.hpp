@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Opens a GGUF file as a session's language model with a minimum time per pass. If llama.cpp cannot truncate the
-//! model's memory, the engine wraps the model.
+//! model's memory, the engine wraps the model in `rewinding`.
 #ifndef LLAMA_PAIR_ENGINE_HPP
 #define LLAMA_PAIR_ENGINE_HPP
 
@@ -76,7 +76,7 @@ class engine {
   [[nodiscard]] specverify::status keep_from(std::uint32_t position) {
     return rewound_ ? rewound_->keep_from(position) : specverify::status{};
   }
-  //! Returns the observed part, or an empty span if it was not requested.
+  //! Return the observed part, or an empty span if it was not requested.
   [[nodiscard]] std::span<const float> hidden(std::uint32_t i) const { return model_->hidden(i); }
   [[nodiscard]] std::span<const float> attention(std::uint32_t i) const { return model_->attention(i); }
 

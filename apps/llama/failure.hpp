@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Describes a failure in the user's words, with one exit code per kind of failure (docs/llama.md has the table).
+//! Describes a failure for the user, with one exit code per kind of failure (docs/llama.md lists them).
 #ifndef LLAMA_PAIR_FAILURE_HPP
 #define LLAMA_PAIR_FAILURE_HPP
 
@@ -30,7 +30,8 @@ struct failure : std::runtime_error {
   exit_code code;
 };
 
-//! `side`: side whose session failed. `refusal`: reason that the peer gave, if the status is refused_by_peer.
+//! Returns the failure for a session's status. `refusal` is the reason that the peer gave, if the status is
+//! refused_by_peer.
 [[nodiscard]] inline failure failure_of(specverify::status why, specverify::status refusal) {
   using specverify::errc;
   const bool at_cloud = why.code == errc::refused_by_peer && !refusal.ok();

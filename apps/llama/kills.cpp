@@ -57,13 +57,13 @@ struct text_plan {
   seen_by_all* seen = nullptr;
 };
 
-//! The end of a process, unless the text is complete before.
+//! The way in which a process ends, unless the text is complete earlier.
 struct doom {
   death way = death::by_parent;
   int after = 0;  // milliseconds, outputs, records, feeds
 };
 
-//! Datagrams between two processes. A datagram is lost if there is no room for it.
+//! Sends and receives datagrams between two processes. A datagram is lost if the socket's buffer is full.
 class datagram_end {
  public:
   explicit datagram_end(int socket) : socket_(socket) {}
@@ -92,7 +92,7 @@ class datagram_end {
   std::vector<std::byte> heard_ = std::vector<std::byte>(1 << 18);
 };
 
-//! Returns the link of a process: messages in order, each once.
+//! Returns the link of a process, which delivers messages in order, each exactly once.
 sv::delivered<datagram_end> link_over(datagram_end& socket, sv::delivery_side side) {
   sv::delivery_options options;
   options.side = side;
@@ -130,7 +130,8 @@ class life {
     std::ifstream(file_, std::ios::binary).read(reinterpret_cast<char*>(all.data()), std::streamsize(all.size()));
     return all;
   }
-  //! Returns false if the journal has no whole record; then nothing was sent, either.
+  //! Truncates the journal to the complete records. Returns false if there is no complete record, which means that
+  //! nothing was sent yet.
   [[nodiscard]] bool goes_on(const sv::result<sv::journal_reading>& restored) const {
     const bool fresh = !restored && (restored.error().code == sv::errc::unknown_session ||
                                      restored.error().code == sv::errc::truncated);
@@ -157,7 +158,7 @@ class life {
     if (ends) (void)::raise(SIGKILL);
     if (out.replaces) fs::rename(to, file_);
   }
-  //! A committed token must be repeated unchanged after a restart.
+  //! Checks that a token that was committed before a restart is committed unchanged after it.
   void note(const sv::session_output& out) {
     seen_by_all& seen = *plan_.seen;
     for (std::uint32_t i = 0; i < out.tokens.size(); ++i) {
@@ -272,7 +273,7 @@ class killed_text {
         whole = own == 0;
       }
       sides_[own].process = 0;
-      if (!whole) begin(own);  // a cloud that has ended may get another request
+      if (!whole) begin(own);  // the cloud may get another request after the end
     }
     for (const side& one : sides_) {
       if (one.process <= 0) continue;
@@ -296,7 +297,8 @@ class killed_text {
     one.dies = clock::now() + std::chrono::milliseconds(one.end.after);
     one.process = begin_life(plan_, own, one.end);
   }
-  //! Acts like a host that lost unsynced data. A record that replaced all others stays.
+  //! Truncates the last record, like a host that lost unsynced data. A record that replaced all other records is not
+  //! truncated.
   void cut_last_record(std::size_t own) {
     const fs::path file = plan_.folder / (own == 0 ? "edge" : "cloud");
     const std::uint64_t from = plan_.seen->last_record[own], size = fs::exists(file) ? fs::file_size(file) : 0;

@@ -33,7 +33,8 @@ struct settings {
   run_settings run;
 };
 
-//! Returns the reason why a system cannot run here, for example because nobody trained a head for this pair.
+//! Returns the reason why a system cannot run, for example because no decision head is trained for this pair; empty if
+//! it can run.
 std::string wrong_system(const std::string& text) {
   try {
     const edge_cloud::chosen_system system(text);
@@ -110,7 +111,7 @@ void break_something(settings& set, engine& large) {
   if (set.fault == "decode") large.fault = engine_fault::failed_decode;
 }
 
-//! Compares the greedy text with the target alone. Returns false if it differs without a near tie.
+//! Compares the greedy text with the target's own greedy text. Returns false if they differ without a near tie.
 bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, const edge_cloud::run_report& report) {
   const double pace = std::exchange(large.pass_seconds, 0);
   const greedy_comparison found = compare_greedily(large, prompt, report.tokens);
@@ -122,7 +123,7 @@ bool check_greedy(engine& large, std::span<const specverify::token_id> prompt, c
   return found.others.empty();
 }
 
-//! The models' own computing time, without the minimum per pass.
+//! The models' own computing times, without the minimum time per pass.
 struct own_times {
   //! seconds per pass; target_pass: time per token of the target without drafts
   double draft_pass = 0, target_pass = 0;

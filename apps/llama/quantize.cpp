@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantize FROM.gguf TO.gguf: converts a model to 2 bits with llama.cpp. `./run engine` makes the default drafter with
-// it.
+// this program.
 #include <llama.h>
 
 #include <cstdio>

@@ -44,7 +44,7 @@ double seconds_of(clockid_t which) {
 }
 double seconds() { return seconds_of(CLOCK_MONOTONIC); }
 
-//! Detects whether the thread ran without waiting.
+//! Detects whether the thread had to wait.
 class presence {
  public:
   [[nodiscard]] bool always() const {
@@ -56,7 +56,7 @@ class presence {
   double from_ = seconds(), ran_ = seconds_of(CLOCK_THREAD_CPUTIME_ID);
 };
 
-//! Returns the seconds of one reading right after another: the median of many.
+//! Returns the seconds that one reading of the clock takes: the median of many.
 double seconds_of_a_reading() {
   std::array<double, 1001> each;
   double last = seconds();

@@ -29,7 +29,7 @@ struct run_settings {
   session_fault fault = session_fault::none;
 };
 
-//! Returns the maximum tokens of a text with the prompt. Drafts need positions beyond it.
+//! Returns the maximum number of tokens of a text with the prompt. The context has further positions for drafts.
 [[nodiscard]] std::uint32_t text_room(const engine& side);
 
 using observer = std::function<void(edge_cloud::token_kind, std::string_view piece)>;

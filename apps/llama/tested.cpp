@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_tested DRAFTER TARGET TOKENS PROMPT OUT: runs one text of K-SQS at T = 1 and records the rows of each draft
-// that the cloud tested, as a rows-1 file. The metadata hold the number of accepted drafts. For
-// tests/engine/acceptance.py.
+// that the cloud tested, as a rows-1 file. The metadata hold the number of accepted drafts. tests/engine/acceptance.py
+// reads the file.
 #include <specverify/host/host.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/presets.hpp>
@@ -24,7 +24,7 @@ struct text_of_drafts {
   std::uint64_t accepted = 0;
 };
 
-//! Returns a key per prompt, because texts with the same draws would not be independent.
+//! Returns a different key for each prompt, because texts with the same random draws would not be independent.
 std::uint64_t key_of(std::span<const sv::token_id> prompt) {
   std::uint64_t key = 1;
   for (const sv::token_id token : prompt) key = (key ^ static_cast<std::uint64_t>(token)) * 0x9E3779B97F4A7C15u;
@@ -49,8 +49,8 @@ text_of_drafts write(engine& small, engine& large, std::vector<sv::token_id> pro
   sv::message_pipe pipe;
   std::thread server([&, link = pipe.cloud()]() mutable { (void)sv::serve(*cloud, large, link); });
   text_of_drafts made;
-  // A round commits the accepted drafts and one more token. The tested drafts are the accepted ones and the rejected
-  // one.
+  // A round commits the accepted drafts and one more token. The tested drafts are the accepted drafts and the rejected
+  // draft, if there is one.
   const auto note = [&](const sv::session_output& out) {
     const std::uint64_t before = made.tested.size(), now = edge->statistics().evaluated;
     for (std::uint64_t i = before; i < now; ++i)

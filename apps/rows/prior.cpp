@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a table of weights for token ids from texts (codec/prior_table.hpp), measures the bits that a table takes, or
-// draws texts of the embedded target. Exit code: 0; 2 for wrong usage or files.
+// Makes a token-id table from texts (codec/prior_table.hpp), measures the bits per id that a table needs, or generates
+// texts with the embedded target. Exit code: 0; 2 for wrong usage or files.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -25,7 +25,7 @@ struct arguments {
   std::size_t max_bytes = 16384;
 };
 
-//! Reads texts: ids if a vocabulary size was given, else paragraphs that the embedded tokenizer reads.
+//! Reads texts: token ids if a vocabulary size was given, otherwise paragraphs for the embedded tokenizer.
 std::vector<priors::id_text> read_texts(const arguments& given, std::uint32_t& vocab_size) {
   std::vector<priors::id_text> made;
   vocab_size = given.vocab_size;
@@ -89,7 +89,7 @@ void measure(const arguments& given) {
               vocab_size, sv::ceil_log2(vocab_size), sum.weights / ids, sum.table / ids);
 }
 
-//! Writes texts of the embedded target after prompts of the lab.
+//! Generates texts with the embedded target from prompts of the lab, and writes the token ids.
 void draw(const arguments& given) {
   const edge_cloud::side_model side = edge_cloud::load_side(given.folder, "target.safetensors");
   recorded::token_source source(side.vocab_size, {});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Texts for tables of weights: files of ids, and the bits that a table takes for them.
+//! Reads files of token ids, and computes the bits that a token-id table needs for them.
 //!
-//! A file of ids has a text per line: ids that were given, for example a prompt, then `|`, then the ids that a model
-//! drew. Without `|` no id was given.
+//! Each line of a file is one text: the given ids, for example a prompt, then `|`, then the ids that a model drew. A
+//! line without `|` has no given ids.
 #ifndef SPECVERIFY_APPS_ROWS_PRIOR_TEXTS_HPP
 #define SPECVERIFY_APPS_ROWS_PRIOR_TEXTS_HPP
 
@@ -52,7 +52,7 @@ inline std::vector<id_text> read_ids(const std::string& name, std::uint32_t voca
   return made;
 }
 
-//! Sums over ids: the bits by the weights of a table alone, and by the whole table.
+//! Number of ids, and bits that they need in total: by the weights of a table only, and by the whole table.
 struct measured_bits {
   std::size_t ids = 0;
   double weights = 0, table = 0;

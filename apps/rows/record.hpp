@@ -20,7 +20,7 @@
 
 namespace recorded {
 
-//! Distribution of a text's tokens.
+//! Distribution from which the tokens of a text are drawn.
 enum class token_law : std::uint8_t {
   target,  //!< p
   sent     //!< q^ of `drafts`, the distribution that a drafter draws from
@@ -52,7 +52,7 @@ class token_source {
                    specverify::draft_law_workspace_size(vocab_size, sparsifier_, {}, options_) + 256);
   }
 
-  //! Throws the library's error on the row.
+  //! Draws a token. Throws if the library rejects a row.
   template <class P, class Q>
   [[nodiscard]] specverify::token_id draw(specverify::row_view<P> p, specverify::row_view<Q> q, std::uint32_t number) {
     specverify::workspace scratch{std::span<std::byte>(memory_)};
@@ -82,14 +82,14 @@ class token_source {
   std::vector<std::byte> memory_;
 };
 
-//! A model that gives access to the logits in memory.
+//! A model with a member logits(i), which returns row i in memory.
 template <class Model>
 concept model_with_logits = requires(const Model& model) {
   { model.logits(0u) } -> std::convertible_to<std::span<const float>>;
 };
 
-//! Returns the logits of a model's row. If the model has no access to logits, it returns ln p, which is the row minus
-//! ln Z.
+//! Gives the logits of a model's row. If the model has no member `logits`, it gives ln p at temperature 1, which equals
+//! the logits up to a constant.
 template <specverify::language_model Model>
 class logits_of {
  public:
@@ -114,7 +114,7 @@ class logits_of {
   std::vector<float> values_;
 };
 
-//! Position 0 begins a new text.
+//! Feeds tokens to a model, and throws if the model fails. Position 0 begins a new text.
 template <specverify::language_model Model>
 void feed_model(Model& model, std::uint32_t position, std::span<const specverify::token_id> tokens) {
   if constexpr (specverify::truncating_model<Model>) {

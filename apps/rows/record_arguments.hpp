@@ -47,7 +47,8 @@ inline void add_options(CLI::App& app, record_arguments& given) {
                "also record the hidden states of both models and the attention of the drafter");
 }
 
-//! Properties of a pair that a file stores, for example the hashes of both models. They do not depend on the engine.
+//! Properties of a pair of models that a file stores, for example the hashes of the files. They do not depend on the
+//! engine.
 struct recorded_pair {
   std::string model, sha256_p, sha256_q;
   std::uint32_t vocab_size = 0;
@@ -72,7 +73,7 @@ inline void settle(record_arguments& given, const recorded_pair& pair) {
   given.settings.law = given.draw == "p" ? token_law::target : token_law::sent;
 }
 
-//! Records the file that the arguments name, and prints a line.
+//! Records the file that the arguments name, and prints a line with the result.
 template <class Target, class Drafter>
 void write_file(record_arguments& given, Target& target, Drafter& drafter,
                 const std::vector<std::vector<specverify::token_id>>& prompts) {

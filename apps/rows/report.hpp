@@ -19,7 +19,8 @@
 
 namespace recorded {
 
-//! One system with one setting, over all rows of a file: first sums, then means.
+//! Results of one system with one setting over all rows of a file. The members are sums at first, and become means at
+//! the end.
 struct measured {
   std::string system, setting;
   bool preset = false;    //!< whether the setting is that of the papers
@@ -32,7 +33,7 @@ struct measured {
 
 using programs::demand;
 
-//! Row i of both models, read under one temperature.
+//! Reads row i of both models under one temperature.
 class row_pair {
  public:
   row_pair(const rows_file& file, double temperature)
@@ -85,7 +86,7 @@ template <class Sparsifier>
   }
 }
 
-//! Returns log2 of the number of distributions in this format, with a token each.
+//! Returns log2 of the number of pairs of a distribution in this format and a drafted token.
 [[nodiscard]] inline double ideal_bits(const specverify::law& drafted, const specverify::wire_format& format) {
   using specverify::log2_binomial;
   const auto l = format.resolution, V = format.vocab_size;
@@ -233,7 +234,7 @@ inline constexpr const char* reported_systems[] = {  // in the syntax of the com
   return true;
 }
 
-//! Measures one system over all rows: sums, and the system's name.
+//! Measures one system over all rows. Returns sums over the rows, with the system's name and setting.
 [[nodiscard]] inline measured measure(const rows_file& file, double temperature, std::string_view text) {
   using namespace specverify;
   const edge_cloud::chosen_system system(text);
@@ -248,7 +249,7 @@ inline constexpr const char* reported_systems[] = {  // in the syntax of the com
   return sum;
 }
 
-//! Measures every system with every setting: means.
+//! Measures every system with every setting. Returns means over the rows.
 [[nodiscard]] inline std::vector<measured> measure_all(const rows_file& file, double temperature) {
   std::vector<measured> all;
   for (const char* const system : reported_systems) all.push_back(measure(file, temperature, system));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates each system on recorded rows: a table, CSV, and a plot of acceptance over bits. Exit code: 0; 1 if the
-// table cannot be printed; 2 for wrong usage or files.
+// Estimates each system on recorded rows, and writes a table, CSV, and a plot of acceptance over bits. Exit code: 0; 1
+// if the table cannot be printed; 2 for wrong usage or files.
 #include "../standard_output.hpp"
 #include "report_files.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a rows-1 file in place, mapped into memory. It is strict: each defect has a name, nothing outside the file is
-//! read, but values are checked only when they are used.
+//! Reads a rows-1 file in place, mapped into memory. Every defect of a file is reported by name, and nothing outside
+//! the file is read. Values are checked only when they are used.
 #ifndef SPECVERIFY_APPS_ROWS_READER_HPP
 #define SPECVERIFY_APPS_ROWS_READER_HPP
 
@@ -242,13 +242,14 @@ class rows_file {
       throw bad_rows(defect::wrong_shape, name + " has " + std::to_string(found->second.shape.size()) + " dimensions");
     return found->second;
   }
-  //! Returns logits, which may have either type.
+  //! Returns a tensor of logits, which may be f16 or f32.
   [[nodiscard]] const tensor& needed_logits(const std::string& name) const {
     const auto found = tensors_.find(name);
     const bool half = found != tensors_.end() && found->second.type == dtype::f16;
     return needed(name, half ? dtype::f16 : dtype::f32, 2);
   }
-  //! `columns` = 0 allows any number.
+  //! Throws bad_rows (wrong_shape) if a tensor does not have one row per token. `columns` = 0 allows any number of
+  //! columns.
   void check_shape(const std::string& name, const tensor& found, std::uint64_t columns) const {
     if (found.shape[0] != rows_ || (columns > 0 && found.columns() != columns))
       throw bad_rows(defect::wrong_shape, name + " contradicts tokens or vocab_size");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes a rows-1 file row by row. The contents must be planned before the first row. The file gets its final name
-//! only after every row is written.
+//! Writes a rows-1 file row by row. The caller must plan the contents before the first row. The file gets its final
+//! name only after every row is written.
 #ifndef SPECVERIFY_APPS_ROWS_WRITER_HPP
 #define SPECVERIFY_APPS_ROWS_WRITER_HPP
 

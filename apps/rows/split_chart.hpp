@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Prints which method is fastest on which link: drafting with some drafts per round, or streaming from the cloud.
+//! Prints which method is fastest on each link: a system with a certain number of drafts per round, or streaming from
+//! the cloud.
 #ifndef SPECVERIFY_APPS_ROWS_SPLIT_CHART_HPP
 #define SPECVERIFY_APPS_ROWS_SPLIT_CHART_HPP
 
@@ -16,11 +17,12 @@ namespace sv = specverify;
 
 //! Measurements of a system that the chart uses.
 struct uplink_cost {
-  char letter;  // of the system
+  char letter;  // letter of the system in the chart
   double acceptance, bits_per_draft;
 };
 
-//! Prints the fastest lossless way for each uplink rate and round trip: L drafts of a system, or streaming.
+//! Prints the fastest lossless method for each uplink rate and round trip: a system with L drafts per round, or
+//! streaming.
 inline void print_chart(double draft_ms, double verify_ms, std::span<const uplink_cost> costs) {
   constexpr double kilobits[] = {1, 3, 10, 30, 100, 300, 1000, 10000}, round_trips[] = {5, 20, 50, 100, 200, 500};
   std::printf(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes a table of weights for ids (codec/prior_table.hpp) from texts.
+//! Makes a token-id table (codec/prior_table.hpp) from texts.
 //!
-//! Weights and shares are counts of the texts. Lists are chosen by the bits that they save per byte of the file. Mixing
-//! weights are fitted on every fifth text, or piece of 256 ids, by a table made from the others. Therefore they do not
-//! trust lists more than new text deserves.
+//! Weights and shares are counts of the texts. Lists of followers are chosen by the bits that they save per byte of the
+//! file. The mixing weights are fitted on every fifth text, or piece of 256 ids, with a table made from the other
+//! texts. Therefore a list gets only the weight that it deserves on new text.
 #ifndef SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 #define SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 
@@ -25,15 +25,15 @@ namespace sv = specverify;
 using texts = std::vector<std::vector<sv::token_id>>;
 using mixing_rows = std::array<std::array<std::uint8_t, sv::prior_sources>, sv::prior_source_sets>;
 using follower_counts = std::map<sv::token_id, std::uint32_t>;
-//! Counts of followers by the id or the two ids before them.
+//! Counts of the ids that follow one id or two ids (the context).
 using context_counts = std::map<std::vector<sv::token_id>, follower_counts>;
 
 struct table_settings {
   std::uint32_t vocab_size = 0;
-  std::size_t max_bytes = 16384;  //!< of the file
+  std::size_t max_bytes = 16384;  //!< maximum bytes of the file
 };
 
-//! Returns the byte whose weight is the nearest to a value.
+//! Returns the byte whose weight is nearest to a value.
 inline std::uint8_t byte_of(double value) {
   unsigned best = 0;
   for (unsigned b = 1; b < 256; ++b) {
@@ -115,7 +115,7 @@ inline counted count(const texts& from, std::uint32_t vocab_size) {
   return made;
 }
 
-//! The best list after one context if a byte of the file is worth `price` bits.
+//! The best list of followers for one context, if a byte of the file is worth `price` bits.
 struct candidate {
   follower_counts followers{};
   double gain = 0;
@@ -141,7 +141,7 @@ candidate best_list(const follower_counts& all, std::size_t head_bytes, std::siz
     double gain = (total - listed) * std::log2(1 - trusted);
     for (std::size_t i = 0; i < size; ++i) {
       const double seen = order[i].first, known = base(order[i].second);
-      // New text follows the counts less than the text that was counted does.
+      // New text agrees with the counts less than the counted text does.
       gain += (seen - 0.7) * std::log2((trusted * (seen / listed) + (1 - trusted) * known) / known);
     }
     gain -= price * static_cast<double>(head_bytes + size * (id_bytes + 1));
@@ -204,11 +204,11 @@ inline content make_lists(const texts& from, const table_settings& settings) {
   return made;
 }
 
-//! Probabilities of one id: by the weights of the table alone, and by each source.
+//! Probabilities of one id: by the table's weights only, and by each source.
 using parts = std::array<double, sv::prior_sources + 1>;
 
-//! Returns, for each set of sources, the parts of all ids of the texts. A table in which one source has all mixing
-//! weights tells what this source says.
+//! Returns, for each set of sources, the parts of all ids of the texts. A table whose mixing weights are all on one
+//! source gives the probabilities of this source.
 inline std::array<std::vector<parts>, sv::prior_source_sets> parts_of(content made, const texts& of) {
   const auto vocab_size = static_cast<std::uint32_t>(made.weights.size());
   std::vector<sv::prior_table> probes;
@@ -246,7 +246,7 @@ inline mixing_rows fit(const std::array<std::vector<parts>, sv::prior_source_set
     for (std::size_t k = 0; k < mix.size(); ++k) mix[k] = k == 0 || (set >> (k - 1) & 1u) != 0 ? 0.2 : 0;
     for (int round = 0; round < 100; ++round) {
       parts sums{};
-      for (std::size_t k = 0; k < mix.size(); ++k) sums[k] = mix[k] > 0 ? 2 : 0;  // as if each part had been seen twice
+      for (std::size_t k = 0; k < mix.size(); ++k) sums[k] = mix[k] > 0 ? 2 : 0;  // as if each part were counted twice
       for (const parts& one : found[set]) {
         double all = 0;
         for (std::size_t k = 0; k < mix.size(); ++k) all += mix[k] * one[k];
@@ -265,7 +265,7 @@ inline mixing_rows fit(const std::array<std::vector<parts>, sv::prior_source_set
   return made;
 }
 
-//! Cuts texts into pieces of at most 256 ids, so that one text can be counted and fitted, too.
+//! Cuts texts into pieces of at most 256 ids, so that even a single text can be split for counting and fitting.
 inline texts pieces_of(const texts& from) {
   constexpr std::size_t piece = 256;
   texts made;
@@ -279,7 +279,7 @@ inline texts pieces_of(const texts& from) {
   return made;
 }
 
-//! Makes the file of a table.
+//! Returns the bytes of the table's file.
 inline std::vector<std::byte> train(const texts& from, const table_settings& settings) {
   content made = make_lists(from, settings);
   texts most, rest;

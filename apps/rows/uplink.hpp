@@ -53,7 +53,7 @@ inline void add_options(CLI::App& app, uplink_arguments& given) {
   app.add_flag("--check", given.check, "exit with status 1 if a measured value misses its goal");
 }
 
-//! What both sides of a pair have, and the prompts of the texts.
+//! Properties that both models of a pair share, and the prompts of the texts.
 struct uplink_pair {
   std::uint32_t vocab_size = 0;
   specverify::vocabulary_fingerprint fingerprint{};
@@ -71,7 +71,8 @@ template <class Engine>
   }
 }
 
-//! An engine whose latest row of each position is kept, and whose time is measured. Begins with an empty text.
+//! Wraps an engine, keeps the latest row of each position, and measures the engine's time. It begins with an empty
+//! text.
 template <class Engine>
 class noted_engine {
  public:
@@ -128,7 +129,7 @@ struct measured {
   sv::session_statistics edge;
   agreement sum{};                   // sums over the evaluated drafts
   double variance = 0;               // variance of the number of drafts that shared noise accepts
-  std::vector<round_time> rounds{};  // all but the first of each text, which feeds the prompt
+  std::vector<round_time> rounds{};  // all rounds except the first round of each text, which feeds the prompt
 };
 
 //! The messages of one side that the other has not received.
@@ -155,7 +156,7 @@ class messages {
   bool finished_ = false;
 };
 
-//! A method with the code of its ids.
+//! A method, and whether a table codes its ids.
 struct uplink_method {
   const char *label, *system;
   bool coded = false;  // by a table that both sides have
@@ -305,7 +306,7 @@ inline bool print_and_check(const uplink_method& one, std::uint32_t draft_length
 
 struct uplink_report {
   bool good = true;                  //!< all goals are met
-  std::vector<round_time> rounds{};  //!< of shared noise with a table and 4 drafts
+  std::vector<round_time> rounds{};  //!< rounds of shared noise with a table and 4 drafts
 };
 
 //! Writes the texts of all methods, and prints the table and the chart.

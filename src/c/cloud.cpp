@@ -16,8 +16,8 @@ namespace {
   return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
-// Writes the caller's tables to the front of `to` and returns them. Errors: those of the array; invalid_argument
-// (`where` = offset of the number of tables, which is too large).
+// Writes the caller's token-id tables to the front of `to`, and returns this part. Errors: the errors of array_of;
+// invalid_argument (too many tables; `where` = offset of the number of tables).
 [[nodiscard]] sv::result<std::span<const sv::prior_table* const>> tables_of(
     const specverify_cloud_options& set, std::span<const sv::prior_table*> to) noexcept {
   const auto given = array_of(set.priors, set.prior_count, offsetof(specverify_cloud_options, priors));
@@ -28,7 +28,7 @@ namespace {
   return std::span<const sv::prior_table* const>(to.first(given->size()));
 }
 
-// Presents rows in memory as a model. A missing row becomes an empty row, which the session rejects.
+// Gives a session rows that are in memory. A missing row becomes an empty row, which the session rejects.
 struct given_rows {
   const specverify_row* rows;
   std::size_t count;

@@ -35,7 +35,8 @@ static_assert(SPECVERIFY_TOKEN_TEXT == static_cast<int>(sv::token_class::text) &
 static_assert(sizeof(sv::fingerprint_builder) <= sizeof(specverify_fingerprint) &&
               std::is_trivially_copyable_v<sv::fingerprint_builder>);
 
-// Returns the builder that the caller keeps. All zeros mean a new builder, because no builder is all zeros.
+// Returns the builder whose bytes the caller keeps in `kept`. All zeros mean a new builder, because no builder consists
+// of zeros.
 [[nodiscard]] sv::fingerprint_builder builder_of(const specverify_fingerprint& kept) noexcept {
   sv::fingerprint_builder made;
   constexpr specverify_fingerprint none{};

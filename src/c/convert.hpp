@@ -29,11 +29,11 @@ namespace sv = specverify;
 [[nodiscard]] constexpr sv::status from_c(specverify_status why) noexcept {
   return {static_cast<sv::errc>(why.code), static_cast<sv::part>(why.part), why.where};
 }
-// Returned if a handle or an output pointer is null.
+// The status that is returned if a handle or an output pointer is null.
 inline constexpr specverify_status no_data = to_c(refused(sv::errc::null_span));
 
-// The struct of a newer program may be longer by at most this many bytes. A larger size means that struct_size was
-// never set.
+// Maximum bytes by which the struct of a newer program may be longer. A larger size means that struct_size was never
+// set.
 inline constexpr std::size_t most_unknown = 4096;
 
 // Checks the size at the beginning of a caller's struct. The size of a struct must be a multiple of the alignment, and

@@ -9,7 +9,7 @@ using namespace specverify_c;
 
 namespace {
 
-// Presents a specverify_draft to the encoder.
+// Adapts a specverify_draft to the encoder's draft concept.
 class given_draft {
  public:
   given_draft() = default;
@@ -29,7 +29,7 @@ class given_draft {
   return carries_laws(shape->format.format) ? sv::result(shape->format) : refused(sv::errc::unsupported);
 }
 
-// Inputs of the codec.
+// Arguments for the encoder and the decoder.
 struct codec_terms {
   sv::wire_place place;
   sv::wire_format format;

@@ -11,7 +11,8 @@
 namespace specverify_c {
 namespace {
 
-// Returns a row's distribution. Errors: unsupported (the distribution depends on more than the row), output_too_small.
+// Returns the distribution that a drafter sends for a row. Errors: unsupported (the distribution depends on more than
+// the row), output_too_small.
 template <class Scalar, class Preset>
 [[nodiscard]] sv::result<sv::law> law_of(sv::row_view<Scalar> given, const sv::row_transform& transform,
                                          const Preset& preset, std::span<std::byte> space) noexcept {
@@ -50,7 +51,7 @@ template <class Scalar, class Preset>
   return {};
 }
 
-// Inputs of a verification. All rows must have one scalar type.
+// Arguments of a verification. All rows must have the same scalar type.
 struct verify_order {
   const specverify_round& round;
   std::span<const specverify_draft> drafts;

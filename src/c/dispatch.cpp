@@ -25,7 +25,7 @@ struct signature<Result(Arguments...)> {
   using argument = std::tuple_element_t<Index, std::tuple<Arguments...>>;
 };
 
-// Returns the result of a call without a handle.
+// Returns the result of a call whose handle is null.
 template <class Result>
 [[nodiscard]] Result nothing() noexcept {
   Result made{};
@@ -35,7 +35,7 @@ template <class Result>
 
 }  // namespace
 
-// Parameters and arguments of a function with the given number of them.
+// Parameters and arguments of a function, for each number of arguments.
 #define SPECVERIFY_C_TYPE(name, index) signature<decltype(specverify_##name)>::argument<index>
 #define SPECVERIFY_C_TAKES_1(name) SPECVERIFY_C_TYPE(name, 0) a
 #define SPECVERIFY_C_TAKES_2(name) SPECVERIFY_C_TAKES_1(name), SPECVERIFY_C_TYPE(name, 1) b

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Presents a host's callbacks as the model, link and observer that drive, generate and serve take.
+// Adapts a host's callbacks to the model, link and observer that `drive`, `generate` and `serve` take.
 #ifndef SPECVERIFY_SRC_C_HOSTS_HPP
 #define SPECVERIFY_SRC_C_HOSTS_HPP
 
@@ -21,8 +21,8 @@ class c_model {
  public:
   explicit c_model(const specverify_model& from) noexcept : from_(from) {}
 
-  // Error that a callback returned for a row or its extras. It is reported because the session's own error would be
-  // less precise.
+  // Returns the error that a callback returned for a row or for extras of the row (hidden state, attention). It is
+  // reported in place of the session's own error, which would be less precise.
   [[nodiscard]] sv::status failed() const noexcept { return failed_; }
 
   sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
@@ -72,7 +72,7 @@ class c_model {
     if (failed_.ok()) failed_ = why;
     return why.ok();
   }
-  // Called once per row for both extras, because a host may copy them from a GPU.
+  // Calls the callback once per row for both extras, because a host may copy them from a GPU.
   void ask_for_extras(std::uint32_t index) {
     if (given_for_ == index) return;
     given_ = {};
@@ -82,7 +82,7 @@ class c_model {
   specverify_model from_;
   sv::status failed_{};
   specverify_extras given_{};
-  std::optional<std::uint32_t> given_for_{};  // row of these extras, in the last feed
+  std::optional<std::uint32_t> given_for_{};  // row whose extras the callback has supplied since the last feed
 };
 
 struct c_observer {

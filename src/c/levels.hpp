@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the table of the functions that are built once per instruction-set level (docs/algorithms/level.md). They
-// are the functions of the C headers, whose types are the same at every level.
+// Declares the table of the functions that are built once per instruction-set level (docs/algorithms/level.md). These
+// functions have the types of the C headers, which are the same at every level.
 #ifndef SPECVERIFY_SRC_C_LEVELS_HPP
 #define SPECVERIFY_SRC_C_LEVELS_HPP
 

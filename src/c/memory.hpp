@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the sessions of the C library allocate from the host's memory functions. Every translation unit of the C
-// library must include this header first, because the classes then have a different layout, in a separate namespace
-// (SPECVERIFY_ALLOCATOR, SPECVERIFY_ALLOCATOR_NAME).
+// library must include this header before any other of the library, because the macros SPECVERIFY_ALLOCATOR and
+// SPECVERIFY_ALLOCATOR_NAME change the layout of the session classes and put them in a separate namespace.
 #ifndef SPECVERIFY_SRC_C_MEMORY_HPP
 #define SPECVERIFY_SRC_C_MEMORY_HPP
 
@@ -14,8 +14,8 @@
 
 namespace specverify_c {
 
-// Hooks of the session that this thread is creating; null if it is creating none. A session allocates only while it is
-// created.
+// Memory functions (hooks) of the session that this thread is creating; null if it is creating none. A session
+// allocates only while it is created.
 inline constinit thread_local const specverify_allocator* making = nullptr;
 
 class making_scope {

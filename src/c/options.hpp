@@ -48,7 +48,8 @@ constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& m
   visit(c.noise, made.noise, static_cast<std::uint32_t>(sv::last_noise_kind));
 }
 
-// The type of a C link does not show whether the link keeps the order of messages, so the default check has 16 bits.
+// Returns the default numbers. The type of a C link does not show whether the link keeps the order of messages, so the
+// default check has 16 bits.
 template <class Struct, class Options>
 [[nodiscard]] constexpr Struct numbers_of(Options from) noexcept {
   from.check_bits = 16;
@@ -101,7 +102,7 @@ template <class Options, class Struct>
   return made;
 }
 
-// A system with the caller's name and settings.
+// A system with the name and the settings that the caller passed.
 struct named_system {
   std::string_view name;
   std::array<sv::setting, 16> all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs both sides in one process. Like a host, this file calls only the functions of the C headers.
+// Runs the edge and the cloud in one process. Like a host, this file calls only the functions of the C headers.
 #include "hosts.hpp"
 
 #include <vector>
@@ -8,7 +8,7 @@ using namespace specverify_c;
 
 namespace {
 
-// Messages in flight to one side, and the observer of the other side's outputs.
+// Messages in flight to one side, and the observer of the outputs of the side that sends them.
 struct way {
   specverify_observer heard_by{};
   std::vector<std::vector<std::byte>> messages{};
@@ -23,7 +23,7 @@ struct way {
     }
     return me.heard_by.on_output == nullptr ? 0 : me.heard_by.on_output(me.heard_by.self, out);
   }
-  // Delivers the messages. After each message it does all the work that the message causes.
+  // Delivers the messages to `to`. After each message, calls work() for the work that the message causes.
   template <class Handle, class Receive, class Work>
   [[nodiscard]] specverify_status deliver(Handle* to, Receive&& receive, Work&& work) {
     for (; !messages.empty(); messages.erase(messages.begin())) {

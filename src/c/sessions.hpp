@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defines the sessions and tables that the handles of the C interface refer to. They are the library's objects in the
-// host's memory. Sessions take rows whose scalar type is known only at run time. Only translation units that are built
-// once per instruction-set level include this header.
+// Defines the sessions and tables that the handles of the C interface refer to. The sessions and tables are the
+// library's objects, in the host's memory. Sessions take rows whose scalar type is known only at run time. Only
+// translation units that are built once per instruction-set level include this header.
 #ifndef SPECVERIFY_SRC_C_SESSIONS_HPP
 #define SPECVERIFY_SRC_C_SESSIONS_HPP
 
@@ -12,7 +12,7 @@
 
 namespace specverify_c {
 
-// Returns the error of the rows' callback.
+// Returns the error that the callback for rows returned.
 template <class Rows>
 [[nodiscard]] sv::status why_failed(const Rows& rows) noexcept {
   if constexpr (requires { rows.failed(); }) return rows.failed();
@@ -100,7 +100,8 @@ struct placed {
   alignas(Handle) std::byte space[sizeof(Handle)];
 };
 
-// Creates the session or table that make() returns in the host's memory; null means the C++ heap.
+// Creates the session or table that make() returns, in memory from the host's functions; if `memory` is null, on the
+// C++ heap.
 template <class Handle, class Make>
 [[nodiscard]] specverify_status place(const specverify_allocator* memory, Handle** made, Make&& make) noexcept {
   using block = placed<Handle>;
@@ -133,7 +134,7 @@ void destroy(Handle* handle) noexcept {
   hooks.deallocate(hooks.self, made, sizeof(block), alignof(block));
 }
 
-// Checks the size of `output` before it takes an output, so that no output is lost.
+// Takes the next output of a session. Checks the size of `output` first, so that no output is lost.
 template <class Handle>
 [[nodiscard]] specverify_status next(Handle& handle, specverify_output* output) noexcept {
   const sv::status room = give(specverify_output{}, output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps journals that no session accepts, for analysis. The journals outlive their sessions, but their total size is
-//! limited.
+//! Keeps journals from which no session can be restored, for analysis. Journals stay in the folder after the sessions
+//! are deleted, but the total size is limited.
 #ifndef EDGE_CLOUD_SERVE_DAMAGED_FOLDER_HPP
 #define EDGE_CLOUD_SERVE_DAMAGED_FOLDER_HPP
 
@@ -16,9 +16,9 @@ class damaged_folder {
   //! The constructor does not access the disk. The limit `damaged_bytes` counts blocks of 4 KiB.
   damaged_folder(std::filesystem::path path, const serve_limits& limits) : path_(std::move(path)), limits_(limits) {}
 
-  //! Moves the file into the folder. Its new name has the next number and the session's id. If the limit requires it,
-  //! the oldest files are deleted first. Returns the new path, or an empty path if the file alone exceeds the limit.
-  //! Throws if the disk fails.
+  //! Moves the file into the folder. The new name consists of the next number and the session's id. Then the oldest
+  //! files are deleted until all files are within the limit. Returns the new path, or an empty path if the file exceeds
+  //! the limit by itself. Throws if the disk fails.
   std::filesystem::path keep(const std::filesystem::path& file, std::uint64_t session_id) const;
 
  private:

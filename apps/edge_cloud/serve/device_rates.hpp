@@ -22,7 +22,8 @@ class device_rates {
                : refusal::none;
   }
   void wrote(std::uint64_t device, std::uint64_t bytes, std::uint64_t now) { of(device, now).written += bytes; }
-  //! Returns none, or the limit that the device has reached; its messages are then refused until the next second.
+  //! Returns none, or the limit that the device has reached. In this case, messages of the device are refused until the
+  //! next second.
   [[nodiscard]] refusal message(std::uint64_t device, std::uint64_t now) {
     return exceeds(refusal::written_of_device, of(device, now).written, limits_.written_of_device)
                ? refusal::written_of_device

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Shares a few caches of one model among many sessions, because a cache is far larger than a session. A session
-//! without a cache must be fed the whole text again when it gets one. Therefore a session keeps a cache for a turn:
-//! until it has been fed as many tokens as the text has, or has been idle too long. A session is idle while it needs no
-//! pass and another session wants the cache. Too long is one second at a time, or 20 ms per token of the text in total.
-//! Unless devices are slow, tokens are then fed at most twice on average.
+//! without a cache must be fed the whole text again when it gets one. Therefore a session keeps a cache for a turn,
+//! which ends if the session has been fed as many tokens as the text has, or has been idle too long. A session is idle
+//! while it needs no pass and another session wants the cache. The limit is one second at a time, or 20 ms per token of
+//! the text in total. Unless devices are slow, tokens are then fed at most twice on average.
 #ifndef EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 #define EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 
@@ -30,15 +30,15 @@ class engine_text {
   [[nodiscard]] specverify::status append(std::uint32_t position, std::span<const specverify::token_id> tokens);
   //! Implements session_action::rollback.
   void truncate(std::uint32_t position);
-  //! Sets whether `feed` comes next. A text that waits for that is not idle.
+  //! Sets whether the session waits for `feed`. A text is not idle while the session waits.
   void set_waiting(bool waits, std::uint64_t now) noexcept;
   //! Returns whether `feed` can get a cache without ending another text's turn.
   [[nodiscard]] bool may_feed(std::uint64_t now) const;
   //! Returns an engine that has the whole text, and the rows of the last `rows` tokens. The engine is valid until
   //! another text calls this function.
-  //! Errors: those of engine::feed.
+  //! Errors: the errors of engine::feed.
   [[nodiscard]] specverify::status feed(std::uint32_t rows, std::uint64_t now, engine*& fed);
-  //! Releases the cache, because nothing is fed for now.
+  //! Releases the cache. To be called if nothing is fed for now.
   void release();
 
  private:
@@ -59,7 +59,7 @@ class engine_pool {
   engine_pool(const side_model& model, std::uint32_t count) : model_(model), count_(count) {}
 
   [[nodiscard]] std::size_t made() const noexcept { return places_.size(); }
-  //! Returns the tokens that all engines have been fed.
+  //! Returns the number of tokens fed to all engines.
   [[nodiscard]] std::uint64_t fed() const noexcept { return fed_; }
 
  private:

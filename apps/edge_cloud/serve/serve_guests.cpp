@@ -29,7 +29,8 @@ std::string origin_of(const asio::ip::address& from) {
   return asio::ip::address_v6(bytes).to_string();
 }
 
-//! Returns OpenSSL's reason why a certificate is not trusted, or another reason. It contains no secret.
+//! Returns the reason of a failed handshake: OpenSSL's reason not to trust the certificate, if there is one. It
+//! contains no secret.
 std::string why_of(asio::error_code handshake, peer_stream& stream) {
   std::string why = handshake.message();
   const long verified = SSL_get_verify_result(stream.encrypted()->native_handle());
@@ -85,8 +86,8 @@ bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, re
   return true;
 }
 
-//! Makes room, because a silent stranger must not keep others out: removes one unauthenticated guest, if possible of
-//! the same origin. Returns false if all guests are authenticated.
+//! Removes one unauthenticated guest, if possible of the same origin, because a silent peer must not keep others out.
+//! Returns false if all guests are authenticated.
 bool serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
@@ -147,7 +148,8 @@ void serve_guests::tell_plainly(std::uint64_t number) {
   line->start({{}, [this, number] { guests_.erase(number); }});
 }
 
-//! Begins after the stream is open. Without a certificate the device must prove its key.
+//! Begins to authenticate a guest whose stream is open. Without a certificate the device must prove that it has the
+//! key.
 void serve_guests::begin(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -211,7 +213,8 @@ void serve_guests::authenticate(std::uint64_t number, const frame& answer) {
   let_in(number, asked.claimed);
 }
 
-//! Removes a guest. A device with another key leaves at the challenge, because the server's proof is wrong for it.
+//! Removes a guest whose peer has closed the connection. A device with another key does so after the challenge, because
+//! the server's proof is wrong for it.
 void serve_guests::leave(std::uint64_t number) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;
@@ -282,7 +285,8 @@ void serve_guests::turn_away(std::uint64_t number, refusal why) {
   at->second.line->finish();
 }
 
-//! Tells a connection that there is no room. Inside TLS the handshake would have to finish first, so it is only closed.
+//! Sends a reason to a connection that is not accepted, and closes it. A connection with TLS is only closed, because
+//! the handshake would have to finish before the reason could be sent.
 void serve_guests::tell_and_close(asio::ip::tcp::socket& socket, refusal why) const {
   asio::error_code ignored;
   if (tls_ == nullptr && !socket.non_blocking(true, ignored)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Manages the connections of a server: authentication, limits on silence, and limits on waiting bytes. Until the
-//! device of a connection is known, the server reads only the frames of key_challenge.hpp.
+//! Manages the connections (guests) of a server: authenticates devices, and limits idle time and waiting bytes. Until
+//! the device of a connection is known, the server reads only the frames of key_challenge.hpp.
 #ifndef EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_GUESTS_HPP
 
@@ -47,7 +47,7 @@ class serve_guests {
   void sweep(std::uint64_t now);
   void close_all();
 
-  // Return the largest numbers so far.
+  // Return the largest numbers of connections and of unsent bytes so far.
   [[nodiscard]] std::size_t peak_connections() const noexcept { return peak_connections_; }
   [[nodiscard]] std::size_t peak_unsent() const noexcept { return peak_unsent_; }
   [[nodiscard]] std::size_t peak_unsent_in_all() const noexcept { return peak_unsent_in_all_; }
@@ -57,7 +57,7 @@ class serve_guests {
   struct guest {
     std::shared_ptr<connection> line;
     std::string name;  // name in the log: an address, later a device
-    // addresses that may belong to one stranger: an IPv4 address, or the first half of an IPv6 address
+    // addresses that may belong to one peer: an IPv4 address, or the first half of an IPv6 address
     std::string origin;
     std::uint64_t heard = 0;             // time of arrival or of the last whole frame
     std::shared_ptr<visitor> known{};    // device of the connection, once it is known

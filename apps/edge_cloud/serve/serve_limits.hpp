@@ -41,8 +41,8 @@ struct serve_limits {
   std::uint32_t engines = 16;                    //!< caches of the model; further sessions wait or are fed again
 };
 
-//! Reasons to refuse a stranger or a device. The number is sent as `where` of a refusal with the host as reporter, so
-//! new reasons must be added at the end.
+//! Reasons to refuse a peer. The number is sent as `where` of a refusal with the host as reporter, so new reasons must
+//! be added at the end.
 enum class refusal : std::uint32_t {
   none,
   not_the_owner,
@@ -79,7 +79,7 @@ enum class refusal : std::uint32_t {
 struct refusal_words {
   std::string_view name;  //!< for logs and reports
   std::string_view text;  //!< problem and advice
-  std::string_view told;  //!< scope in which the device is told: session or connection; or only the log has it
+  std::string_view told;  //!< receiver of the reason: the device's session, its connection, or only the log
 };
 
 inline constexpr std::array<refusal_words, 30> refusal_table{{

@@ -27,8 +27,8 @@ class serve_log {
 
   //! Logs a refusal. `who` is a device, a session, or an address. `now` in microseconds.
   void refused(refusal why, const std::string& who, std::uint64_t now);
-  //! Logs a normal beginning or end of a session. These lines are counted apart, so a flood of them cannot hide other
-  //! events.
+  //! Logs a normal beginning or end of a session. These lines are counted separately, so that many of them cannot hide
+  //! other events.
   void event(const std::string& what, std::uint64_t now) { write(own_events, what, now); }
   void device_event(const std::string& what, std::uint64_t now) { write(device_events, what, now); }
   //! Logs a failure on the server's side.

@@ -27,8 +27,8 @@ struct visitor {
 class served_sessions {
  public:
   //! Restores the sessions of the run's state folder. If a session cannot be restored, it is set aside and logged, or
-  //! the constructor throws with `strict_restore`. Finished sessions make room. Throws if the folder cannot be read, or
-  //! has more sessions than a limit allows.
+  //! the constructor throws with `strict_restore`. Finished sessions are deleted if a limit requires it. Throws if the
+  //! folder cannot be read, or has more sessions than a limit allows.
   served_sessions(const serve_parts& parts, serve_log& log, std::uint64_t now);
 
   //! Takes a whole frame. If it returns a refusal other than none, the caller must close the connection for that

@@ -27,8 +27,8 @@ class session_folder {
   //! Minimum disk space of a session: the folder, the owner, and a first record.
   static constexpr std::uint64_t least_bytes = 3 * block_bytes;
 
-  //! Represents the folder of one session, root / id in 16 hex digits. `durable`: the journal survives a power cut. It
-  //! does not access the disk.
+  //! Represents the folder of one session, ROOT/ID, with the id as 16 hex digits. If `durable` is true, the journal
+  //! survives a power cut. The constructor does not access the disk.
   session_folder(const std::filesystem::path& root, std::uint64_t id, bool durable, const serve_limits& limits,
                  disk_share& share);
   ~session_folder() { count(0); }
@@ -44,7 +44,7 @@ class session_folder {
   //! a separate file, and survives a power cut. Throws if the disk fails.
   void create();
   //! Returns whether a folder of an earlier process is complete. A process that is killed while it creates or removes
-  //! the folder leaves one without an owner.
+  //! the folder leaves the folder without an owner.
   [[nodiscard]] bool has_owner() const;
   //! Returns the owner from an earlier process, or nothing if the file is missing or invalid. Throws if it cannot be
   //! read.
@@ -54,7 +54,7 @@ class session_folder {
   //! Drops the bytes after the first `bytes` of the journal. Returns the number of bytes dropped.
   std::uint64_t cut(std::size_t bytes);
   //! Moves a journal that no session accepts to another folder, so that a new one can begin. Returns the new path, or
-  //! an empty path if there was no journal or no room. Throws if the disk fails.
+  //! an empty path if there was no journal or it is larger than the limit. Throws if the disk fails.
   std::filesystem::path set_aside(const damaged_folder& to);
   //! Writes a record, and makes the folder first. Returns the limit if the record would exceed it: journal_full,
   //! disk_full. Throws if the disk fails.
